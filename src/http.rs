@@ -13,7 +13,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of redirects that are followed for one request.
 const REDIRECTS_MAX: usize = 5;
 
-/// Returns a redirect policy that follows redirects within one origin. Any other redirect is returned as the response.
+/// Returns a redirect policy that follows at most [`REDIRECTS_MAX`] redirects, each only within the origin of the
+/// request. Any other redirect is not followed: the caller gets the redirect response.
 fn same_origin() -> Policy {
     Policy::custom(|attempt| {
         let first = attempt.previous().first();
@@ -26,7 +27,8 @@ fn same_origin() -> Policy {
     })
 }
 
-/// Returns the builder of a client for the server at `base`.
+/// Returns a client builder with crewdeck's timeouts, redirect policy and user agent. The client uses no proxy if the
+/// server at `base` is on this machine.
 pub fn client_builder(base: &str) -> ClientBuilder {
     // Installs the TLS crypto provider; fails harmlessly if it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -41,7 +43,8 @@ pub fn client_builder(base: &str) -> ClientBuilder {
     }
 }
 
-/// Returns whether an address is on this machine; such a server needs no API key and no proxy.
+/// Returns whether the host of a URL is `localhost` or a loopback address; false if the URL is invalid. Such a server
+/// needs no API key and no proxy.
 pub fn is_local(base_url: &str) -> bool {
     let Ok(url) = Url::parse(base_url) else {
         return false;
@@ -53,7 +56,8 @@ pub fn is_local(base_url: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Returns scheme, host and port of an address; `None` if the address is invalid.
+/// Returns the scheme, host and port of a URL, such as `https://example.org:8443`, without the scheme's default port.
+/// Returns `None` if the URL is invalid.
 pub fn origin(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     Some(url.origin().ascii_serialization())

@@ -7,8 +7,8 @@ use crate::domain::chat::Block;
 use crate::protocol::AgentEvent;
 use crate::store::AttachmentStore;
 
-/// Returns each attachment as a block of a conversation message. If the content of a text file is no longer stored, its
-/// block says so.
+/// Returns one block of a conversation message per attachment, in the same order: an image block for an image, a text
+/// block with the content for a text file or a command. If the content is no longer stored, the text block says so.
 pub fn blocks(store: &AttachmentStore, attachments: &[Attachment]) -> Vec<Block> {
     attachments.iter().map(|one| block(store, one)).collect()
 }
@@ -58,7 +58,8 @@ pub fn prompt_event(text: String, attachments: &[Attachment]) -> AgentEvent {
     }
 }
 
-/// Returns whether a message contains an image that can be sent to the model.
+/// Returns whether `blocks` contain an image that can be sent to the model. An image whose data is no longer stored
+/// does not count.
 pub fn has_image(blocks: &[Block]) -> bool {
     let is_image =
         |block: &Block| matches!(block, Block::Image(image) if image.data != ImageData::default());

@@ -30,7 +30,7 @@ use crate::store::{Board, Mailbox, PromptQueue, Requests, TranscriptFile};
 /// Commands that the crew sends to an agent.
 #[derive(Debug)]
 pub enum Control {
-    /// Adds text to the agent's conversation.
+    /// Adds text to the agent's conversation. If the agent is idle, starts a turn.
     Say(Vec<Block>),
     Interrupt,
     /// Replaces the conversation with a summary. The value says what the summary should cover in most detail; may be
@@ -94,9 +94,9 @@ impl Default for TurnProgress {
 }
 
 impl Driver {
-    /// Runs a turn, and another one if inputs arrive while hooks run after its end. Returns how the last turn ended.
-    /// `start` is new text or a request for a compaction. If the text is empty, the turn answers only what
-    /// [`Driver::gather_mail`] takes.
+    /// Runs a turn. If inputs arrive while hooks run after the end of the turn, runs another turn with these inputs.
+    /// Returns how the last turn ended. `start` is new text or a request for a compaction. If the text is empty, the
+    /// turn answers only what [`Driver::gather_mail`] takes.
     pub async fn turn(
         &mut self,
         start: TurnInput,
@@ -264,7 +264,8 @@ impl Driver {
         self.event_sender.publish(kind).await;
     }
 
-    /// Reports to the user that a state file could not be read or written. Each error is reported once per turn.
+    /// Reports to the user that a state file could not be read or written. `what` is the first part of the report, such
+    /// as `The inbox cannot be read`. The same report is made only once per turn.
     pub async fn report_file_error(&self, what: &str, error: &crate::store::StoreError) {
         let text = format!("{what}: {error}");
         if !self.troubles().insert(text.clone()) {
@@ -415,9 +416,9 @@ impl Driver {
     }
 }
 
-/// Runs `work` and receives the commands of `control` meanwhile. Queues new text, compaction requests and clear
-/// requests in `inputs`. If an interrupt or a clear request arrives, or `control` is closed, stops `work` and returns
-/// `None`.
+/// Runs `work` and returns its result. Meanwhile, receives the commands of `control` and adds new text, compaction
+/// requests and clear requests to `inputs`. Stops `work` and returns `None` if an interrupt or a clear request arrives,
+/// or if `control` is closed.
 pub(super) async fn until_interrupt<T>(
     control: &mut mpsc::Receiver<Control>,
     inputs: &mut VecDeque<TurnInput>,

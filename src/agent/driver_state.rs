@@ -16,7 +16,7 @@ use crate::store::{Cursor, QueuedPrompt};
 #[derive(Debug)]
 pub enum TakenEntry {
     Prompt(QueuedPrompt),
-    /// A command of the user, with its output.
+    /// The id of a queue entry that contains a command of the user and the command's output.
     Command(PromptId),
 }
 
@@ -85,7 +85,7 @@ pub struct DriverState {
     pub(super) announced: PublishedCalls,
     /// The time at which the current turn started.
     pub(super) began: Timestamp,
-    /// The file errors that were reported in this turn, so that each is reported once.
+    /// The reports of file errors in this turn. The same report is made only once per turn.
     pub(super) troubles: Mutex<BTreeSet<String>>,
 }
 

@@ -32,7 +32,8 @@ const MESSAGE_MAX: usize = 500;
 /// Maximum number of different problems of hooks that the user is shown in a session. Further ones are dropped.
 const PROBLEMS_MAX: usize = 64;
 
-/// The choices of the question about a hook that blocks too often, and about several that block the same.
+/// The user's choices in the question about hooks that block the same action too often: `ONE` for one hook, `SEVERAL`
+/// for several. The first choice is to ignore the hooks.
 const ONE: [&str; 2] = ["Ignore the hook this time", "Let the hook block it"];
 const SEVERAL: [&str; 2] = ["Ignore these hooks this time", "Let these hooks block it"];
 
@@ -69,13 +70,13 @@ pub struct HookCaller {
     session_stop: Mutex<Option<String>>,
     /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,
-    /// The agents whose activity showed running hooks and may still show them.
+    /// The agents whose activity was replaced by running hooks. [`HookCaller::show_idle`] removes an agent again.
     shown: Mutex<BTreeSet<Name>>,
     /// The decisions about messages of the user in the inboxes of agents.
     prompt_checks: PromptChecks,
 }
 
-/// The agent in whose work an event happens.
+/// The agent whose work triggers an event.
 #[derive(Debug, Clone)]
 pub struct HookSubject {
     pub agent: Name,
@@ -189,8 +190,8 @@ impl HookCaller {
             .await;
     }
 
-    /// Publishes each new problem, all messages to the user, and, for an event at which hooks can prevent nothing, the
-    /// reasons of hooks that tried to block.
+    /// Publishes notices for the user: each problem that was not reported before, at most `PROBLEMS_MAX` in a session,
+    /// and each message of a hook. If hooks cannot prevent the event, also publishes why hooks tried to block it.
     async fn report(&self, event: HookEvent, outcome: &HookOutcome) {
         for problem in &outcome.problems {
             let is_news = {
@@ -219,9 +220,10 @@ impl HookCaller {
         self.event_sender.publish(event).await;
     }
 
-    /// If a hook has blocked the same action so often that `outcome` contains a question, asks the user whether to
-    /// ignore the hook, and returns the outcome after the user's answer. If there is no answer, a hook that keeps an
-    /// agent working is ignored, and any other block stays.
+    /// Returns `outcome` unchanged if it contains no question for the user. It contains one if a hook has blocked the
+    /// same action too often. In that case, asks the user whether to ignore the hook, and returns the outcome after the
+    /// user's answer. If the user does not answer, a hook that keeps an agent working is ignored, and any other block
+    /// stays.
     pub async fn settle(
         &self,
         event: HookEvent,
@@ -286,8 +288,8 @@ impl HookCaller {
         *self.started.borrow()
     }
 
-    /// Ends the lead's turn before its next model call, because a hook of the session start has asked for that. If the
-    /// lead does not work, this is its next turn.
+    /// Makes the lead's turn end before its next model call, with `reason`. Called if a hook of the session start
+    /// requests it. If the lead is idle, its next turn ends this way. If there is a reason already, it stays.
     pub fn stop_session(&self, reason: &str) {
         let mut stop = self.lock_session_stop();
         stop.get_or_insert(clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX));
@@ -381,13 +383,14 @@ impl AgentHooks {
             .store(is_checked, Ordering::Relaxed);
     }
 
-    /// Resets the state that belongs to one turn.
+    /// Clears the stop reason and the compaction check of the previous turn.
     pub fn begin_turn(&self) {
         self.take_stop();
         self.set_compaction_checked(false);
     }
 
-    /// Ends the turn before its next model call, because a hook has asked for that. Keeps the first reason.
+    /// Makes the turn end before its next model call, with `reason`. Called if a hook requests it. If there is a reason
+    /// already, it stays.
     pub fn request_stop(&self, reason: &str) {
         let text = clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX);
         let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);

@@ -117,8 +117,8 @@ impl Driver {
         )))
     }
 
-    /// Returns the attachments as blocks of a conversation message. Reads them on a thread for blocking work; returns
-    /// nothing if that thread panics.
+    /// Returns the attachments as blocks of a conversation message. Reads them on a thread for blocking work. Returns
+    /// an empty list if that thread panics.
     async fn read_attachments(&self, attachments: Vec<Attachment>) -> Vec<Block> {
         if attachments.is_empty() {
             return Vec::new();
@@ -162,7 +162,8 @@ impl Driver {
         Ok(pending)
     }
 
-    /// Returns the inbox reader that is open, or opens one.
+    /// Returns the inbox reader that is open, or opens one. If another program reads the inbox, waits at most
+    /// `READER_WAIT`, then fails.
     async fn reader(&self, mailbox: Mailbox) -> Result<Arc<InboxReader>, StoreError> {
         if let Some(reader) = self.tool_runner.mailbox.reader() {
             return Ok(reader);
@@ -184,8 +185,8 @@ impl Driver {
         let _ = run_blocking(move || reader.announce(&log, &cursor)).await;
     }
 
-    /// If the inbox contains only an approved shutdown request, takes the request and returns true. Leaving needs no
-    /// model call, so the request does not go into the conversation.
+    /// Takes an approved shutdown request from the inbox, unless the inbox contains other messages. Returns whether a
+    /// request was taken. The agent can leave without a model call, so the request does not go into the conversation.
     pub async fn take_shutdown(&mut self) -> bool {
         let Some(mailbox) = self.mailbox.clone() else {
             return false;

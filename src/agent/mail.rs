@@ -14,7 +14,8 @@ pub fn block(messages: &[MailMessage]) -> Block {
     Block::text(format!("<inbox>\n{json}\n</inbox>"))
 }
 
-/// Returns the fields of a message that the model needs: all except the message's id and time.
+/// Returns the fields of a message that the model needs: sender, type, content, and the fields about a request, if
+/// there are any. Leaves out the message's id and time.
 fn plain(message: &MailMessage) -> Value {
     let mut out = Map::new();
     out.insert("from".into(), message.from.clone().into());

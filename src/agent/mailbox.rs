@@ -12,8 +12,8 @@ use crate::domain::todo::TodoList;
 use crate::store::{InboxReader, PromptQueue};
 use crate::tools::policy::PlanGate;
 
-/// Maximum length of the queue of crew notes, of the queue of other texts, and of the queue of the user's commands, for
-/// an agent's next model call. If a queue is full, its oldest entry is dropped.
+/// Maximum number of entries in each of three queues for an agent's next model call: the crew's notes, other texts, and
+/// the user's commands. If a queue is full, its oldest entry is dropped.
 pub const NOTES_MAX: usize = 20;
 
 /// Maximum number of background job results that wait for an agent's next model call. If there are more, the oldest is
@@ -30,8 +30,8 @@ pub struct Results {
     pub jobs: Vec<JobId>,
 }
 
-/// The state of one agent that its tools, its driver and the crew share: the plan gate, waiting notes and job results,
-/// a new todo list and the like.
+/// The state of one agent that its tools, its driver and the crew share, such as the plan gate, waiting notes and job
+/// results, and a new todo list.
 #[derive(Debug, Default)]
 pub struct AgentMailbox {
     todo: Mutex<Option<TodoList>>,
@@ -70,8 +70,8 @@ impl AgentMailbox {
         }
     }
 
-    /// Records a text that the agent was given, for the user. It replaces an earlier text with the same source and name.
-    /// If there are [`GIVEN_MAX`] texts already, the oldest is dropped.
+    /// Records a text that was added to the agent's prompt or conversation, so that the user can look it up. Replaces a
+    /// recorded text with the same source and path. If there are [`GIVEN_MAX`] texts already, drops the oldest.
     pub fn record_given(&self, text: GivenText) {
         let mut given = lock(&self.given);
         given.retain(|g| (g.source, &g.path) != (text.source, &text.path));
@@ -81,7 +81,8 @@ impl AgentMailbox {
         given.push_back(text);
     }
 
-    /// Records the texts of the hooks of the session start, which the agent was given.
+    /// Records the texts that hooks of the session start have added to the conversation. Does nothing if there are
+    /// none.
     pub fn record_session_start(&self, texts: &[String]) {
         if !texts.is_empty() {
             let (name, text) = (HookEvent::SessionStart.name(), texts.join("\n"));
@@ -94,7 +95,7 @@ impl AgentMailbox {
         lock(&self.given).retain(|text| text.source.is_in_system_prompt());
     }
 
-    /// Returns the recorded texts.
+    /// Returns the texts of [`AgentMailbox::record_given`], oldest first.
     pub fn given_texts(&self) -> Vec<GivenText> {
         lock(&self.given).iter().cloned().collect()
     }
@@ -141,7 +142,7 @@ impl AgentMailbox {
         *lock(&self.reader) = None;
     }
 
-    /// Adds a note of the crew to the agent's next model call.
+    /// Adds a note of the crew to the agent's next model call. If there are [`NOTES_MAX`] notes, drops the oldest.
     pub fn note(&self, line: String) {
         let mut notes = lock(&self.notes);
         if notes.len() == NOTES_MAX {
@@ -160,13 +161,14 @@ impl AgentMailbox {
         texts.push_back(text);
     }
 
-    /// Takes the texts that are not yet in the agent's conversation.
+    /// Takes the texts of [`AgentMailbox::add_text`] that are not yet in the agent's conversation, oldest first, one
+    /// block each.
     pub fn take_texts(&self) -> Vec<Block> {
         lock(&self.texts).drain(..).map(Block::text).collect()
     }
 
-    /// Returns the queue of the commands, with their output, that the user ran in the agent's conversation. They go into
-    /// the agent's next model call and do not wake an idle agent. `None` for subagents.
+    /// Returns the queue of the commands, with their output, that the user ran in the agent's conversation. They go
+    /// into the agent's next model call and do not wake an idle agent. `None` for subagents.
     pub fn user_commands(&self) -> Option<Arc<PromptQueue>> {
         self.user_commands.clone()
     }
@@ -178,19 +180,22 @@ impl AgentMailbox {
         lock(&self.unreported_jobs).push((job, command));
     }
 
-    /// Returns the background jobs whose result is not yet in the conversation on disk, with their commands.
+    /// Returns the background jobs whose result is not yet in the conversation on disk, in the order in which they
+    /// started, with their commands.
     pub fn unreported_jobs(&self) -> Vec<(JobId, String)> {
         lock(&self.unreported_jobs).clone()
     }
 
-    /// Removes a background job whose result is in the conversation on disk. Returns its command.
+    /// Removes a background job from [`AgentMailbox::unreported_jobs`], because its result is in the conversation on
+    /// disk. Returns its command; `None` if the job is not in the list.
     pub fn remove_reported_job(&self, job: &JobId) -> Option<String> {
         let mut untold = lock(&self.unreported_jobs);
         let at = untold.iter().position(|(id, _)| id == job)?;
         Some(untold.remove(at).1)
     }
 
-    /// Stores the result of a background job for the agent's next model call.
+    /// Stores `line`, the result of a background job, for the agent's next model call. If there are more than
+    /// [`RESULTS_MAX`] results, drops the oldest.
     pub fn add_job_result(&self, job: JobId, line: String) {
         let dropped = {
             let mut results = lock(&self.results);
@@ -206,7 +211,7 @@ impl AgentMailbox {
         !lock(&self.results).is_empty()
     }
 
-    /// Takes all waiting results; `None` if there are none.
+    /// Takes the stored results of background jobs; `None` if there are none.
     pub fn take_results(&self) -> Option<Results> {
         let (jobs, all): (Vec<JobId>, Vec<String>) = lock(&self.results).drain(..).unzip();
         (!all.is_empty()).then(|| {
@@ -264,7 +269,7 @@ impl AgentMailbox {
         lock(&self.compaction).take()
     }
 
-    /// Takes all crew notes, as one text block for the model.
+    /// Takes all notes of the crew, as one text block for the model; `None` if there are none.
     pub fn take_notes(&self) -> Option<Block> {
         let lines: Vec<String> = lock(&self.notes).drain(..).collect();
         (!lines.is_empty()).then(|| Block::text(format!("<crew>{}</crew>", lines.join("; "))))

@@ -10,7 +10,7 @@ use crate::model::{ContextWindow, Model, providers};
 pub struct ModelConfig {
     pub model: Arc<dyn Model>,
     pub name: String,
-    /// The context window in tokens, if the settings or a script set it.
+    /// The context window in tokens, if the settings or a script set it; else `None`.
     pub window: Option<u64>,
     /// The price of tokens; `None` if it is unknown, so that the cost of calls is unknown too.
     pub price: Option<Price>,

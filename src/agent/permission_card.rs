@@ -8,20 +8,22 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 
 /// Maximum size, in bytes, of a tool call's input in an event.
 pub(super) const SHOWN_MAX: usize = 16 * 1024;
-/// Maximum length, in characters, of a tool call that the request shows above the reason why approval is needed. A
-/// longer call is shown below the reason.
+/// Maximum length, in characters, of a tool call that an approval request shows above the reason why approval is
+/// needed. A longer call is shown below the reason.
 const SHORT_CHARS: usize = 240;
-/// Maximum number of lines of a tool call that the request shows above the reason. A longer call is shown below the
-/// reason.
+/// Maximum number of lines of a tool call that an approval request shows above the reason. A longer call is shown below
+/// the reason.
 const SHORT_LINES: usize = 4;
-/// Maximum number of parts of a long command that a request quotes. The quoted parts are those that need approval.
+/// Maximum number of parts of a long command that an approval request quotes. A part is one command of a compound shell
+/// command; only the parts that need approval are quoted.
 const PARTS_MAX: usize = 5;
 /// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
-/// The line above the text of a long call. What is before it summarizes the call.
+/// The line above the text of a long call. The lines before it summarise the call.
 pub const FULL_TEXT: &str = "Full text:\n";
 
-/// Returns the body of the request: the tool, its input up to a limit, and why it needs approval.
+/// Returns the text of the approval request for a call of the tool `name`: the tool, its input up to `SHOWN_MAX`
+/// bytes, and `why` it needs approval. `parts` are the commands in a compound shell command that need approval.
 pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     // A tool of an MCP server may have an input named `command` that is not a shell command.
     let command = input.get("command").filter(|_| server_of(name).is_none());

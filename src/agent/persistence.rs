@@ -17,8 +17,8 @@ use crate::store::{AppendResult, Cursor, PromptQueue, StoreError, TranscriptFile
 use crate::tools::policy::PlanGate;
 
 impl Driver {
-    /// Writes a conversation message to disk, then acknowledges the inbox messages in it (guarantee 1 of
-    /// docs/GUARANTEES.md).
+    /// Writes a conversation message to disk, then acknowledges the inbox messages, prompts and job results in it
+    /// (guarantee 1 of docs/GUARANTEES.md).
     pub(super) async fn save(&mut self, message: Message) {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {
@@ -113,7 +113,8 @@ impl Driver {
         self.acknowledge().await;
     }
 
-    /// Returns the queues on disk of what the user sends to this agent.
+    /// Returns this agent's queues on disk: the queue of prompts (only the lead has one) and the queue of the user's
+    /// commands (subagents have none).
     fn queues(&self) -> Vec<Arc<PromptQueue>> {
         let commands = self.tool_runner.mailbox.user_commands();
         self.prompts.iter().cloned().chain(commands).collect()
@@ -180,7 +181,7 @@ impl Driver {
         self.tool_runner.mailbox.set_ignores_messages(ignores);
     }
 
-    /// Replaces the log with the current conversation and state.
+    /// Replaces the log with the current conversation and state. If that fails, the log counts as incomplete.
     pub(super) async fn rewrite_log(&mut self) -> Result<(), StoreError> {
         let conversation = Conversation {
             messages: self.state.turn.messages().to_vec(),
@@ -307,8 +308,8 @@ impl Driver {
         self.publish_usage(&model_config, context).await;
     }
 
-    /// Puts the prompts and the user's commands that were waiting when crewdeck ended back into their queues, except
-    /// those with the ids `held`, which the conversation already contains.
+    /// Restores this agent's queues from disk: the prompts and the user's commands that were waiting when crewdeck
+    /// ended. Leaves out those with the ids `held`, because the conversation already contains them.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         for queue in self.queues() {
             let held = held.clone();
@@ -326,8 +327,8 @@ impl Driver {
         }
     }
 
-    /// Acknowledges inbox messages that the conversation already contains, because crewdeck may have ended before it
-    /// acknowledged them.
+    /// Acknowledges the inbox messages up to the position `inbox`, which the conversation already contains. crewdeck
+    /// may have ended before it acknowledged them. Does nothing if `inbox` is `None`.
     async fn acknowledge_restored(&mut self, inbox: Option<u64>) {
         if let Some(offset) = inbox {
             self.state.unacknowledged_inbox = Some(Cursor { offset, mark: None });

@@ -26,7 +26,7 @@ pub struct PromptContext {
     pub memory: Arc<ProjectMemory>,
     pub tools: Vec<String>,
     pub skills: Vec<Skill>,
-    /// The list of roles for the lead; empty if there is none to list.
+    /// The list of roles that the lead can give to teammates; empty if there are no roles.
     pub roles: String,
     /// The text that the agent's role adds to the system prompt; empty if it adds none.
     pub role: String,

@@ -26,7 +26,8 @@ pub fn summarise_call(call: &ToolCall) -> String {
     }
 }
 
-/// Returns the arguments of a call as `name: value`, without those that are null.
+/// Returns the arguments of a call as `name: value`, separated by two spaces. Leaves out arguments that are null, and
+/// cuts the middle out of a text of more than 200 bytes.
 fn shown_arguments(fields: &Map<String, Value>) -> String {
     let given = fields.iter().filter(|(_, value)| !value.is_null());
     let shown = given.map(|(name, value)| match value {
@@ -113,7 +114,8 @@ impl PublishedCalls {
     }
 }
 
-/// Returns the start event of a call. If it is published again for the same call, the new text replaces the shown one.
+/// Returns the start event of a call. A later start event of the same call replaces the summary and the input that the
+/// screen shows.
 pub fn started_event(agent: &Name, call: &ToolCall) -> EventKind {
     AgentEvent::ToolStarted {
         call: call.id.clone(),

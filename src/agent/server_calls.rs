@@ -20,13 +20,13 @@ use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::tools::policy::servers;
 use crate::tools::{ToolOutput, table, tool_search};
 
-/// Maximum time that the start of a turn waits for MCP servers. The tools of a server that is ready later are in the
-/// next model call after that. A call of such a tool waits until the server is ready.
+/// Maximum time that the start of a turn waits for MCP servers. If a server becomes ready later, the first model call
+/// after that includes its tools. If the model calls such a tool before that, the call waits until the server is ready.
 const START_WAIT: Duration = Duration::from_secs(5);
 
 impl Driver {
-    /// Starts the MCP servers whose tools the agent may use, and waits at most [`START_WAIT`] until they are ready. An
-    /// interrupt ends the wait.
+    /// Starts the MCP servers whose tools the agent may use, and waits at most [`START_WAIT`] until they are ready.
+    /// Then publishes a notice that names the servers that are still starting. An interrupt ends the wait.
     pub(super) async fn start_servers(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -57,7 +57,8 @@ impl Driver {
     }
 
     /// Updates the agent's tool definitions before a model call: servers may have become ready or changed their tools,
-    /// and the agent may have found deferred tools. Puts the instructions of new servers into the inbox.
+    /// and the agent may have found deferred tools. Adds the instructions of new servers to the next conversation
+    /// message.
     pub(super) fn update_server_tools(&mut self) {
         let Some(servers) = self.tool_runner.servers.clone() else {
             return;

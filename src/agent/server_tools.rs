@@ -15,9 +15,11 @@ use crate::tools::host::ServerHost;
 use crate::tools::{Caller, ToolOutput, tool_search};
 
 /// Maximum share of the context window, in percent, that the definitions of MCP servers' tools may take. If they need
-/// more, they are deferred: left out of the requests until the agent finds the tool with `tool_search`.
+/// more, the tools are deferred: except for the tools that are always loaded, their definitions are left out of the
+/// requests until the agent finds the tools with `tool_search`.
 const SHARE_MAX: u64 = 10;
-/// Maximum number of tools in a request. Model vendors reject a request with more.
+/// Maximum number of tools in a request. If there are more, the tools of MCP servers are deferred, because model
+/// vendors reject such a request.
 const TOOLS_MAX: usize = 128;
 /// Maximum size, in bytes, of the MCP servers' instructions that are added to the conversation in one message.
 const INSTRUCTIONS_MAX: usize = 16 * 1024;
@@ -25,7 +27,7 @@ const INSTRUCTIONS_MAX: usize = 16 * 1024;
 /// is deferred again.
 const FOUND_MAX: usize = 64;
 
-/// The tools of MCP servers as one agent sees them.
+/// The tools of MCP servers that are available to one agent.
 pub struct ServerTools {
     pub host: Arc<dyn ServerHost>,
     /// The names and patterns of the tools that the user's settings allow; `None` allows all.
@@ -99,8 +101,8 @@ impl ServerTools {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the servers that the agent may use, that have not been started or are starting, and that it has not
-    /// waited for yet. The next call does not return them again.
+    /// Returns the names of the servers that the agent may use and for which the start of a turn must wait. Such a
+    /// server has not been started, is starting, or waits for the user's approval. Each server is returned only once.
     pub fn to_start(&self) -> Vec<String> {
         let mut view = self.view();
         let is_new = |server: &ServerStatus| {
@@ -115,9 +117,9 @@ impl ServerTools {
             .collect()
     }
 
-    /// Updates the agent's tools from the current catalog; `window` is the size of the context window in tokens.
-    /// Returns whether the tool definitions have changed, also by tools that the agent has found, so that
-    /// [`ServerTools::specs`] must be called.
+    /// Updates the agent's tools from the current catalog. `window` is the size of the context window in tokens.
+    /// Returns whether the tool definitions have changed, for example because the agent has found a deferred tool. If
+    /// so, the caller must take the new ones from [`ServerTools::specs`].
     pub fn update(&self, window: u64) -> bool {
         let catalog = self.host.tools();
         self.take(&catalog, window)
@@ -153,8 +155,8 @@ impl ServerTools {
         true
     }
 
-    /// Returns the definitions of all tools of the agent: first the built-in ones, then the servers' tools by name,
-    /// then the deferred tools in the order in which the agent found them.
+    /// Returns the definitions of all tools of the agent: first the built-in ones, then `tool_search` if tools are
+    /// deferred, then the servers' tools by name, then the deferred tools in the order in which the agent found them.
     ///
     /// A prompt cache covers only the part of a request before the first change. Because a newly found tool is last in
     /// the list, the definitions before it stay cached; the system prompt and the conversation, which follow the list,
@@ -183,9 +185,9 @@ impl ServerTools {
         Arc::new(specs)
     }
 
-    /// Returns the instructions of the servers whose tools the agent may use: each server's name and the text for the
-    /// conversation. Leaves out instructions that the conversation already contains. Returns at most 16 KiB; the next
-    /// call returns the rest.
+    /// Returns the instructions of the servers whose tools the agent may use, sorted by server: each server's name and
+    /// the text for the conversation. Leaves out instructions that the conversation already contains. Returns at most
+    /// 16 KiB; the next call returns the rest.
     pub fn take_instructions(&self) -> Vec<(String, String)> {
         let mut view = self.view();
         let servers: BTreeSet<String> = view.tools.iter().map(|t| t.server.clone()).collect();
@@ -238,9 +240,9 @@ impl ServerTools {
         all.map(|server| server.name).collect()
     }
 
-    /// Returns the tool `name` as its server defines it now, which may differ from the definition in the agent's
-    /// requests until the next model call. `None` if the agent may not use the tool. Marks a deferred tool as found: after a
-    /// compaction or a restart, the conversation may still contain the definition of a tool that is not marked.
+    /// Returns the tool `name` as its server defines it now. This definition may differ from the one in the agent's
+    /// requests until the next model call. `None` if the agent may not use the tool. Marks a deferred tool as found:
+    /// after a compaction or a restart, the conversation may still contain the definition of a tool that is not marked.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
         view.tools.iter().find(|tool| tool.name == name)?;
@@ -253,11 +255,11 @@ impl ServerTools {
         Some(tool)
     }
 
-    /// Waits until the server of the tool `name` is no longer starting, and updates the agent's tools. Starts the server
-    /// if it was not started. Does nothing if the agent may not use the server.
+    /// Waits until the server of the tool `name` is no longer starting, and updates the agent's tools. Starts the
+    /// server if it was not started. Does nothing if the agent may not use the server.
     ///
-    /// A model can know a tool that the last request did not define, because its server was not ready: from the
-    /// conversation, or from a text that names the tool.
+    /// The model can call a tool that the last request did not define because the server was not ready. It knows such a
+    /// tool from the conversation, or from a text that names the tool.
     pub async fn await_server_of(&self, name: &str) {
         let all = self.host.status().into_iter();
         let mut seen = all.filter(|server| self.sees(&server.name));
@@ -296,8 +298,8 @@ impl ServerTools {
         Some(format!("The MCP server {named} is not available: {why}"))
     }
 
-    /// Returns the names of the MCP servers' tools that the agent may use, and `tool_search` if the agent has that
-    /// tool.
+    /// Returns the names of the MCP servers' tools that the agent may use, sorted. The last one is `tool_search` if
+    /// tools are deferred.
     pub fn names(&self) -> Vec<String> {
         let view = self.view();
         let search = view.is_deferred.then(|| tool_search::NAME.to_string());
@@ -305,7 +307,8 @@ impl ServerTools {
         names.chain(search).collect()
     }
 
-    /// Runs a call of `tool_search`; `None` if the agent does not have this tool.
+    /// Runs a call of `tool_search` with `input`. The tools that it finds are defined in the agent's next requests.
+    /// `None` if no tools are deferred, because the agent then does not have `tool_search`.
     pub fn search(&self, input: &Value) -> Option<ToolOutput> {
         let mut view = self.view();
         if !view.is_deferred {

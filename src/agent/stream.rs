@@ -72,8 +72,8 @@ impl Driver {
         }
     }
 
-    /// If `error` means that the model refuses images, records that, so that the model gets no more images, and returns
-    /// an error that says so. Otherwise returns `error` unchanged.
+    /// Returns `error` unchanged, unless it means that the model refuses images. In that case, returns an error that
+    /// says so, and records the refusal, so that the model gets no more images.
     pub(super) fn look_for_image_refusal(
         &mut self,
         model_config: &ModelConfig,
@@ -130,7 +130,7 @@ impl Driver {
 
     /// Calls the model and publishes its answer as it arrives. `partial` receives the text of the answer; if the future
     /// is dropped, it contains the part that has arrived. `thought_ms` receives the time that the model spent thinking,
-    /// in milliseconds.
+    /// in milliseconds. Fails if the call fails, or if the answer ends before it is complete.
     pub(super) async fn stream(
         &self,
         model_config: &ModelConfig,

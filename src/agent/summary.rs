@@ -44,7 +44,9 @@ impl Driver {
         self.state.turn.set_budget(budget, (front / 4) as u64);
     }
 
-    /// Requests a summary from the model. The summary goes into the conversation and is not shown as an answer.
+    /// Requests a summary from the model, after the hooks before a compaction and the budget have allowed it. Returns
+    /// the turn input with the summary, or the input that says why there is none. The summary is not shown as an
+    /// answer.
     pub(super) async fn summarise(
         &mut self,
         question: SummaryRequest,
@@ -198,7 +200,8 @@ impl Driver {
         lines[from..].to_vec()
     }
 
-    /// Rewrites the log after the conversation was shortened.
+    /// Rewrites the log after the conversation was shortened or emptied. The next model call adds the instructions of
+    /// MCP servers again.
     pub(super) async fn replace(&mut self) {
         self.forget_instructions();
         if let Err(error) = self.rewrite_log().await {
@@ -208,8 +211,8 @@ impl Driver {
     }
 
     /// Archives the log, then empties the conversation and the todo list. If the log cannot be archived, changes
-    /// nothing. Runs the hooks of the session end before and those of the session start after it; an interrupt ends
-    /// these hooks.
+    /// nothing and reports the error to the user. Before it empties the conversation, runs the hooks of the session
+    /// end; afterwards, those of the session start. An interrupt ends these hooks.
     pub(super) async fn clear(
         &mut self,
         control: &mut mpsc::Receiver<Control>,

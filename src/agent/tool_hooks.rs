@@ -19,7 +19,7 @@ use crate::protocol::event::AgentEvent;
 use crate::tools::ToolOutput;
 use crate::tools::policy::PlanGate;
 
-/// Maximum length, in characters, of a tool input changed by a hook when the result of the call quotes it.
+/// Maximum size, in bytes, of a quoted input in a call's result. The result quotes the input if a hook has changed it.
 const INPUT_MAX: usize = 2000;
 
 /// The text after the result of a call whose `PostToolUse` hooks were interrupted. It replaces the texts of the hooks.
@@ -52,7 +52,8 @@ impl Notes {
     }
 }
 
-/// A function that receives the output of a tool and its run time, before the hooks after the call run.
+/// A function that receives the output of a tool and its run time. It is called when the tool has ended, before the
+/// hooks after the call run.
 pub type KeepOutput<'a> = &'a (dyn Fn(ToolOutput, Duration) + Sync);
 
 impl ToolRunner {
@@ -144,7 +145,8 @@ impl ToolRunner {
         (output, took)
     }
 
-    /// Runs the hooks before the approval of a call is requested.
+    /// Runs the hooks that decide on an approval request before the approver sees it. Returns [`RequestHook::Ask`] if
+    /// there are no such hooks, or if hooks may not approve calls.
     pub(super) async fn run_request_hooks(&self, agent: &Name, call: &ToolCall) -> RequestHook {
         let hooks = self.hooks.as_ref();
         let Some(hooks) = hooks.filter(|hooks| {
@@ -166,8 +168,8 @@ impl ToolRunner {
         }
     }
 
-    /// Runs the hooks of a tool event. If a hook has blocked the same action too often, asks the user whether to ignore
-    /// it.
+    /// Runs the hooks of a tool event and returns their outcome. If a hook has blocked the same action too often, first
+    /// asks the user whether to ignore the hook.
     async fn run_hooks(&self, hooks: &AgentHooks, agent: &Name, input: &HookInput) -> HookOutcome {
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();

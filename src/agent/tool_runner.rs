@@ -53,7 +53,7 @@ pub struct ToolRunner {
     pub redactor: Redactor,
     /// Supervises and sandboxes programs. With `None`, programs run directly.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// The state of the files that the agent has read or written, at the time when it did so.
+    /// For each file that the agent has read or written, the state of the file at that time.
     pub snapshots: Arc<FileSnapshots>,
     /// The tools of MCP servers; `None` if the agent may use no server.
     pub servers: Option<Arc<ServerTools>>,
@@ -84,8 +84,8 @@ impl ToolRunner {
         }
     }
 
-    /// Executes one tool call without the hooks before and after it. Otherwise does the same as
-    /// [`ToolRunner::carry_out`].
+    /// Executes one tool call without the hooks before and after it. `hooked` is the decision of the hooks before the
+    /// call. Otherwise does the same as [`ToolRunner::carry_out`].
     pub(super) async fn execute(
         &self,
         agent: &Name,
@@ -128,7 +128,8 @@ impl ToolRunner {
         (self.finish(output, &permit.note), took)
     }
 
-    /// Redacts and shortens an output, and appends the note `note` to it.
+    /// Redacts secrets in an output, shortens its text to make room for `note` within [`RESULT_MAX`], and appends
+    /// `note` to the text.
     pub(super) fn finish(&self, mut output: ToolOutput, note: &str) -> ToolOutput {
         // A cut through a secret would hide the secret from the redactor, so the text is redacted first.
         output.text = self.redactor.text(&output.text).into_owned();
@@ -147,8 +148,8 @@ impl ToolRunner {
         }
     }
 
-    /// If the settings require approval for the call's network access, returns a ruling that requires approval for that
-    /// reason, in addition to the reason in `ruling`. A denial stays unchanged.
+    /// Returns `ruling`, unless the settings require approval for the call's network access. In that case, returns a
+    /// ruling that requires approval for this reason, in addition to the reason in `ruling`. A denial stays unchanged.
     fn asking_for_network(
         &self,
         ruling: Ruling,
@@ -178,8 +179,9 @@ impl ToolRunner {
         })
     }
 
-    /// Decides whether a call may run. First, `judge` and the hooks rule about it; then, if they require approval, the
-    /// hooks of the approval request or the approver decide.
+    /// Decides whether a call may run. `judge` applies the permission rules, and `hooked` is the decision of the hooks
+    /// before the call. If these two require approval, waits for the decision of the hooks of the approval request. If
+    /// these hooks decide nothing, waits for the approver.
     ///
     /// # Errors
     /// Returns the error text of the call if it may not run.

@@ -41,7 +41,8 @@ impl Driver {
         }
     }
 
-    /// If a hook stops the agent, returns the input that ends the turn before its next model call.
+    /// Takes the stop that a hook has requested, and returns the input that ends the turn before its next model call.
+    /// Returns `None` if no hook stops the agent.
     pub(super) fn stopped_by_hook(&self) -> Option<TurnInput> {
         let hooks = self.tool_runner.hooks.as_ref()?;
         let is_lead = self.name.is_lead();
@@ -50,8 +51,8 @@ impl Driver {
         Some(TurnInput::Stop { why })
     }
 
-    /// Runs the hooks before a compaction. If a hook prevents the compaction or the hooks are interrupted, returns the
-    /// input that tells the turn so.
+    /// Runs the hooks before a compaction. Returns `None` if the compaction may continue. If a hook prevents it or
+    /// stops the agent, or if the hooks are interrupted, returns the input that reports this to the turn.
     pub(super) async fn refused_compaction(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -146,7 +147,8 @@ impl Driver {
         Some(redacted.collect())
     }
 
-    /// Runs the hooks of the session start or end. They run for the lead only, because the session is that of the lead.
+    /// Runs the hooks of the session start or end, for the lead only, because the session belongs to the lead. Returns
+    /// `None` if the hooks are interrupted.
     async fn run_session_hooks(
         &self,
         input: &HookInput,
@@ -197,8 +199,8 @@ impl Driver {
         self.decide_end(hooks, &input, control, inputs).await
     }
 
-    /// Runs the hooks before a teammate becomes idle. If they keep it working, returns the text with which it
-    /// continues.
+    /// Runs the hooks before a teammate becomes idle. If they keep the teammate working, returns the text with which it
+    /// continues, else `None`. The hooks do not run while a request of the teammate waits for a decision.
     pub async fn check_idle(
         &self,
         control: &mut mpsc::Receiver<Control>,

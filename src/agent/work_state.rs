@@ -60,13 +60,14 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     hash.finish()
 }
 
-/// Returns the size and the modification time of a file.
+/// Returns the size and the modification time of a file; `None` if they cannot be read.
 fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.len(), meta.modified().ok()))
 }
 
-/// Returns the data files in a state directory (`.json`, `.jsonl`), without lock and cursor files.
+/// Returns the paths of the data files (`.json`, `.jsonl`) directly in the state directory `folder`, sorted. Leaves out
+/// hidden files, such as lock and cursor files. Empty if `folder` cannot be read.
 fn state_files(folder: &Path) -> Vec<PathBuf> {
     let is_record = |path: &Path| {
         let is_hidden = |name: &str| name.starts_with('.');
@@ -88,7 +89,7 @@ fn state_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the git directory of a work directory. In a worktree, `.git` is a file that contains the path of the git
-/// directory.
+/// directory. Fails if there is no `.git`.
 fn git_folder(workdir: &Path) -> io::Result<PathBuf> {
     let git = workdir.join(".git");
     if git.is_dir() {

@@ -191,8 +191,8 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
     }
 }
 
-/// Resumes `session` after the process of its crew has ended. `freed` is the crew lock, which this process has acquired
-/// since then.
+/// Resumes `session` in this process, after the process that ran its crew has ended. `freed` is the crew lock that the
+/// ended process released and this process has acquired.
 ///
 /// # Errors
 /// Fails as [`build`] does. The crew lock is then released.
@@ -332,8 +332,9 @@ pub(super) fn roles(root: &Path) -> Roles {
     Roles::open(root, user, table::names())
 }
 
-/// Returns the stored tokens of servers over HTTP, which are redacted. Creates the folder of the tokens if there are such
-/// servers, because only an existing folder can be hidden from commands.
+/// Returns the stored login tokens of the MCP servers over HTTP, as pairs of a label and a token, for the redactor.
+/// Creates the folder of the tokens if there are such servers, because only an existing folder can be hidden from
+/// commands.
 fn prepare_logins(servers: &[ServerConfig]) -> Vec<(String, String)> {
     let urls = servers.iter().filter_map(|server| match &server.transport {
         ServerTransport::Http { url, .. } => Some(url),
@@ -343,7 +344,7 @@ fn prepare_logins(servers: &[ServerConfig]) -> Vec<(String, String)> {
     let Some(folder) = environment::login_folder().filter(|_| !urls.is_empty()) else {
         return Vec::new();
     };
-    // A failure is seen at the first login.
+    // If this fails, the first login reports the error.
     let _ = DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -356,7 +357,7 @@ fn prepare_logins(servers: &[ServerConfig]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns what the crew needs to start MCP servers; `None` if none is configured.
+/// Returns what the crew needs to start MCP servers; `None` if no server is configured.
 fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     if extensions.servers.is_empty() {
         return None;
@@ -372,7 +373,8 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
 }
 
 /// Returns what the crew needs to run the approved hooks; `None` if no hook is approved. A hook that the user approves
-/// later runs only after the next start. An approved hook that has changed is returned too: it blocks what it guards.
+/// later runs only after the next start. A hook that has changed since its approval is included too: it does not run,
+/// but it still blocks the actions that a hook of its event can prevent.
 async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {
@@ -410,7 +412,7 @@ async fn publish_notices(event_sender: &EventSender, notices: Vec<String>) {
     }
 }
 
-/// Reads the project's instruction files and redacts secrets in them.
+/// Reads the instruction files that apply to the directory `dir` of the project `root`, and redacts secrets in them.
 fn memory(root: &Path, dir: &Path, event_sender: &EventSender) -> ProjectMemory {
     let mut memory = store::project_memory(root, dir);
     for file in &mut memory.files {

@@ -3,8 +3,8 @@
 //! crewdeck asks the terminal once, with the first frame (OSC 11), and does not wait for the answer. crossterm does not
 //! know such answers and reads them as keys: `Alt+]`, the text `11;rgb:…`, and `Ctrl+g` or `Alt+\` for the end. This
 //! module removes these keys from the input until the answer is complete. If the terminal does not answer, all keys are
-//! passed on. An answer that comes later than [`ANSWER_WAIT`] is removed too, but does not change the theme, because the
-//! user has begun to read.
+//! passed on. An answer that comes later than [`ANSWER_WAIT`] is removed too, but does not change the theme, because
+//! the user has begun to read.
 
 use std::time::Duration;
 
@@ -170,9 +170,9 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
     }
 }
 
-/// Returns whether an answer of the terminal can begin with the first of `inputs`: the key `Alt+]`. The escape character
-/// may have been read as the key Esc before, so that `]` is the first key; then, and if the answer `is_late`, the start
-/// of its text must follow at once. A user cannot type that many keys at once.
+/// Returns whether an answer of the terminal can begin with the first of `inputs`. This is the key `Alt+]`, or the key
+/// `]` if the escape character was read as the key Esc before it. After `]`, and after both keys if the answer
+/// `is_late`, the text of the answer must follow in `inputs`: a user cannot type that many keys at once.
 fn starts_answer(inputs: &[Event], is_late: bool) -> bool {
     let alt = (KeyCode::Char(']'), KeyModifiers::ALT);
     let is_whole =
@@ -198,7 +198,7 @@ fn starts_answer(inputs: &[Event], is_late: bool) -> bool {
 }
 
 /// Parses `11;rgb:RRRR/GGGG/BBBB`, with one to four hexadecimal digits per colour, or the same with `rgba` and a fourth
-/// value.
+/// value. Returns red, green and blue from 0 to 255; `None` for any other text.
 fn parse(text: &str) -> Option<[u8; 3]> {
     let values = text
         .strip_prefix(START)?

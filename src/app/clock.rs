@@ -5,7 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::timestamp::Timestamp;
 
-/// The last result of [`now`]. Code that needs another clock, such as a test, takes a function as a parameter.
+/// When [`now`] was first called, and its last result. Code that must also run with another clock, for example in
+/// tests, takes a clock function as a parameter.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
 /// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, the returned
@@ -24,7 +25,7 @@ pub fn now() -> Timestamp {
 struct Readings {
     /// The last result, in seconds since 1970.
     returned: f64,
-    /// The monotonic clock at the last result, measured from the first result.
+    /// The monotonic time from the first result to the last result.
     elapsed: Duration,
 }
 

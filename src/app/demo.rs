@@ -12,7 +12,7 @@ pub const SCRIPT: &str = include_str!("../../assets/demo/script.yaml");
 pub const PROMPT: &str = "Build the program that README.md describes. Split the work on the board and \
                           let a team of three do it.";
 
-/// The path and content of each file in the demo's first commit.
+/// The files in the demo's first commit: the path relative to the repository, and the content.
 const FILES: &[(&str, &str)] = &[
     (
         "README.md",

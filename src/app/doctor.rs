@@ -234,8 +234,9 @@ fn allowed_mode(mode: FixMode, crew: &CrewPresence, findings: &[Finding]) -> Fix
     mode
 }
 
-/// Applies the fixes and returns one line for each applied fix. Holds the crew lock while doing so, so that no crew can
-/// start.
+/// Applies the fixes of `findings`, in [`FixMode::Ask`] only those that the user confirms. Returns one line for each
+/// applied fix. A fix that fails only causes a warning. Holds the crew lock meanwhile, so that no crew can start. If a
+/// crew already runs, prints a warning and fixes nothing.
 fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Result<Vec<String>> {
     store::prepare(&place.root)?;
     let LockAttempt::Acquired(_lock) = lock::take(&place.root, "")? else {

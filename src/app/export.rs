@@ -8,14 +8,15 @@ use super::assemble::format_path;
 use super::secrets;
 use crate::store::{StoreError, atomic};
 
-/// Highest number that is added to the name of a new file while a file of that name exists. The first number is 2.
+/// Highest number that is added to the name of a new file if all lower numbers are taken. The first number is 2.
 const NAMES_MAX: u32 = 1000;
 
 /// Redacts secrets in `text` and writes it to a new file at `path`, which may be relative to `root` or begin with `~/`.
-/// If a file exists at `path`, adds a number to the name of the new file. Returns the path of the new file as text.
+/// If a file exists at `path`, adds a number to the name of the new file. Returns the path of the new file for display:
+/// relative to `root` if it is below `root`.
 ///
 /// # Errors
-/// Fails if the file cannot be written.
+/// Fails if the file cannot be written, or if a file exists for each number up to `NAMES_MAX`.
 pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
     let wanted = match (path.strip_prefix("~/"), etcetera::home_dir()) {
         (Some(below), Ok(home)) => home.join(below),

@@ -13,12 +13,12 @@ use super::editor;
 /// The line that follows a printed text and says how to return to the dashboard.
 const GO_BACK: &str = "-- Press Enter to return to crewdeck --";
 
-/// A program or action that uses the terminal instead of the dashboard. While it runs, the terminal is in the mode in
-/// which crewdeck found it at its start.
+/// A program or action that uses the terminal instead of the dashboard. While it runs, the terminal is in the mode that
+/// it had before crewdeck started.
 pub enum ExternalProgram {
-    /// Edit the text in `$EDITOR`.
+    /// Edit the text in the user's editor.
     Edit(String),
-    /// Read the text in `$EDITOR`; changes are discarded.
+    /// Read the text in the user's editor; changes are discarded.
     View(String),
     /// Print the text to the terminal's scroll-back.
     Print(String),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Maximum number of frames per second on average over a longer time.
 const FRAMES: f64 = 30.0;
-/// Number of frames that may be drawn without a delay when no frame was drawn for a while.
+/// Number of frames that may be drawn without a delay after a pause without frames.
 const BURST: f64 = 3.0;
 /// Number of frames that may be drawn without a delay at the start, when the empty panes, the team and the board arrive
 /// within milliseconds.

@@ -33,7 +33,8 @@ const SECRET_STARTS: &[&str] = &[
 ];
 const SECRET_ENDS: &[&str] = &[".pem", ".key", ".p12", ".pfx", ".kdbx"];
 
-/// Returns whether tasks can have worktrees in `root`. Changes nothing.
+/// Returns whether tasks can have worktrees in `root`, or what is missing: git, a repository or a first commit. Returns
+/// [`GitStatus::Ready`] for any other problem with git, which the crew reports. Changes nothing.
 pub fn check(root: &Path) -> GitStatus {
     judge(root, files)
 }

@@ -148,8 +148,9 @@ pub async fn run(
     }
 }
 
-/// Returns the prompt with the files that it mentions. A mention with quotes or a leading `/`, `./`, `../` or `~/` must
-/// name a file. Any other mention may be ordinary text. If it names no file but contains `/` or `.`, prints a warning.
+/// Returns the command that sends `text` and the files that it mentions to the lead. A mention with quotes or a leading
+/// `/`, `./`, `../` or `~/` must name a file. Any other mention may be ordinary text. If such a mention names no file
+/// but contains `/` or `.`, prints a warning.
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {
@@ -228,7 +229,8 @@ fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns a progress line that describes an agent's event, without the agent's name.
+/// Returns a progress line that describes an agent's event, without the agent's name. `None` for events that are not
+/// printed.
 fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<String> {
     Some(match event {
         AgentEvent::ToolStarted { tool, on, .. } => format!("{tool} {}", clip(on, 100)),
@@ -292,8 +294,8 @@ pub(super) fn eprint_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Asks the user at the terminal to decide a request. Does nothing if no user is at a terminal, or if the output is
-/// JSON.
+/// Asks the user at the terminal to decide a request, and sends the decision to the crew. Does nothing if no user is at
+/// a terminal, or if the output is JSON.
 async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: OutputFormat) {
     if !has_user() || form == OutputFormat::Json {
         return;
@@ -330,8 +332,8 @@ fn ask(question: &str) -> std::io::Result<String> {
     read.map(|_| line.trim().to_string())
 }
 
-/// Returns the body of a request as it is printed on the terminal. If it omits a part of a permission request, also
-/// returns a second question, which an approval must answer too.
+/// Returns the body of a request as it is printed on the terminal. If a part of a permission request is not printed,
+/// also returns a second question. The request is approved only if the user answers yes to both questions.
 fn printed_body(request: &Request) -> (String, Option<String>) {
     if request.kind != RequestKind::Permission {
         return (escape_control_chars(&request.body), None);
@@ -379,7 +381,8 @@ fn how_to_answer(request: &Request) -> String {
     }
 }
 
-/// Returns the verdict and the comment that the line typed by the user means for `request`.
+/// Converts `line`, which the user typed, to the verdict on `request` and a comment. For a question, the comment is the
+/// answer, and an empty line rejects. For other requests, `y` or `yes` approves, and anything else rejects.
 fn parse_answer(request: &Request, line: &str) -> (Verdict, String) {
     match request.kind {
         RequestKind::Plan

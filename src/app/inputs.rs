@@ -14,9 +14,9 @@ const NOTCHES_MAX: usize = 16;
 /// Timeout of a check for pending input. It is not zero, because crossterm then does not check at all.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
-/// Returns `first` and all pending inputs, without redundant ones. crossterm must use `poll` (its feature
-/// `use-dev-tty`): with `epoll`, this function blocks while unread input is left in the terminal, and no further key
-/// arrives.
+/// Returns `first` and the pending inputs, at most `INPUTS_MAX`, without redundant ones. crossterm must use `poll`
+/// (its feature `use-dev-tty`): with `epoll`, this function blocks while unread input is left in the terminal, and no
+/// further key arrives.
 ///
 /// # Errors
 /// Fails if the terminal cannot be read.

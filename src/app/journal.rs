@@ -42,7 +42,7 @@ impl JournalWriter {
 
     /// Queues an event for writing. Never blocks: if [`LINES_MAX`] lines are already queued, drops the event and counts
     /// it as missed. Returns a warning for the user when writing has begun to fail, and another one when it works
-    /// again.
+    /// again, else `None`.
     pub fn note(&mut self, event: &Event) -> Option<String> {
         // The lists of what MCP servers offer can be large and are needed only in the present session.
         let is_left_out = event.kind.is_delta()

@@ -160,7 +160,8 @@ impl FollowThread {
         self.read()
     }
 
-    /// Reads the journal to its end and sends the new events.
+    /// Reads the journal to its end and sends the new events to the [`Follower`]. If the journal cannot be read, logs
+    /// the error; the next call tries again.
     fn read(&mut self) -> Result<(), ReceiverDropped> {
         loop {
             let Some((_, tail)) = &mut self.tail else {
@@ -184,8 +185,8 @@ impl FollowThread {
         }
     }
 
-    /// If only the newest part of the journal was read, returns the event from the start of the journal that describes
-    /// the crew. Otherwise returns an empty list.
+    /// If only the newest part of the journal was read, returns the `CrewEvent::Ready` from the start of the journal,
+    /// which describes the crew. Otherwise, or if there is no such event, returns an empty list.
     fn setup(&self, beginning: JournalStart) -> Vec<Event> {
         let (JournalStart::Cut, Some((session, _))) = (beginning, &self.tail) else {
             return Vec::new();

@@ -9,8 +9,8 @@ use crate::model::providers::PROVIDERS;
 /// Timeout for a connection to a local port.
 const WITHIN: Duration = Duration::from_millis(200);
 
-/// Returns the first known local model server whose default port accepts connections, with its provider. Another
-/// program may use the port; this is noticed only when the server's models are requested.
+/// Returns the first known local model server whose default port accepts connections, with its provider. `None` if
+/// there is none. Another program may use the port; this is noticed only when the server's models are requested.
 pub fn find() -> Option<(&'static ProviderSpec, &'static LocalServer)> {
     let mut all = PROVIDERS
         .iter()
@@ -23,7 +23,8 @@ pub fn answers(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, WITHIN).is_ok()
 }
 
-/// Returns the socket address of `base_url` if it is a loopback address.
+/// Returns the first loopback address to which the host of `base_url` resolves, with the port of the URL. `None` if
+/// there is none, or if the URL is invalid.
 pub fn address(base_url: &str) -> Option<SocketAddr> {
     let url = reqwest::Url::parse(base_url).ok()?;
     let addresses = url.socket_addrs(|| None).ok()?;

@@ -53,8 +53,9 @@ pub enum LockAttempt {
     Held(Holder),
 }
 
-/// Takes the crew lock of `root` for `session` if it is free. If the holder has ended, waits up to two seconds: a child
-/// process that the holder was starting may still hold the lock for a moment.
+/// Takes the crew lock of `root` for `session` if the lock is free, else returns [`LockAttempt::Held`]. If the holder
+/// has ended, waits up to two seconds: a child process that the holder was starting may still hold the lock for a
+/// moment.
 ///
 /// # Errors
 /// Fails if the lock file cannot be opened, locked or written.
@@ -88,7 +89,8 @@ fn is_dead(process: u32) -> bool {
     pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Returns the process that the lock file names, whether or not it still holds the lock.
+/// Returns the process that the lock file names, whether or not it still holds the lock. If the file cannot be read,
+/// the result names no process and no session.
 pub fn holder(root: &Path) -> Holder {
     regular_file::open(&path(root)).map_or_else(|_| Holder::default(), |mut file| read(&mut file))
 }

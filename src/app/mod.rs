@@ -199,7 +199,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
 }
 
 /// Handles `run --resume TEXT` where TEXT cannot be a session id: TEXT becomes the prompt, and the newest session is
-/// resumed.
+/// resumed. Returns all other options and prompts unchanged.
 fn split_resume_prompt(
     mut global: GlobalOptions,
     prompt: Option<String>,
@@ -258,7 +258,8 @@ fn check_open_files() -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` on an async runtime with two threads, which are enough because the work mostly waits for IO.
+/// Runs `work` on an async runtime with two threads, which are enough because the work mostly waits for IO. Returns the
+/// result of `work`. Fails before that if the limit on open files is too low, or if the runtime cannot be started.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -286,7 +287,8 @@ fn root(global: &GlobalOptions) -> Result<PathBuf> {
     Ok(store::find_root(&start_dir(global)?))
 }
 
-/// Returns the directory in which crewdeck was started, or that of `--dir`.
+/// Returns the directory of the option `--dir`, or else the one in which crewdeck was started, as an absolute path.
+/// Fails if it is not an accessible directory.
 fn start_dir(global: &GlobalOptions) -> Result<PathBuf> {
     let dir = match &global.dir {
         Some(dir) => dir.clone(),
@@ -319,8 +321,8 @@ pub fn jitter() -> f64 {
 
 impl Blueprint {
     /// Sets approvers for a run without a user at the terminal: no request may be left to the user. The approver `ask`
-    /// is replaced by `deny`; in the demo by `auto`, unless a setting chose `ask`. Returns a notice if this changed the
-    /// approver of plans, shutdowns or tools, which the user can set with options.
+    /// is replaced by `deny`; in the demo by `auto`, unless a setting chose `ask`. If this changes the approver of
+    /// plans, shutdowns or tools, which the user can set with options, returns a notice, else `None`.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [
@@ -372,7 +374,8 @@ impl Blueprint {
     }
 }
 
-/// Checks the tool names in settings, which come from a file.
+/// Returns an error if `settings`, which come from a file, contain an invalid tool name. The error begins with the name
+/// of the setting, `tools`.
 fn check_tools(settings: &Settings) -> Result<(), String> {
     let names = settings.tools.as_deref().map(table::narrow);
     names
@@ -381,8 +384,8 @@ fn check_tools(settings: &Settings) -> Result<(), String> {
         .map_err(|why| format!("tools: {why}"))
 }
 
-/// Loads the settings for `root` and checks the tool names in them. Environment variables override settings files, and
-/// options override both.
+/// Loads the settings for `root`. Environment variables override settings files, and options override both. Fails if a
+/// settings file is invalid, or if a tool name in the settings or options is unknown.
 fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let LoadedSettings {
         settings: files,

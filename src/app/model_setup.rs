@@ -58,7 +58,7 @@ impl ModelUnavailable {
         self.steps.iter().map(String::as_str).chain(demo).collect()
     }
 
-    /// Creates the error for a server that refused the request for its models.
+    /// Creates the error for a failed connection to a server, or for a failed request for its model list.
     pub fn from_refusal(error: &ModelError) -> ModelUnavailable {
         let problem = match error.kind {
             ErrorKind::NoKey => ModelProblem::NoKey,
@@ -113,6 +113,10 @@ pub struct ModelConnection {
 
 /// Connects to the provider that the blueprint selects. If the blueprint selects none, connects to a model server found
 /// on this machine.
+///
+/// # Errors
+/// Fails if a model script is invalid or cannot be read. Fails with [`ModelUnavailable`] if a key is missing, or if no
+/// provider is selected and no server is found.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
@@ -162,8 +166,9 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
     providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
-/// Returns the base URL from an environment variable of the provider that `settings` select. This URL overrides the one
-/// in settings files and is overridden by command-line options.
+/// Returns the base URL in the environment variable that belongs to the provider that `settings` select. `None` if the
+/// variable is unset, or if no provider with a server is selected. This URL overrides the one in settings files and is
+/// overridden by command-line options.
 pub fn address(settings: &Settings) -> Option<String> {
     // Ignore an unknown provider here: it is reported when the connection is made.
     variable(selected_provider(choice(settings).ok()?.as_ref())?.url_var)
@@ -225,7 +230,7 @@ pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
 }
 
 /// Checks whether a key from the environment would be sent to a server that does not belong to the provider's vendor.
-/// If so, returns the name of the environment variable and the address of the server.
+/// If so, returns the name of the key's environment variable and the address of the server, else `None`.
 pub fn foreign_key_address(config: &ModelServerConfig) -> Option<(&'static str, String)> {
     let url = &config.base_url;
     let is_sent = config.key.is_some() && origin(url) != origin(config.spec.vendor_url);
@@ -277,8 +282,11 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     }
 }
 
-/// Returns the configured model name, or else the first one that the server lists. There is no built-in default name,
-/// because model names become outdated.
+/// Returns the configured model name, or else the first one that the server lists. If the server lists several,
+/// publishes a notice with the choice. There is no built-in default name, because model names become outdated.
+///
+/// # Errors
+/// Fails with [`ModelUnavailable`] if no name is configured and the server lists no model or has no list.
 pub async fn name_of_model(
     settings: &Settings,
     wire: &ModelConnection,
@@ -329,8 +337,8 @@ impl Probe {
         })
     }
 
-    /// Requests the server's model list and looks for the model in it. If the server has no list or hides it from this
-    /// key, the model counts as available.
+    /// Requests the server's model list and looks for the model in it. The model counts as available if the server has
+    /// no list, hides it from this key, or does not answer within `WITHIN`.
     ///
     /// # Errors
     /// Returns why the model is unlikely to answer.

@@ -203,7 +203,8 @@ impl PictureLoader {
     }
 }
 
-/// Reads and decodes an image, and scales it down to the size in which it is drawn.
+/// Reads and decodes an image, and scales it down to the size in which it is drawn. If that fails, returns the reason
+/// for the user.
 fn load(
     store: &AttachmentStore,
     key: &PictureKey,
@@ -232,7 +233,7 @@ fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
         (width * highest / height, highest)
     };
     let mut out = Cursor::new(Vec::new());
-    // `scaled` returns 8 bits per colour. Terminals may not support other PNG images.
+    // `scale_down` returns 8 bits per colour. Terminals may not support other PNG images.
     scale_down(image, width, height)
         .write_to(&mut out, ImageFormat::Png)
         .map_err(|error| error.to_string())?;

@@ -31,7 +31,8 @@ pub fn load(root: &Path) -> Vec<String> {
     all
 }
 
-/// Adds a sent message to the history file, which only the user can read. Returns a warning if that fails.
+/// Redacts secrets in a sent message and adds it to the history file, which only the user can read. Skips messages that
+/// are blank or longer than `MESSAGE_MAX`. Returns a warning if the file cannot be written, else `None`.
 pub fn add(root: &Path, text: &str) -> Option<String> {
     let text = secrets::redactor().text(text).into_owned();
     if text.trim().is_empty() || text.len() > MESSAGE_MAX {

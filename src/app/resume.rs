@@ -12,10 +12,10 @@ use crate::ui::{UiState, recall};
 /// Minimum number of characters in an abbreviated session id.
 const PREFIX_MIN: usize = 4;
 
-/// Returns the session whose id starts with `id`, or the newest one if `id` is empty.
+/// Returns the id of the session whose id starts with `id`, or of the newest session if `id` is empty.
 ///
 /// # Errors
-/// Fails if no session matches or several sessions match.
+/// Fails if no session or several sessions match, or if `id` is not empty and has fewer than `PREFIX_MIN` characters.
 pub fn choose(root: &Path, id: &str) -> Result<String> {
     let all = match store::sessions(root) {
         Ok(all) => all,
@@ -50,7 +50,7 @@ pub fn choose(root: &Path, id: &str) -> Result<String> {
     }
 }
 
-/// Returns whether `text` has the form of a session id or of its beginning.
+/// Returns whether `text` can be a session id or its beginning: `PREFIX_MIN` to 32 hexadecimal digits.
 pub fn is_id(text: &str) -> bool {
     (PREFIX_MIN..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }

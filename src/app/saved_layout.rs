@@ -10,7 +10,8 @@ const FILE: &str = ".crewdeck/screen.toml";
 /// Maximum size of the layout file, in bytes.
 const FILE_MAX: u64 = 4096;
 
-/// Loads the layout. If the file cannot be read, returns the default layout and a warning.
+/// Loads the layout. Returns the default layout if the file is missing. If the file is invalid or cannot be read,
+/// returns the default layout and a warning.
 pub fn load(root: &Path) -> (ScreenSettings, Option<String>) {
     let usual = |why: &dyn std::fmt::Display| {
         let warning = format!("{FILE} cannot be read, so the default layout is used: {why}.");
@@ -26,7 +27,7 @@ pub fn load(root: &Path) -> (ScreenSettings, Option<String>) {
     }
 }
 
-/// Saves the layout. Returns a warning if that fails.
+/// Saves the layout. Returns a warning if that fails, else `None`.
 pub fn save(root: &Path, choice: ScreenSettings) -> Option<String> {
     let failed = |why: &dyn std::fmt::Display| Some(format!("The layout was not saved: {why}."));
     let text = match toml::to_string(&choice) {

@@ -78,8 +78,9 @@ pub fn sandbox() -> SandboxReport {
     sandbox::probe(Supervisor::program())
 }
 
-/// Returns the sandbox setting for the demo. If mount namespaces do not work, the sandbox does not protect the git
-/// history: the demo's repository is temporary and contains nothing of value.
+/// Returns the sandbox setting for the demo: the one in `settings`, but [`SandboxMode::Files`] instead of
+/// [`SandboxMode::On`] if mount namespaces do not work. The sandbox then does not protect the git history, because the
+/// demo's repository is temporary and contains nothing of value.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.sandbox.unwrap_or_default() {
@@ -114,7 +115,7 @@ pub fn warn_about_missing_sandbox(settings: &Settings, event_sender: EventSender
     });
 }
 
-/// Returns the system's directories for temporary files.
+/// Returns the directories for temporary files: `/tmp`, `/var/tmp`, and the one that `TMPDIR` names.
 fn temporary() -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = vec!["/tmp".into(), "/var/tmp".into()];
     let own = std::env::temp_dir();

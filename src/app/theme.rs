@@ -10,7 +10,8 @@ pub fn color_depth() -> ColorDepth {
     ColorDepth::of(no_color.as_deref(), colorterm.as_deref(), term.as_deref())
 }
 
-/// Sets the custom themes and the selected theme from the settings in `state`.
+/// Sets the custom themes and the selected theme from the settings in `state`. Shows a warning if colours of the theme
+/// are unreadable at this colour depth.
 pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     // The name was validated when the settings were read.
     let chosen = settings.chosen_theme().unwrap_or_default();
@@ -21,7 +22,7 @@ pub fn apply(settings: &Settings, depth: ColorDepth, state: &mut UiState) {
     state.set_theme(chosen);
 }
 
-/// Returns a warning if colours of `theme` were replaced because they are unreadable at this colour depth.
+/// Returns a warning if colours of `theme` were replaced because they are unreadable at this colour depth, else `None`.
 pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     let hidden = Theme::unreadable(theme, depth);
     let words: Vec<&str> = hidden.iter().map(|meaning| meaning.word()).collect();
@@ -34,8 +35,8 @@ pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String
     })
 }
 
-/// Saves the theme in the user's settings. Returns a message for the user if the theme could not be saved, or if saving
-/// it has no visible effect.
+/// Saves the theme in the user's settings. Returns a message for the user if the theme could not be saved, or if the
+/// terminal cannot show all its colours, else `None`.
 pub fn save(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     match (config::save_theme(theme.word()), depth) {
         (Err(error), _) => Some(format!("The theme was not saved: {error:#}.")),

@@ -107,7 +107,7 @@ fn task(task: &Task) -> String {
     }
 }
 
-/// Returns the first [`NAMED_MAX`] items as text. If there are more, appends the number of further items.
+/// Returns the first [`NAMED_MAX`] items, separated by commas. If there are more, appends how many, as in `3 more`.
 fn join_first_names(all: impl Iterator<Item = String>) -> String {
     let mut names: Vec<String> = all.collect();
     let more = names.len().saturating_sub(NAMED_MAX);

@@ -29,8 +29,8 @@ pub struct ViewerSession {
     freed: Option<FreedLock>,
     /// The sequence number of the last received event.
     seq: u64,
-    /// Whether the next event that describes the crew means that a new run of the crew has started. True at first, and
-    /// after another process has acquired the crew lock.
+    /// Whether the next `CrewEvent::Ready` is the first event of a new run of the crew. True at first, and after each
+    /// change of the process in the lock file.
     expects_new_run: bool,
 }
 
@@ -213,7 +213,8 @@ impl ViewerSession {
     }
 }
 
-/// Waits for the crew lock. If no thread waits for it, waits forever.
+/// Waits until the thread that waits for the crew lock has acquired it. Waits forever if there is no such thread. Fails
+/// if the lock file cannot be opened or locked.
 async fn wait_for_lock(
     waiting: &mut Option<oneshot::Receiver<Result<FreedLock>>>,
 ) -> Result<FreedLock> {

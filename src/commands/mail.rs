@@ -70,7 +70,8 @@ struct InboxSummary {
     oldest: Timestamp,
 }
 
-/// Returns the inboxes of the lead, the user and all team members, and those of other names with unread messages.
+/// Returns the inboxes of the lead, the user and all team members, in this order, followed by those of other names
+/// that have unread messages.
 fn inboxes(mailbox: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
     let waiting = mailbox.count_unread()?;
     let team = Roster::open(context.root).read()?;
@@ -102,7 +103,8 @@ fn table(inboxes: &[InboxSummary]) -> String {
     lines.join("\n")
 }
 
-/// Parses the name of the owner of an inbox: the lead, the user, or a current or former team member.
+/// Parses the name of the owner of an inbox: the lead, the user, or a current or former team member. Fails for any
+/// other name, because no agent would read the message.
 fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
     let name = parse_name(text)?;
     if name.is_lead() || name.is_user() {

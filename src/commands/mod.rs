@@ -61,7 +61,8 @@ pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutco
 }
 
 impl CommandContext<'_> {
-    /// Prints the result of a subcommand: `value` as JSON or `text`, depending on the output format.
+    /// Prints the result of a subcommand to stdout: `value` as JSON or `text`, depending on the output format. Prints
+    /// nothing if `text` is empty.
     fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
         let out = match self.format {
             OutputFormat::Json => escape_json(&serde_json::to_string_pretty(value)?),
@@ -88,7 +89,8 @@ impl CommandContext<'_> {
     }
 }
 
-/// Parses an argument that names an agent or the user: a teammate's name, `lead` or `user`.
+/// Parses an argument that names an agent or the user: a teammate's name, `lead` or `user`. Checks only the characters
+/// and the length, not whether the agent exists.
 fn parse_name(text: &str) -> Result<Name> {
     Ok(Name::party(text)?)
 }

@@ -92,7 +92,8 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     Ok(CommandOutcome::Done)
 }
 
-/// Releases a task. If the user runs the command and the task has another owner, the error mentions `--force`.
+/// Releases a task that `name` owns. Fails if the task has another owner; if `name` is the user, the error then
+/// mentions `--force`.
 fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
     match board.release(id, name, context.now) {
         Err(error @ StoreError::Graph(GraphError::OtherOwner(..))) if name.is_user() => {
@@ -102,7 +103,8 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Takes a task from its owner for the user. `name` is who runs the command; fails if that is not the user.
+/// Takes a task away from its owner, and returns it to the board. `name` is the name under which the command runs;
+/// fails if that is not the user.
 fn take_from_owner(
     board: &Board,
     id: TaskId,
@@ -175,8 +177,8 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
     Ok(CommandOutcome::Done)
 }
 
-/// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task has a
-/// worktree. The result is empty if there are no worktrees or if git fails; the failure is printed as a warning.
+/// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task in `tasks`
+/// has a worktree. The result is empty if git is not run, or if git fails, which is printed as a warning.
 fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
     let has_worktrees = context.root.join(".worktrees/index.json").exists();
@@ -213,8 +215,8 @@ fn unmerged_into<'a>(
     }
 }
 
-/// Returns a task as one line: the status as a mark, number, subject, owner, open blockers, tags and merge status. The
-/// marks are those of learn-claude-code.
+/// Returns a task as one line: the status as a mark (see [`TaskStatus::mark`]), number, subject, owner, open blockers,
+/// tags and merge status.
 fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     let mut out = format!("{} {}: {}", task.status.mark(), task.id, task.subject);
     if !task.owner.is_empty() {

@@ -15,13 +15,15 @@ use serde::{Deserialize, Serialize};
 use crate::store::atomic::{self, Lock};
 use crate::store::regular_file;
 
-/// Maximum size of the file that stores the decisions, in bytes. Beyond it, the oldest decisions are dropped.
+/// Maximum size of the file that stores the decisions, in bytes. If the file is larger, the oldest decisions are
+/// dropped.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
-/// Maximum number of stored decisions. Beyond it, the oldest are dropped.
+/// Maximum number of stored decisions. If there are more, the oldest are dropped.
 const DECISIONS_MAX: usize = 2000;
-/// Maximum length of the stored declaration of a hook, in bytes. Of a longer one, only the hash is stored.
+/// Maximum length of the stored declaration of a hook, in bytes. In place of a longer declaration, an empty text is
+/// stored; the hash in the same entry still identifies the hook.
 const DECLARATION_MAX: usize = 16 * 1024;
-/// The first field of the hash that identifies an approved hook.
+/// The version of [`ApprovedHook::identity`], which is the first field of that hash.
 const HOOK_VERSION: &str = "crewdeck approved hook 1";
 /// Maximum time to wait while another crewdeck process writes the file with the decisions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +40,8 @@ pub enum SettingsDecision {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredDecision {
-    /// The hash that identifies the settings file (see [`digest`]), the server or the hook.
+    /// The hash to which the decision applies, in hexadecimal: [`digest`] of a settings file, `TrustItem::digest` of a
+    /// server or hook, or [`ApprovedHook::identity`] of a hook's declaration.
     sha256: String,
     /// The project directory. Only informs users who read the file; crewdeck does not use it.
     directory: String,
@@ -54,19 +57,20 @@ struct StoredDecision {
 pub struct ApprovedHook {
     /// The declaring file, relative to the project directory.
     pub file: String,
-    /// The position among all hooks of the file, counted from 0.
+    /// The position among all hooks of the file, counted from 0. Invalid hooks are counted too.
     pub index: usize,
-    /// The content of a file that declares only this hook; empty if that is longer than [`DECLARATION_MAX`].
+    /// The JSON text of a file that would declare only this hook; empty if the text is longer than
+    /// [`DECLARATION_MAX`].
     pub declaration: String,
     /// The hash of the hook's exact content that the user has approved.
     pub digest: String,
-    /// As `digest`, but without the files that agents change in normal work.
+    /// As `digest`, but without the files that agents change in normal work (see `is_project_file`).
     pub guards: String,
 }
 
 impl ApprovedHook {
-    /// Returns the hash that identifies the hook `declaration` of a file of the project `root`, whatever the rest of the
-    /// file and the files that the hook runs contain.
+    /// Returns the SHA-256, in hexadecimal, of the project directory `root`, the declaring `file` and the `declaration`
+    /// of a hook. The hash does not depend on the rest of the file or on the files that the hook runs.
     pub fn identity(root: &Path, file: &str, declaration: &str) -> String {
         let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
         for field in [
@@ -87,13 +91,13 @@ impl ApprovedHook {
     }
 }
 
-/// A change of the stored decision about the content with a digest.
+/// A change of the stored decision about the content that `digest` identifies.
 #[derive(Debug)]
 pub struct DecisionChange {
     pub digest: String,
     /// The new decision; `None` deletes the earlier one.
     pub decision: Option<SettingsDecision>,
-    /// The hook that `digest` identifies, see [`ApprovedHook::identity`].
+    /// The hook to store with the decision; `None` if `digest` is not an [`ApprovedHook::identity`].
     pub hook: Option<ApprovedHook>,
 }
 
@@ -156,15 +160,15 @@ impl Decisions {
         Some(entry.decision)
     }
 
-    /// Returns the approved hook with this identity; `None` if the user has approved none.
+    /// Returns the approved hook with this [`ApprovedHook::identity`]; `None` if no such hook is stored.
     pub fn hook(&self, identity: &str) -> Option<&ApprovedHook> {
         let mut entries = self.0.decisions.iter().rev();
         let entry = entries.find(|entry| entry.sha256 == identity)?;
         entry.hook.as_ref()
     }
 
-    /// Returns the approved hooks that a file of the project `root` declared, with their identities. A hook with a long
-    /// declaration is not returned.
+    /// Returns the approved hooks that `file` of the project `root` declared when they were approved, as pairs of the
+    /// [`ApprovedHook::identity`] and the hook. Leaves out hooks whose declaration is longer than [`DECLARATION_MAX`].
     pub fn hooks_of(&self, root: &Path, file: &str) -> Vec<(String, ApprovedHook)> {
         let entries = self.0.decisions.iter();
         let hooks = entries.filter_map(|entry| Some((&entry.sha256, entry.hook.as_ref()?)));
@@ -187,7 +191,7 @@ impl Decisions {
         Decisions::of(changes.collect())
     }
 
-    /// Returns the decisions that these changes store.
+    /// Returns the decisions in a file to which only `changes` were applied.
     #[cfg(test)]
     pub fn of(changes: Vec<DecisionChange>) -> Decisions {
         let mut file = DecisionFile::default();
@@ -197,7 +201,7 @@ impl Decisions {
 }
 
 impl DecisionFile {
-    /// Replaces the decisions about the digests of `changes`.
+    /// Replaces the decisions about the digests of `changes`, and deletes those for which the new decision is `None`.
     fn apply(&mut self, root: &Path, changes: Vec<DecisionChange>) {
         self.decisions
             .retain(|entry| changes.iter().all(|change| change.digest != entry.sha256));
@@ -220,7 +224,8 @@ impl DecisionFile {
         }
     }
 
-    /// Returns the content of the file. Drops the oldest decisions if there are too many of them.
+    /// Returns the content of the file as JSON. Drops the oldest decisions until there are at most [`DECISIONS_MAX`]
+    /// and the content has at most [`FILE_MAX`] bytes.
     fn bounded_text(&mut self) -> Result<String> {
         let excess = self.decisions.len().saturating_sub(DECISIONS_MAX);
         self.decisions.drain(..excess);
@@ -235,11 +240,13 @@ impl DecisionFile {
     }
 }
 
-/// Stores decisions. They replace earlier ones about the same digests. If the existing file cannot be used, renames it
-/// and returns a notice about this for the user.
+/// Stores decisions about the project `root`. They replace earlier ones about the same digests. If the existing file
+/// is damaged, too large, owned by another user or writable by others, renames it and returns a notice for the user;
+/// otherwise returns `None`.
 ///
 /// # Errors
-/// Fails if the file cannot be written.
+/// Fails if there is no home directory, if another process locks the file for [`LOCK_TIMEOUT`], or if the file cannot
+/// be written.
 pub fn record(root: &Path, changes: Vec<DecisionChange>) -> Result<Option<String>> {
     let path = file().context("no home directory found to store approvals in: set HOME")?;
     let damaged = write(&path, root, changes)

@@ -33,7 +33,8 @@ pub const PROJECT_FILE: &str = ".crewdeck/config.toml";
 const FILE_MAX: u64 = 1024 * 1024;
 
 /// Reads the settings files of the user and of the project `root`. If both set a value, the project's value is used.
-/// `check` checks the values of each file for what this module does not know; its error names the setting.
+/// `check` is called with the settings of each file, for checks that need more knowledge than this module has. The
+/// error of `check` must name the setting.
 ///
 /// # Errors
 /// Returns an error that names the file, the line and the problem. For an unknown setting, the error also names the
@@ -93,7 +94,8 @@ pub struct LoadedSettings {
     pub allow_file: Option<PathBuf>,
 }
 
-/// Fails if the project's file sets something that only the user's file may contain. Approval does not change this.
+/// Fails if the project's file contains a setting that is [`InProject::Refused`]. The user cannot approve such a
+/// setting.
 fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     for setting in settings::all() {
         if let InProject::Refused { why } = setting.in_project
@@ -110,8 +112,8 @@ fn reject_user_only(table: &toml::Table, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the paths of the settings files for the project `root`. Settings in a later file override those in an
-/// earlier one. The files need not exist.
+/// Returns the paths of the settings files for the project `root`: the user's file, then the project's file, whose
+/// settings override those of the user's file. The files need not exist.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     [user_file(), Some(root.join(PROJECT_FILE))]
         .into_iter()
@@ -124,7 +126,8 @@ pub fn user_file() -> Option<PathBuf> {
     Some(user_folder()?.join("config.toml"))
 }
 
-/// Returns the user's configuration folder, which holds settings and skills; `None` if there is no home directory.
+/// Returns the user's configuration folder, `$XDG_CONFIG_HOME/crewdeck`, which holds settings, roles and skills; `None`
+/// if there is no home directory.
 pub fn user_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let dirs = etcetera::choose_base_strategy().ok()?;

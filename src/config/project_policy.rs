@@ -51,7 +51,7 @@ impl SensitiveSettings {
     }
 }
 
-/// Whether the sensitive settings of a project apply: those that need the user's approval.
+/// Whether the sensitive settings of a project apply. A setting is sensitive if it needs the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProjectPolicy {
     /// The project has no sensitive settings.
@@ -59,8 +59,8 @@ pub enum ProjectPolicy {
     Harmless,
     /// The sensitive settings apply, because the user approved the settings file with exactly this content.
     Approved(SensitiveSettings),
-    /// The sensitive settings do not apply, because the user chose to ignore them in exactly this content of the
-    /// settings file.
+    /// The sensitive settings do not apply, because the user decided to ignore the settings file with exactly this
+    /// content.
     Ignored(SensitiveSettings),
     /// The sensitive settings do not apply until the user has decided about them.
     Waiting(SensitiveSettings),

@@ -13,7 +13,8 @@ use crate::domain::theme::ThemeName;
 /// Sets the theme in the user's settings file; creates the file if necessary.
 ///
 /// # Errors
-/// Fails if the file cannot be read, is not valid TOML or cannot be written; the file is then unchanged.
+/// Fails if there is no home directory, if `name` is a custom theme that the file does not define, or if the file
+/// cannot be read, is not valid TOML or cannot be written. The file is then unchanged.
 pub fn save_theme(name: &str) -> Result<()> {
     let path = user_file().context("no home directory found for the settings file: set HOME")?;
     save_theme_in(&path, name)
@@ -64,7 +65,8 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Replaces the file atomically and keeps its permissions.
+/// Replaces the content of the file atomically, and keeps its permissions. Creates the file and its folder if they are
+/// missing.
 pub(super) fn write_atomic(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;

@@ -83,8 +83,9 @@ impl<T> Optional for Option<T> {
     type Value = T;
 }
 
-/// `default` is a text for the documentation. `value` is a default that the code takes from here, with a method that has
-/// the setting's name. `range` is the lowest and the highest accepted number.
+/// Declares all settings, by section. A setting has one of two defaults. `default` is only a text for the
+/// documentation. `value` is the default itself; a method of `Settings` with the setting's name returns it if the
+/// setting is not set. `range` is the lowest and the highest accepted number.
 macro_rules! settings {
     (@default [$text:literal] []) => { $text };
     (@default [] [$value:literal]) => { stringify!($value) };
@@ -463,7 +464,7 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
     SECTIONS.iter().flat_map(|section| section.settings)
 }
 
-/// Returns the setting with that name or former name.
+/// Returns the setting with that name or former name; `None` if there is none.
 pub fn find(name: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.name == name || setting.alias == Some(name))
 }

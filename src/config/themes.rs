@@ -11,7 +11,8 @@ use serde::{Deserialize, Deserializer};
 use super::Settings;
 use crate::domain::custom_theme::{CustomTheme, THEMES_MAX, ThemeChoice};
 
-/// Deserializes the table `[themes]` into a list of themes, sorted by name.
+/// Deserializes the table `[themes]` into a list of themes, sorted by name. Fails if a theme is invalid or there are
+/// more than [`THEMES_MAX`] themes.
 pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(

@@ -1,4 +1,5 @@
-//! Types of settings that are more than a word or a number, with the functions that read and check them.
+//! Types of settings that are more than a word or a number, with the functions that read and check them. The error of a
+//! function that checks a setting continues the setting's name, such as ` is 0: give a number from 1 to 64`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -75,7 +76,8 @@ pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<S
     Ok(out)
 }
 
-/// Checks that each entry that names tools of MCP servers is a valid pattern.
+/// Checks the entries of the setting `allow`: each entry that names tools of MCP servers must be a valid
+/// [`CallPattern`]. Entries with the first words of commands are not checked.
 #[allow(clippy::ref_option)] // the type of the setting
 pub fn check_allow(entries: &Option<Vec<String>>) -> Result<(), String> {
     for entry in entries.iter().flatten() {

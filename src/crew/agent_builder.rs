@@ -172,7 +172,7 @@ impl AgentBuilder {
             .collect()
     }
 
-    /// Returns the hooks in the form in which the new agent calls them; `None` if no hook is configured.
+    /// Returns the object through which the new agent runs hooks; `None` if no hook is configured.
     fn hooks_of(&self, spec: &AgentSpec<'_>) -> Option<AgentHooks> {
         let hooks = self.context.hooks.as_ref()?;
         let role = spec.role.as_ref().map(|role| role.role.name.clone());
@@ -199,7 +199,8 @@ impl AgentBuilder {
         tools.iter().map(spec).collect()
     }
 
-    /// Builds an agent. When the agent calls tools, these call the crew through `host`.
+    /// Builds an agent. The agent's tools call the crew through `host`. The agent is not running yet and is not in the
+    /// registry.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
         let hooks = self.hooks_of(&spec);
         let mut tools = self.tools_for(spec.caller);

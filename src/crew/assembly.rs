@@ -61,8 +61,8 @@ pub struct StartChecks {
     pub environment: Environment,
 }
 
-/// The result of [`assemble`]: the components that the rest of the crew's start calls directly. These components
-/// contain references to all others.
+/// The result of [`assemble`]: the components that the following steps of the crew's start call directly. All other
+/// components are kept alive by references in these components.
 pub struct Components {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

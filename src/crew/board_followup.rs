@@ -27,8 +27,8 @@ pub struct BoardFollowup {
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
     pub merges: Arc<MergeService>,
-    /// The user's tasks for which no creation of a worktree is started, because one is running or has failed since the
-    /// crew started.
+    /// The user's tasks whose worktree is being created, or could not be created since the crew started. For these
+    /// tasks, no further creation is started.
     handled: Mutex<BTreeSet<TaskId>>,
 }
 
@@ -156,7 +156,7 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Reads the task from disk. Returns it if the user still works on it.
+    /// Reads the task from disk. Returns `None` if the user no longer works on the task or it cannot be read.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = run_blocking(move || board.get(id)).await.ok()?;
@@ -166,7 +166,7 @@ impl BoardFollowup {
     }
 
     /// Creates the worktree of a task that the user claimed, and tells the user its directory. Returns false if the
-    /// creation has failed; true also if no worktree is needed any more.
+    /// creation has failed. Returns true if it has succeeded or the task needs no worktree any more.
     async fn create_user_worktree(self: &Arc<Self>, id: TaskId) -> bool {
         // The caller knows only the published board, which may be outdated: the worktree may exist by now, or the task
         // may have been released.

@@ -14,8 +14,8 @@ use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
 pub trait BoardObserver: Send + Sync {
-    /// Called before the tasks in `changed` are published, with their new state. `known` is the board as it was last
-    /// published.
+    /// Called before changes are published. `changed` contains the changed tasks in their new state, and `known` is the
+    /// board as it was last published.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
 }
 
@@ -103,6 +103,9 @@ impl BoardView {
 
     /// Runs `change`, which changes the board on disk. Then publishes an event that `event` creates from the result. No
     /// other call reads the board during that time, so this event is published before the changed tasks.
+    ///
+    /// # Errors
+    /// Returns the error of `change`. No event is published then.
     pub async fn change<T>(
         &self,
         change: impl Future<Output = Result<T, String>>,

@@ -90,8 +90,8 @@ impl BranchStatus {
         }
     }
 
-    /// Scans the branches of the worktrees. Returns a text for the lead for each completed task whose branch is not
-    /// merged yet, such as `wt/NAME (#7)`.
+    /// Scans the branches of the worktrees. Returns the branches of completed tasks that are not merged yet, each as a
+    /// text for the lead with the task's number, such as `wt/NAME (#7)`. Empty if worktrees are not in use.
     pub async fn unmerged_branches(&self) -> Vec<String> {
         if self.worktrees.is_none() {
             return Vec::new();

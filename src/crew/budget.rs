@@ -66,7 +66,8 @@ impl TeamBudget {
         }
     }
 
-    /// Returns the current budgets and how far each was raised, to be published.
+    /// Returns the configured budgets, the current limits of the raised budgets, and the maximum number of concurrent
+    /// model calls, to be published.
     fn limits(&self) -> Limits {
         let ledger = lock(&self.ledger);
         Limits {
@@ -117,7 +118,7 @@ impl TeamBudget {
     /// agents that wait for the same budget share one request.
     ///
     /// # Errors
-    /// Returns the reason if the request is not approved.
+    /// Returns the reason if the request is not approved or the crew stops first.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
             let Some(reached) = self.reached_budget(agent) else {

@@ -39,7 +39,7 @@ pub trait CommandHandler: Send + Sync + 'static {
         command.is_slow()
     }
 
-    /// Publishes an event, such as the rejection of a command, to those who sent the commands.
+    /// Publishes an event, such as the rejection of a command, to the senders of the commands.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
@@ -129,7 +129,8 @@ impl OrderedPrompts {
     }
 }
 
-/// Returns the name under which the commands for an agent are kept.
+/// Returns the key of an agent in [`OrderedPrompts::last`]: its name in lower case, because names are compared without
+/// regard to case.
 fn key(agent: &Name) -> String {
     agent.as_str().to_ascii_lowercase()
 }

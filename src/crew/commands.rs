@@ -227,6 +227,9 @@ impl Commands {
     }
 
     /// Reads the files and resources that a message mentions, and the prompt of an MCP server if the message calls one.
+    ///
+    /// # Errors
+    /// Returns one line for the user that says what cannot be read and why. The message must then not be sent.
     async fn read_attachments(
         &self,
         text: &str,

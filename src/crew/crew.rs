@@ -61,8 +61,8 @@ impl Crew {
         launch(components, resumes).await
     }
 
-    /// Returns whether the crew has anything to continue without input: an unfinished turn, task, message or decision
-    /// of the resumed session.
+    /// Returns [`TurnState::Open`] if the crew has anything to continue without input: an unfinished turn, task,
+    /// message or decision of the resumed session. Otherwise returns [`TurnState::Ended`].
     pub fn resumed_state(&self) -> TurnState {
         self.resumed
     }

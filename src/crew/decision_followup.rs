@@ -128,8 +128,9 @@ impl DecisionFollowup {
         }
     }
 
-    /// Sends the decision on `request` as a message to the agent, which no longer waits for it. Does nothing if the
-    /// agent is not running, and for shutdowns and budgets. Adds an approved permission to `granted`.
+    /// Sends the decision on `request` as a message to the agent that filed the request and no longer waits for the
+    /// decision. Adds an approved permission to `granted`. Does nothing if the agent is not running, or if the request
+    /// is about a shutdown or a budget.
     pub async fn send_decision(&self, request: &Request) {
         let kind = match request.kind {
             RequestKind::Plan => MailKind::PlanResponse,
@@ -200,8 +201,8 @@ fn refusal_text(request: &Request) -> String {
     )
 }
 
-/// Returns the text of the message about a decision to the agent that no longer waited for it; `None` if there is no
-/// decision.
+/// Returns the text of the message about the decision on `request`, for an agent that no longer waits for the decision;
+/// `None` if the request is pending or withdrawn.
 fn decision_text(request: &Request) -> Option<String> {
     let comment = match request.comment.trim() {
         "" => String::new(),

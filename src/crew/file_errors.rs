@@ -22,8 +22,8 @@ struct Reported {
 }
 
 impl Reported {
-    /// Records the result of a read of the state files `what`, such as "The board": the `error` if it failed. Returns a
-    /// notice if the result differs from that of the previous read, otherwise `None`.
+    /// Records the result of a read of the state files `what`, such as "The board". `error` is `None` if the read
+    /// succeeded. Returns a notice if the read fails with a new error, or succeeds after an error; otherwise `None`.
     fn change(
         &self,
         what: &'static str,
@@ -62,8 +62,9 @@ impl FileErrors {
         !lock(&self.reported.errors).is_empty()
     }
 
-    /// Returns the value of `read`; `None` if it has failed. If this result differs from that of the previous read of
-    /// `what`, publishes a notice. `what` is the beginning of the notice, for example "The board".
+    /// Returns the value of `read`; `None` if it has failed. Publishes a notice if the read has failed with a new
+    /// error, or has succeeded after an error of the previous read of `what`. `what` is the beginning of the notice,
+    /// for example "The board".
     pub async fn check<T>(&self, what: &'static str, read: Result<T, StoreError>) -> Option<T> {
         if let Some((level, text)) = self.reported.change(what, read.as_ref().err()) {
             self.context.notice(level, text).await;

@@ -72,10 +72,12 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
     });
 }
 
-/// Runs the hooks of an action of the user that concerns the agent `name`, which is the lead unless the action is a
-/// message to another agent. Until they end, they are shown as the agent's activity if it does not work;
-/// [`CrewHooks::interrupt`] with its name ends them. `agent` is `None` if the agent is not running. With a `host`, the
-/// user is asked about a hook that blocks too often. Returns `None` if the hooks were interrupted or the crew stops.
+/// Runs the hooks of an action of the user. `name` is the agent that the action concerns: the recipient of a message,
+/// and the lead for all other actions. `agent` is `None` if that agent is not running. While the hooks run, they are
+/// shown as the activity of the agent, unless it works. [`CrewHooks::interrupt`] with the name of the agent ends the
+/// hooks. With a `host`, the user is asked about a hook that blocks too often.
+///
+/// Returns `None` if the hooks were interrupted or the crew stops.
 pub async fn run_for_user(
     context: &CrewContext,
     hooks: &CrewHooks,
@@ -117,8 +119,8 @@ pub async fn run_for_user(
     outcome
 }
 
-/// Runs the hooks of a message of the user to an agent. [`CrewHooks::interrupt`] with the agent's name ends them. Returns
-/// the texts that they add for the model.
+/// Runs the `UserPromptSubmit` hooks of the user's message `prompt` to the agent `recipient`. Returns the texts that
+/// the hooks add for the model. [`CrewHooks::interrupt`] with the agent's name ends the hooks.
 ///
 /// # Errors
 /// Returns why the agent must not get the message.

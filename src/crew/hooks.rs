@@ -187,7 +187,8 @@ impl CrewHooks {
     }
 
     /// Ends the hooks that run in the background, and then runs the hooks of the session's end, which are killed after
-    /// [`SESSION_END_WITHIN`]. Returns their problems as texts, because the screen may no longer show events.
+    /// [`SESSION_END_WITHIN`]. Returns the problems of these hooks as texts for the user, because the screen may no
+    /// longer show events.
     pub async fn end(&self, reason: SessionEndReason) -> Vec<String> {
         self.stop.cancel();
         let input = HookInput::SessionEnd { reason };
@@ -225,7 +226,7 @@ impl CrewHooks {
         }
     }
 
-    /// Returns whether hooks hold up an agent outside of its turns.
+    /// Returns whether `agent` waits for hooks outside of its turns.
     pub fn hold_up(&self, agent: &Name) -> bool {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.iter().any(|(_, name, _)| name.same(agent))
@@ -254,7 +255,8 @@ impl CrewHooks {
         is_starting || has_running
     }
 
-    /// Runs the hooks of a change of the board.
+    /// Runs the hooks of the change of the board that `input` describes, in the directory `dir`. `agent` is who makes
+    /// the change. The user is asked through `host` about a hook that blocks too often.
     ///
     /// # Errors
     /// Returns the reason if a hook prevents the change.
@@ -319,7 +321,8 @@ impl CrewHooks {
     }
 }
 
-/// The registration of hooks that an agent waits for outside of its turns. It ends when this value is dropped.
+/// The registration of hooks that an agent waits for outside of its turns. Dropping this value ends the registration,
+/// and does not end the hooks.
 pub struct InterruptibleHooks<'a> {
     hooks: &'a CrewHooks,
     number: u64,

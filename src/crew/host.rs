@@ -47,6 +47,9 @@ pub struct CrewHost {
 
 impl CrewHost {
     /// Files a request and waits for its decision. Dropping the future withdraws the request.
+    ///
+    /// # Errors
+    /// Fails if the request cannot be written or the crew stops first. A rejection is not an error.
     async fn ask_and_wait(&self, from: &Name, asking: NewRequest) -> Result<Request, String> {
         let is_permission = asking.kind == RequestKind::Permission;
         let asked = self.broker.ask(from, asking).await?;

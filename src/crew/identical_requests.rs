@@ -5,7 +5,10 @@ use crate::domain::timestamp::Timestamp;
 use crate::store::{Requests, StoreError};
 
 /// Writes the decision to disk: for the request that `decision` names, and for every pending request that is identical
-/// to that request. Returns the request that `decision` names.
+/// to that request. Returns the request that `decision` names, as it is after the decision.
+///
+/// # Errors
+/// Fails if that request cannot be decided, or the requests cannot be read.
 pub fn decide_with_like(
     requests: &Requests,
     decision: &Decision,

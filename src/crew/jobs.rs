@@ -111,7 +111,8 @@ impl JobRunner {
         mine.map(|e| e.job.clone()).collect()
     }
 
-    /// Returns the output of a job. If it was shortened, a marker shows where text is missing.
+    /// Returns the output of a job so far. If it was shortened, a marker shows where text is missing. Empty if the job
+    /// is unknown.
     pub fn output(&self, id: &JobId) -> String {
         let all = lock(&self.jobs.all);
         let found = all.iter().find(|e| e.job.id == *id);

@@ -101,7 +101,8 @@ impl LeadAgent {
         })
     }
 
-    /// Returns whether the lead's last turn was unfinished when the session ended.
+    /// Returns [`TurnState::Open`] if the lead continues an unfinished turn of the resumed session, otherwise
+    /// [`TurnState::Ended`].
     pub fn turn(&self) -> TurnState {
         match self.first {
             Some(_) => TurnState::Open,

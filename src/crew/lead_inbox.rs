@@ -17,7 +17,7 @@ pub struct LeadInbox {
     prompts: Arc<PromptQueue>,
     /// Number of texts from the crew that are queued for the lead.
     queued: AtomicUsize,
-    /// Number of changes since the last turn of the lead that was started because of news.
+    /// Number of calls of [`LeadInbox::add_news`] since [`LeadInbox::take_news`] was last called.
     news: AtomicUsize,
 }
 

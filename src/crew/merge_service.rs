@@ -55,7 +55,7 @@ impl MergeService {
     }
 
     /// Waits until no merge or worktree removal of the user is running. Until the returned guard is dropped, further
-    /// ones wait.
+    /// merges and removals of the user wait.
     pub async fn user_turn(&self) -> MutexGuard<'_, ()> {
         self.user_turn.lock().await
     }
@@ -144,7 +144,8 @@ impl MergeService {
         Ok(text)
     }
 
-    /// Reads the task again before it returns the board: the change that made the task mergeable may not be published yet.
+    /// Reads the task `id` from disk, and returns the board. The task is read because the change that made it mergeable
+    /// may not be published yet.
     async fn current_graph(&self, id: TaskId) -> Arc<TaskGraph> {
         let read = self.board.read(TaskSet::These([id].into())).await;
         read.unwrap_or_else(|| self.board.graph())
@@ -230,6 +231,10 @@ impl MergeService {
     /// Merges the branches of `tasks` for the user, one after another, and reports how to undo the merges. Stops at the
     /// first branch that cannot be merged, or when the crew stops. First waits until no other merge or worktree removal
     /// of the user is running.
+    ///
+    /// # Errors
+    /// Returns why a merge could not be tried, or that the crew stops, with the number of merged branches. A conflict
+    /// is published and is not an error.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
         let mut progress = MergeProgress::new(tasks.len());
@@ -267,6 +272,9 @@ impl MergeService {
 }
 
 /// Reads the diff of a task's branch, and returns it as an event for the screen.
+///
+/// # Errors
+/// Returns the reason if the task does not exist or has no worktree, or if the diff cannot be read.
 pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
     let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)

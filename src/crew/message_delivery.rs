@@ -18,8 +18,8 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{Mailbox, Roster, StoreError};
 
-/// Maximum time that a check of an inbox waits for the reader lock of that inbox. Checks by this crew can overlap:
-/// without a wait, one check would take the other for a different program that reads the inbox.
+/// Maximum time that a check of an inbox waits for the reader lock of that inbox. Two checks by this crew can overlap.
+/// Without a wait, the second check would find the lock taken and conclude that another program reads the inbox.
 const LOOK_WAIT: Duration = Duration::from_millis(50);
 /// Interval at which the crew checks whether another program still reads an inbox.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -205,8 +205,8 @@ impl MessageDelivery {
         has_some || self.can_take(name).await
     }
 
-    /// Returns whether the agent `name` can read its inbox now. Otherwise the agent must not be woken, since it would
-    /// try to read again and again.
+    /// Returns whether the agent `name` can read its inbox now. If false, the agent must not be woken, since it would
+    /// try to read again and again. Reports an error of the inbox as a notice.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (mailbox, whose) = (self.mailbox.clone(), name.clone());
         let reader = run_blocking(move || mailbox.reader(&whose, LOOK_WAIT)).await;

@@ -38,7 +38,8 @@ impl ModelSwitch {
             .clone()
     }
 
-    /// Returns the configuration for the model named `model`. If `model` is empty, returns the shared configuration.
+    /// Returns a separate configuration for the model named `model`, which later calls of [`ModelSwitch::switch_to`] do
+    /// not change. If `model` is empty, returns the shared configuration.
     pub fn model_config_for(&self, model: &str) -> SharedModelConfig {
         if model.is_empty() {
             return Arc::clone(&self.model_config);

@@ -69,8 +69,8 @@ impl OfferLists {
         }
     }
 
-    /// Fetches the prompts and resources of `server` again, because they or its state changed. Does nothing until the
-    /// user has asked for prompts or resources.
+    /// Lists the prompts and resources of `server` again. Called when they or the state of the server have changed.
+    /// Does nothing if the server is not ready, or before the user has asked for prompts or resources.
     pub fn refresh_server(&self, pool: &ServerPool, server: &str) {
         let mut wanted = lock(&self.wanted);
         let Some(wanted) = wanted.as_mut() else {
@@ -85,7 +85,8 @@ impl OfferLists {
         }
     }
 
-    /// Lists the servers independently of each other: one that does not answer delays no other.
+    /// Lists the servers in `wanted`, whenever there are any, and publishes changed lists. Lists the servers
+    /// concurrently, so that a server that does not answer does not delay the others.
     async fn run(&self, context: &CrewContext, pool: &ServerPool) {
         let mut published: BTreeMap<String, ServerOffers> = BTreeMap::new();
         // The servers that are being listed, and when each was listed last.
@@ -126,7 +127,8 @@ impl OfferLists {
     }
 }
 
-/// Lists the resources and prompts of a server. After [`LISTING_MAX`], gives up and returns a problem for the user.
+/// Lists the resources and prompts of a server. After [`LISTING_MAX`], gives up and returns empty lists with a problem
+/// for the user.
 async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     let listed = tokio::time::timeout(LISTING_MAX, offers(pool, server.clone())).await;
     listed.unwrap_or_else(|_| ServerOffers {
@@ -139,7 +141,8 @@ async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     })
 }
 
-/// Lists the resources and prompts of a server. Starts the server if it is not running.
+/// Lists the resources and prompts of a server. Starts the server if it is not running. The last error of a listing is
+/// returned as a problem for the user.
 async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     let (resources, templates, prompts) = tokio::join!(
         pool.resources(&server),
@@ -171,8 +174,8 @@ async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     }
 }
 
-/// Converts a resource into the form in which it is listed for the user. Returns `None` if its URI cannot be written in
-/// a message.
+/// Converts a resource for the list that the user sees. Returns `None` if its URI cannot be written in a message: it is
+/// empty, longer than [`URI_MAX`], or contains `"`, control characters or invisible characters.
 fn resource(found: McpResource) -> Option<OfferedResource> {
     let is_written = |c: char| !c.is_control() && c != '"';
     if found.uri.len() > URI_MAX || !found.uri.chars().all(is_written) || found.uri.is_empty() {
@@ -192,7 +195,7 @@ fn resource(found: McpResource) -> Option<OfferedResource> {
     })
 }
 
-/// Converts the prompts of a server into the form in which they are listed for the user.
+/// Converts the first [`PROMPTS_MAX`] prompts of a server for the list that the user sees.
 pub fn offered_prompts(found: Vec<McpPrompt>) -> Vec<OfferedPrompt> {
     let prompts = found.into_iter().take(PROMPTS_MAX);
     let prompts = prompts.map(|prompt| OfferedPrompt {

@@ -17,7 +17,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Time after which a wait is shown as the activity of the agent to which the prompt goes.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
-/// The prompts that wait at this moment.
+/// The prompts that wait now, each with its recipient and the token that ends the wait.
 #[derive(Default)]
 pub struct PromptWaits {
     waiting: Mutex<Vec<(Name, CancellationToken)>>,

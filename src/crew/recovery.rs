@@ -54,7 +54,7 @@ impl Recovery {
     }
 
     /// Records the end of this crew: marks its members as gone, puts their tasks back on the board and withdraws their
-    /// requests. Exempt are members with a request that the lead left undecided, which continue in the next run of the
+    /// requests. Members with a request that the lead left undecided are exempt: they continue in the next run of the
     /// session.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;

@@ -44,7 +44,7 @@ pub struct AgentHandle {
 }
 
 impl AgentHandle {
-    /// Creates the handle of an idle agent. Also returns the receiver with which the agent receives texts and commands.
+    /// Creates the handle of an idle agent. Also returns the channel from which the agent receives texts and commands.
     pub fn new(
         mailbox: Arc<AgentMailbox>,
         tags: Vec<String>,
@@ -194,7 +194,7 @@ impl AgentRegistry {
         lock(&self.subagents).insert(name, RunningSubagent { cancel, mailbox });
     }
 
-    /// Returns the mailbox of a running agent or subagent.
+    /// Returns the mailbox of a running agent or subagent; `None` if it is not running.
     pub fn mailbox_of(&self, name: &Name) -> Option<Arc<AgentMailbox>> {
         let found = lock(&self.subagents)
             .get(name)

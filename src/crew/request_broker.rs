@@ -61,9 +61,11 @@ pub struct PendingRequest {
     busy: BusyGuard,
 }
 
-/// The result of filing a request: an approval of an earlier run applies to the request, or the request is pending.
+/// The result of [`RequestBroker::ask`]: an approval of an earlier run applies to the request, or the request is
+/// pending.
 pub enum RequestTicket {
-    /// An equal request of an earlier run was approved. Its approval is used, and nothing was filed.
+    /// A request of an earlier run with the same sender, kind and text was approved. Its approval is used, and no agent
+    /// waits for a new decision.
     Decided(Request),
     Pending(PendingRequest),
 }
@@ -114,7 +116,11 @@ impl RequestBroker {
         }
     }
 
-    /// Files a request and hands it to its approver. Does not wait for the decision.
+    /// Files a request and hands it to its approver. Does not wait for the decision. Returns the request as it is on
+    /// disk afterwards; the settings may have decided it.
+    ///
+    /// # Errors
+    /// Returns the reason if the request cannot be written or read.
     pub async fn file(
         self: &Arc<Self>,
         from: &Name,
@@ -127,9 +133,12 @@ impl RequestBroker {
         self.get(&request.id).await
     }
 
-    /// Files a request and hands it to its approver. If an equal request of the agent from an earlier run is pending or
-    /// was approved, uses that request or approval instead. The caller waits for the decision with
+    /// Files a request and hands it to its approver. If a request of an earlier run with the same sender, kind and text
+    /// is pending or was approved, uses that request or approval instead. The caller waits for the decision with
     /// [`RequestTicket::decision`].
+    ///
+    /// # Errors
+    /// Returns the reason if the request cannot be written.
     pub async fn ask(
         self: &Arc<Self>,
         from: &Name,
@@ -182,8 +191,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns a pending request with the same sender, kind and text (`body`) for which no agent waits. It was filed in
-    /// an earlier run.
+    /// Returns a pending request with this sender, kind and text (`body`) for which no agent waits, which means that it
+    /// was filed in an earlier run. Returns `None` if there is none or the requests cannot be read.
     async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let pending = self.read_pending().await.ok()?;
         let waiting = lock(&self.waiting);
@@ -192,7 +201,8 @@ impl RequestBroker {
         })
     }
 
-    /// Decides a request, and all pending requests that are identical to it. Returns the request that `decision` names.
+    /// Decides a request, and all pending requests that are identical to it (see [`Request::is_like`]). Returns the
+    /// request that `decision` names.
     ///
     /// # Errors
     /// Returns the reason if the request was not decided.

@@ -70,8 +70,8 @@ impl RoleBook {
             .into_owned()
     }
 
-    /// Returns the role whose name is `text`; `None` if `text` is no role name but a free description of an agent's
-    /// work.
+    /// Returns the role whose name is `text`; `None` if no role has that name, because `text` is a free description of
+    /// an agent's work.
     ///
     /// # Errors
     /// Fails if `text` is the name of a role whose file cannot be used, or if not all role files can be read.
@@ -115,8 +115,9 @@ impl RoleBook {
         (None, vec![ToolSelection::reading()])
     }
 
-    /// Publishes the notices about the file of a role that an agent gets: which of its lines have no effect, or another
-    /// effect than expected. Publishes them again only if they have changed.
+    /// Publishes the notices about the file of a role that an agent gets, at most [`NOTICES_MAX`]. A notice names a
+    /// line that has no effect, or another effect than expected. If the notices are the same as at the last call, does
+    /// not publish them again.
     async fn publish_notices(&self, role: &AgentRole) {
         {
             let mut published = lock(&self.published);

@@ -26,8 +26,8 @@ pub async fn calls_prompt(skills: &Skills, text: &str) -> bool {
     !from_file.unwrap_or(false)
 }
 
-/// Gets the MCP server's prompt that `text` calls, as attachments for the agent to follow. Returns none if `text` calls
-/// no prompt. Starts the server if necessary.
+/// Gets the prompt of an MCP server that `text` calls, and returns it as attachments, whose text the agent treats as a
+/// command. Returns an empty list if `text` calls no prompt. Starts the server if necessary.
 ///
 /// # Errors
 /// Returns one line for the user that says why the prompt cannot be used. For example, its name is unknown, an argument
@@ -91,8 +91,8 @@ fn unknown(
     ))
 }
 
-/// Returns the texts and the images of all messages of a prompt. If a message is from the assistant, each text begins
-/// with its speaker.
+/// Returns the texts of all messages of a prompt, joined with blank lines, and the images of all messages. If at least
+/// one message is from the assistant, each text begins with `User: ` or `Assistant: `.
 fn join_messages(messages: Vec<McpPromptMessage>) -> (String, Vec<McpImage>) {
     let is_dialogue = messages.iter().any(|m| m.role == Role::Assistant);
     let mut images = Vec::new();

@@ -48,7 +48,7 @@ pub struct CrewServers {
     pool: ServerPool,
     /// The servers that start with the crew.
     always: Vec<String>,
-    /// Cancels the login that is running. `None` before the first one.
+    /// The token that cancels the login that was started last; `None` before the first login.
     login: Mutex<Option<CancellationToken>>,
     offers: Arc<OfferLists>,
     events: Arc<ServerEvents>,
@@ -282,7 +282,8 @@ impl ServerHost for CrewServers {
 }
 
 /// Returns a function that decides before each start of a server whether the user has approved the server. If not, the
-/// function collects a notice with the reason, once per server. It collects none for servers in `unapproved`.
+/// function collects a notice with the reason, once per server. Servers in `unapproved` get no notice, because the user
+/// was already informed about them.
 fn approval(
     trust: Arc<dyn ApprovalCheck>,
     unapproved: BTreeSet<String>,

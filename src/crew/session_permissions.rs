@@ -102,7 +102,7 @@ impl SessionPermissions {
         Ok(())
     }
 
-    /// Approves the pending requests whose calls the session permissions allow. Needed for requests that were filed
+    /// Approves the pending requests whose calls the session permissions allow. Such requests exist if they were filed
     /// before the permission was granted.
     pub async fn approve_covered(&self) {
         if lock(&self.given).rules.is_empty() {

@@ -47,6 +47,10 @@ impl Subagents {
 
     /// Starts a subagent, waits until it has ended, and returns its answer. Dropping the future interrupts the
     /// subagent.
+    ///
+    /// # Errors
+    /// Returns the reason if the parent is not running, the role cannot be used, or the subagent fails, is interrupted
+    /// or ends without an answer.
     pub async fn delegate(
         self: Arc<Self>,
         order: SubagentSpec,

@@ -76,7 +76,8 @@ impl TeamRoster {
     /// Adds a member to the roster. Returns the team with the new member.
     ///
     /// # Errors
-    /// Fails if the team already has `most` members, or if the roster cannot be written.
+    /// Fails if the team already has `most` present members, if the roster does not accept the member, or if the roster
+    /// cannot be written.
     pub async fn add(&self, member: Member, most: usize) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
         run_blocking(move || roster.add_member(member, most)).await

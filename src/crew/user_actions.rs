@@ -43,9 +43,9 @@ pub struct CompletedAction {
 }
 
 impl CompletedAction {
-    /// Returns the message that tells the user where to work on the task that the user has claimed; `None` for other
-    /// actions. Also returns `None` if the worktree does not exist yet and `crew_creates` is true, because the crew
-    /// will create and announce it.
+    /// Returns the message that tells the user where to work on a task that the user has claimed. Returns `None` for
+    /// all other actions. Also returns `None` if the task has no worktree yet and `crew_creates` is true, because the
+    /// crew then creates the worktree and announces it.
     pub fn workspace_text(&self, root: &Path, crew_creates: bool) -> Option<String> {
         let (UserAction::Claimed, id) = (&self.act, self.task.id) else {
             return None;
@@ -73,8 +73,11 @@ impl CompletedAction {
 }
 
 impl ActionStores {
-    /// Before the user completes a task, commits the uncommitted files in its worktree, since dependent tasks build on
-    /// its branch. Does nothing for other actions.
+    /// Prepares the completion of a task by the user: commits the uncommitted files in the task's worktree, since
+    /// dependent tasks build on its branch. Does nothing for other actions.
+    ///
+    /// # Errors
+    /// Fails if the user cannot complete the task, or the files cannot be committed.
     pub fn prepare(&self, command: &TaskCommand) -> Result<(), StoreError> {
         let (TaskCommand::Complete { task }, Some(worktrees)) = (command, &self.worktrees) else {
             return Ok(());
@@ -156,8 +159,8 @@ impl UserActions {
         }
     }
 
-    /// Runs the hooks of an action that adds or completes a task. Before hooks see a new task, its number is reserved;
-    /// returns this number, otherwise `None`.
+    /// Runs the hooks of an action that adds or completes a task. If hooks see a new task, reserves its number before
+    /// they run, and returns this number. Otherwise returns `None`.
     ///
     /// # Errors
     /// Returns the reason if a hook blocks the action or the hooks were interrupted.
@@ -213,8 +216,11 @@ impl UserActions {
     }
 
     /// Executes an action on the board and publishes the result. If the user interrupts the lead while hooks of the
-    /// action run, the hooks end and the action is not executed. With a `host`, the user is asked about a hook that blocks
-    /// the action too often.
+    /// action run, the hooks end and the action is not executed. With a `host`, the user is asked about a hook that
+    /// blocks the action too often.
+    ///
+    /// # Errors
+    /// Returns the reason if the action was not executed.
     pub async fn act(
         &self,
         command: TaskCommand,

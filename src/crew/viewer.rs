@@ -446,8 +446,8 @@ impl ViewerStores {
     }
 }
 
-/// The reason, in the error for the user, why a message that is written in a viewer cannot attach a resource of an MCP
-/// server.
+/// The reason why a message that is written in a viewer cannot attach a resource of an MCP server. It is part of the
+/// error for the user.
 const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
 const PROMPTS_ELSEWHERE: &str = "Only the crewdeck that runs this crew calls prompts of MCP servers: write the message in its window.";
 const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";

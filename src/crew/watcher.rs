@@ -49,7 +49,8 @@ pub struct Watcher {
 
 impl Watcher {
     /// Watches the state folders until the crew stops. First reads all state files, continues unfinished work of an
-    /// earlier run such as merges, and calls `begin`, which starts the agents.
+    /// earlier run such as merges, and calls `begin`, which starts the agents. If the folders cannot be watched,
+    /// reports the error, calls `begin` and returns.
     pub async fn run(self, begin: impl FnOnce() + Send) {
         let (sender, mut changes) = mpsc::channel(DIRTY_MAX);
         let watching = watch::start(&self.context.root, self.skills.store(), move |dirty| {

@@ -58,8 +58,7 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
 /// Removes the worktree of a task. Returns the message for the user.
 ///
 /// # Errors
-/// Fails if the worktree is in use, or if the removal would lose something and this differs from what the user has
-/// `confirmed`.
+/// Fails if the worktree is in use, or if what the removal would lose differs from what the user has `confirmed`.
 pub fn remove(
     board: &Board,
     trees: &Worktrees,
@@ -102,6 +101,10 @@ impl WorktreeRemoval {
     }
 
     /// Publishes what would be lost by the removal of a task's worktree. Removes nothing.
+    ///
+    /// # Errors
+    /// Returns the reason if the worktree cannot be removed even after a confirmation, for example because it is in
+    /// use.
     pub async fn publish_losses(&self, id: TaskId) -> Result<(), String> {
         let (board, trees) = (self.board.store().clone(), self.merges.worktrees()?.clone());
         let judged = run_blocking(move || Ok(losses_event(&board, &trees, id))).await;
@@ -115,8 +118,8 @@ impl WorktreeRemoval {
     /// removed.
     ///
     /// # Errors
-    /// Fails if the worktree is in use, if its hooks were interrupted, or if the removal would lose something and this
-    /// differs from what the user has `confirmed`.
+    /// Fails if the worktree is in use, if its hooks were interrupted, or if what the removal would lose differs from
+    /// what the user has `confirmed`.
     pub async fn remove(
         &self,
         id: TaskId,

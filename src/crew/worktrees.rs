@@ -61,8 +61,11 @@ impl TaskWorktrees {
     }
 
     /// Finds or creates the worktree of a task that `owner` has claimed. Records a new worktree in the task. Returns
-    /// `None` if worktrees are not in use. With a `host`, the user is asked about a hook that prevents the worktree too
+    /// `None` if worktrees are not in use. With a `host`, the user is asked about a hook that prevents the creation too
     /// often.
+    ///
+    /// # Errors
+    /// Fails if a hook prevents the creation, or if git or the state files fail.
     pub async fn workspace_for(
         &self,
         task: &Task,
@@ -123,6 +126,9 @@ impl TaskWorktrees {
     /// Makes the worktree of `task` the work directory of a teammate that has claimed the task during its turn, from
     /// its next tool call on. Returns the text that describes the worktree to the teammate's model. For the lead, does
     /// nothing and returns an empty text, because the lead works in the project directory.
+    ///
+    /// # Errors
+    /// Returns the reason if the worktree cannot be created. The task is then put back on the board.
     pub async fn move_to_workspace(
         &self,
         agent: &Name,
@@ -247,7 +253,8 @@ impl TaskWorktrees {
     }
 
     /// Commits the uncommitted files in the worktree of `agent`'s open task, so that dependent tasks can build on them.
-    /// Reads the task from the board's files: what was published last may be an earlier task of the agent.
+    /// Does nothing if the agent has no open task with a worktree. Reads the task from disk, because the published
+    /// board may still show an earlier task of the agent.
     pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
         let (board, owner) = (self.board.store().clone(), agent.clone());
         let own =

@@ -51,7 +51,8 @@ impl Fix {
     /// Applies the fix. Returns what was done, on one line.
     ///
     /// # Errors
-    /// Fails if the store refuses the change. In that case, nothing was changed.
+    /// Fails if the store refuses the change, or if a file cannot be read or written. After a refusal, nothing was
+    /// changed.
     pub fn apply(&self, root: &Path, now: Timestamp) -> Result<String, StoreError> {
         Ok(match self {
             Fix::Release { task, owner } => {

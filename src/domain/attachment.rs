@@ -12,7 +12,8 @@ pub const ATTACHED: &str = "<attachment ";
 /// A file, directory or image that is attached to a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// The path as the user wrote it.
+    /// The name under which the user sees the attachment: the mentioned path or resource as the user wrote it, or the
+    /// slash command.
     pub path: String,
     /// Size of the content as shown to the user, such as `120 lines`.
     pub size: String,
@@ -59,7 +60,8 @@ pub struct PromptImage {
 /// An image in a conversation. A transcript contains only the name of the file in which the content is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedImage {
-    /// The path as the user wrote it.
+    /// The name under which the user sees the image: the mentioned path or resource as the user wrote it, or the tool
+    /// that returned the image.
     pub path: String,
     /// The name of the file in which the content is stored.
     pub file: String,

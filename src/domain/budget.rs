@@ -44,7 +44,7 @@ impl UsageBudgets {
         }
     }
 
-    /// Returns these budgets, overridden by those that are set in `later`.
+    /// Returns the limits of `later`. A limit that `later` does not set is taken from `self`.
     #[must_use]
     pub fn merged_with(self, later: UsageBudgets) -> UsageBudgets {
         UsageBudgets {
@@ -136,7 +136,8 @@ pub struct ReachedBudget {
 }
 
 impl ReachedBudget {
-    /// Returns one line for the user: who has used how much, and the limit and the setting of the budget.
+    /// Returns one line for the user: the agent or team, the amount that it has used, the limit, and the name of the
+    /// setting.
     pub fn summary(&self) -> String {
         let (budget, whose) = &self.key;
         let who = whose
@@ -254,7 +255,7 @@ pub fn charged_agent(agent: &Name) -> Name {
     agent.parent().unwrap_or_else(|| agent.clone())
 }
 
-/// Returns the lowest multiple of `base` above `used`.
+/// Returns the lowest whole multiple of `base` that is above `used`.
 fn raise_limit(base: f64, used: f64) -> f64 {
     base * ((used / base).floor() + 1.0)
 }

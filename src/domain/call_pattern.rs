@@ -7,12 +7,12 @@ use super::mcp::{TOOL_PREFIX, is_name_byte, matches_tool, matches_wildcards};
 /// Maximum length, in bytes, of an argument that is compared with a pattern. A longer one never matches.
 const ARGUMENT_MAX: usize = 16 * 1024;
 
-/// A pattern `mcp__SERVER`, `mcp__SERVER__TOOL` or `mcp__SERVER__TOOL(ARGUMENT:TEXT, ARGUMENT:TEXT)`. `*` stands for any
-/// characters.
+/// A pattern `mcp__SERVER`, `mcp__SERVER__TOOL` or `mcp__SERVER__TOOL(ARGUMENT:TEXT, ARGUMENT:TEXT)`. In each part, `*`
+/// stands for any characters, including none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPattern<'a> {
     tool: &'a str,
-    /// The name of an argument, and a pattern that its value must match. A call must match all of them.
+    /// Pairs of the name of an argument and the pattern for its value. A call must match all pairs.
     arguments: Vec<(&'a str, &'a str)>,
 }
 
@@ -20,7 +20,7 @@ impl<'a> CallPattern<'a> {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// Returns why `text` is not a pattern, and what to write instead.
+    /// Fails if `text` does not have one of the forms in [`CallPattern`]. The message says what to write instead.
     pub fn parse(text: &'a str) -> Result<CallPattern<'a>, String> {
         let text = text.trim();
         let (tool, conditions) = match text.split_once('(') {
@@ -55,8 +55,10 @@ impl<'a> CallPattern<'a> {
         !self.arguments.is_empty()
     }
 
-    /// Returns whether the pattern matches a call of `tool` with `input`, a JSON object. Texts match as they are,
-    /// numbers and booleans as they are in JSON. Other values and missing arguments match nothing.
+    /// Returns whether the pattern matches a call of `tool` with `input`, a JSON object. Strings are compared without
+    /// their JSON quotes, numbers and booleans as they are written in JSON. An argument that is missing or has another
+    /// type does not match. With a `*` in the pattern of an argument, a value with a `..` segment does not match
+    /// either.
     pub fn matches(&self, tool: &str, input: &str) -> bool {
         if !matches_tool(self.tool, tool) {
             return false;
@@ -78,8 +80,8 @@ impl<'a> CallPattern<'a> {
     }
 }
 
-/// Returns whether a text has a part `..`, with which a path leaves the folder that it seems to be in. Also recognizes
-/// backslashes and the percent encoding of URLs.
+/// Returns whether a path or URL contains the segment `..`, which leads out of the folder that the text names.
+/// Backslashes also separate segments, and the percent encoding of URLs is decoded first.
 fn leaves_folder(text: &str) -> bool {
     let mut plain = text.to_ascii_lowercase();
     for (encoded, decoded) in [("%25", "%"), ("%2e", "."), ("%2f", "/"), ("%5c", "\\")] {

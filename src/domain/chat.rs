@@ -23,9 +23,10 @@ pub struct ToolCall {
     /// The id that the tool result refers to.
     pub id: CallId,
     pub name: String,
-    /// The input, always a JSON object. Empty if the model sent something else, which `broken` then contains.
+    /// The input: always a JSON object. If the model sent anything else, this object is empty, and `broken` contains
+    /// what the model sent.
     pub input: Value,
-    /// The input as the model sent it, if it was not a JSON object; cut to a bounded size.
+    /// The text that the model sent as input, if it was not a JSON object; cut to 4 KiB. `None` if the input was valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
@@ -73,7 +74,7 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// Thinking of the model. It is shown on the screen. It is sent back to the server only if it has a signature.
+    /// Thinking of the model. The screen shows it. Later requests contain it only if it has a signature.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
@@ -83,7 +84,7 @@ pub enum Block {
     ToolCall(ToolCall),
     ToolResult {
         call: CallId,
-        /// The output of the tool, cut to a bounded size.
+        /// The output of the tool, cut to at most 64 KiB.
         content: String,
         outcome: Outcome,
     },
@@ -164,8 +165,11 @@ pub enum ChatError {
     Pairing(CallId),
 }
 
-/// Checks that roles alternate, starting with `user`, and that each tool call has exactly one result, in the next
-/// message (guarantee 8 in docs/GUARANTEES.md).
+/// Checks that roles alternate, starting with `user`, that no message is empty, and that each tool call has exactly one
+/// result, in the next message (guarantee 8 in docs/GUARANTEES.md).
+///
+/// # Errors
+/// Returns the first violation that is found.
 pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     if messages.first().is_some_and(|m| m.role != Role::User) {
         return Err(ChatError::First);

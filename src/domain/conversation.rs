@@ -16,8 +16,8 @@ partly or not at all. Check the state before you repeat it.";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LogRecord {
-    /// A message that contains items which must be delivered only once: inbox messages, job results, queued prompts.
-    /// One line contains both the message and what it delivers, so that neither is on disk without the other.
+    /// A message that delivers inbox messages, job results or queued prompts, each of which must be delivered only
+    /// once. The message and the list of the delivered items are on one line, so that a crash cannot separate them.
     Delivery {
         #[serde(flatten)]
         message: Message,
@@ -32,10 +32,9 @@ pub enum LogRecord {
     },
     /// A message that contains nothing from the inbox, the background jobs or the prompt queue.
     Message(Message),
-    /// The read position in the inbox. Written when a conversation is saved as a new log, because the new log contains
-    /// no [`LogRecord::Delivery`] from which it could be read.
+    /// The read position in the inbox. Written when a conversation is saved as a new log, because a new log contains no
+    /// [`LogRecord::Delivery`], which otherwise records this position.
     Inbox {
-        /// The read position in the inbox, in bytes.
         inbox: u64,
     },
     /// Queued prompts that are already part of the messages in this log. Written when a conversation is saved as a new
@@ -62,14 +61,14 @@ pub enum LogRecord {
     Plan { plan: PlanState },
     /// Whether the lead works on tasks or only delegates. Only in the log of a lead.
     Lead { lead: LeadMode },
-    /// Files as the agent saw them last.
+    /// Files that the agent has read or written since the last record of this kind.
     Files { files: Vec<SeenFile> },
     /// A turn ended. A resumed session does not continue it.
     Turn { turn: TurnState },
 }
 
-/// A file that an agent has read or written, with a hash of the content that it saw. The hash may mean something else
-/// to another version of crewdeck. The file then counts as changed and must be read again.
+/// A file that an agent has read or written, with a hash of the content at that time. Another version of crewdeck may
+/// compute another hash for the same content. The file then counts as changed, and the agent must read it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
     pub path: String,
@@ -87,7 +86,7 @@ pub enum JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// No plan was approved. Never written: a log without a plan record means the same.
+    /// No plan was approved. Never written to a log: a log without a plan record stands for this state.
     #[default]
     Open,
     Approved,
@@ -122,16 +121,16 @@ pub struct Conversation {
     pub inbox: Option<u64>,
     /// Queued prompts that are already part of the messages.
     pub prompts: Vec<PromptId>,
-    /// The files that the agent has read or written, in this order. A later entry replaces an earlier one of the same
-    /// file.
+    /// The files that the agent has read or written, oldest first. A file can occur several times; its last entry
+    /// counts.
     pub files: Vec<SeenFile>,
     /// Whether the last turn has ended, or is still open because a crash interrupted it.
     pub turn: TurnState,
 }
 
 impl Conversation {
-    /// Rebuilds the state from the records of a log. A tool call without a result, as after a crash, gets the result
-    /// [`NO_RESULT`].
+    /// Rebuilds the state from the records of a log. A tool call without a result, which a crash leaves behind, gets
+    /// the result [`NO_RESULT`].
     pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {

@@ -117,7 +117,8 @@ const SIXTEEN: [&str; 16] = [
 ];
 
 impl ThemeColor {
-    /// Parses a colour: a name, `#rrggbb` or a number from 0 to 255.
+    /// Parses a colour: the name of one of the first 16 terminal colours, such as `light-blue`, or `#rrggbb`, or the
+    /// index of a terminal colour from 0 to 255.
     ///
     /// # Errors
     /// Returns a message with the closest name, or with the accepted formats if no name is close.
@@ -167,15 +168,17 @@ pub struct CustomTheme {
     pub name: String,
     /// The built-in theme that supplies the colours which are not in `colors`.
     pub base: ThemeName,
-    /// The colours that replace those of the base theme.
+    /// The colours that replace colours of the base theme.
     pub colors: BTreeMap<ColorRole, ThemeColor>,
 }
 
 impl CustomTheme {
-    /// Parses the entries of a `[themes.NAME]` table.
+    /// Parses the entries of a `[themes.NAME]` table: pairs of a key, which is `base` or a [`ColorRole`], and its
+    /// value.
     ///
     /// # Errors
-    /// Returns a message that names the invalid entry and the closest valid one.
+    /// Fails if the name of the theme is invalid or belongs to a built-in theme, or if an entry is invalid. For an
+    /// unknown key or colour, the message also names the closest valid one.
     pub fn parse<'a>(
         name: &str,
         entries: impl IntoIterator<Item = (&'a str, &'a str)>,

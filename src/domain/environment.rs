@@ -26,12 +26,13 @@ pub struct GitState {
     pub commits: Vec<String>,
 }
 
-/// The files and folders of a project, two levels deep, limited in size.
+/// The files and folders of a project, two levels deep, limited in number and size. Ignored files are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileTree {
-    /// The files of the root in one line, then one line per folder: `src/: main.rs, ui/`.
+    /// One line with the files directly in the root, then one line for each folder in the root, sorted by name, such as
+    /// `src/: main.rs, ui/`.
     pub lines: Vec<String>,
-    /// The number of files and folders that `lines` does not show. In a large project not all are counted, so there may
-    /// be more.
+    /// The number of files and folders that `lines` does not show. In a large project, counting stops early, and the
+    /// real number is higher.
     pub left_out: usize,
 }

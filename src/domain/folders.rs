@@ -1,9 +1,9 @@
 //! The folders of a project that belong to crewdeck or git.
 
-/// The folder with the transcripts and the files attached to their messages.
+/// The folder with the transcripts of conversations and the files attached to messages.
 pub const TRANSCRIPTS: &str = ".transcripts";
 
-/// The folders below the root in which crewdeck keeps its state.
+/// The folders directly in the project root in which crewdeck keeps its state.
 pub const STATE: [&str; 5] = [".tasks", ".team", TRANSCRIPTS, ".crewdeck", ".worktrees"];
 
 const GIT: &str = ".git";

@@ -53,7 +53,7 @@ impl<'a> FrontMatter<'a> {
     /// Splits the text of a file. If the file has no front matter, all of it becomes `body`.
     ///
     /// # Errors
-    /// Fails if the front matter has no end or is too long.
+    /// Fails if the front matter has no end or is longer than 16 KiB.
     pub fn split(text: &'a str) -> Result<FrontMatter<'a>, FrontMatterError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = text.split_inclusive('\n').scan(0, |at, line| {
@@ -87,13 +87,13 @@ impl<'a> FrontMatter<'a> {
         })
     }
 
-    /// Returns whether there is no front matter, or an empty one.
+    /// Returns whether the file has no front matter, or only blank front matter.
     pub fn is_empty(&self) -> bool {
         self.front.trim().is_empty()
     }
 
-    /// Returns the number of the first line of the front matter that begins with `key`, counted from 1 in the file. If
-    /// there is none, returns the number of the front matter's first line.
+    /// Returns the number, counted from 1 in the file, of the first line in the front matter that begins with `key`. If
+    /// no line does, returns [`FrontMatter::front_line`].
     pub fn line_of(&self, key: &str) -> usize {
         let below = self.front.lines().position(|l| l.starts_with(key));
         self.front_line + below.unwrap_or(0)
@@ -156,8 +156,8 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// Returns the line `KEY: VALUE` with quotes around the value. Returns `None` if no quotes are needed: YAML reads the
-/// value as it is meant.
+/// Returns the line `KEY: VALUE` with quotes around the value. Returns `None` if the line has another form, or if YAML
+/// reads the value without quotes as the author meant it.
 fn quote_value(line: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -179,7 +179,7 @@ fn quote_value(line: &str) -> Option<String> {
 pub const NAME_FORM: &str =
     "1 to 64 letters, digits, spaces, '-', '_', '.', starting with a letter or digit";
 
-/// Returns the trimmed name if it is valid.
+/// Returns the trimmed name if it has the form [`NAME_FORM`], otherwise `None`.
 pub fn valid_name(text: &str) -> Option<String> {
     let name = text.trim();
     // Unicode classifies some invisible characters as alphabetic.
@@ -203,7 +203,8 @@ pub fn escape_keeping_tabs(text: &str) -> String {
     parts.join("\t")
 }
 
-/// Keeps the first [`BODY_MAX`] bytes of a text. If bytes are cut, a marker at the end says how many.
+/// Keeps at most the first [`BODY_MAX`] bytes of a text, cut at a character boundary. If bytes are cut, a marker at the
+/// end says how many.
 pub fn truncate_body(mut body: String) -> String {
     if body.len() > BODY_MAX {
         let at = body.floor_char_boundary(BODY_MAX);

@@ -9,7 +9,7 @@ pub const NAME_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The name contains invalid characters, is empty or is too long.
+    /// The name is empty, has more than [`NAME_MAX`] characters, or contains invalid characters.
     #[error(
         "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
@@ -209,8 +209,8 @@ text_id!(
 );
 
 impl RequestId {
-    /// Returns whether the id is safe to use as a file name. Other programs and models can write ids, so they must be
-    /// checked.
+    /// Returns whether the id is safe to use as a file name: 1 to 64 ASCII letters, digits, `-` and `_`. Ids must be
+    /// checked, because other programs and models can write them.
     pub fn is_safe(&self) -> bool {
         !self.0.is_empty()
             && self.0.len() <= 64

@@ -10,9 +10,9 @@ use super::timestamp::Timestamp;
 
 /// Maximum number of bytes in [`Job::tail`]. The screen shows this end of the output.
 pub const TAIL_MAX: usize = 4 * 1024;
-/// When a job ends, the agent gets at most this many bytes from the end of the output.
+/// Maximum number of bytes from the end of the output that the agent gets when a job ends.
 pub const REPORTED_MAX: usize = 2 * 1024;
-/// Lists of jobs show at most this many characters of a command, as in learn-claude-code.
+/// Maximum number of characters of a command in lists of jobs, as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ const ATTACHMENTS: &str = "attachments";
 /// The JSON field that says that crewdeck has written the text of a message in the name of its sender.
 const GENERATED: &str = "generated";
 
-/// The type of a message. The first five variants are the types of learn-claude-code.
+/// The type of a message. The first five variants also exist in learn-claude-code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailKind {

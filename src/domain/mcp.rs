@@ -83,8 +83,9 @@ pub struct ServerConfig {
     /// Maximum time from the start until the server has sent its list of tools; `None` for the default of 30 s.
     pub start_timeout: Option<Duration>,
     pub oauth: OAuthClient,
-    /// Whether the server starts with the crew and its tools are always defined in the requests of agents that may use
-    /// them. If false, the server starts before the first model call of such an agent, and its tools may be deferred.
+    /// If true, the server starts with the crew, and every request of an agent that may use its tools defines them. If
+    /// false, the server starts before the first model call of such an agent, and its tools may be deferred: agents
+    /// then find them with a search tool.
     pub is_always_loaded: bool,
 }
 
@@ -135,7 +136,7 @@ pub struct ServerStatus {
 }
 
 impl ServerStatus {
-    /// Returns whether a login may make the server usable. Only servers that are reached by HTTP have a login.
+    /// Returns whether a login may make the server usable: it asks for one, or it has failed and is reached by HTTP.
     pub fn offers_login(&self) -> bool {
         match self.state {
             ServerState::NeedsLogin => true,
@@ -173,12 +174,12 @@ pub struct McpTool {
     pub server: String,
     /// The name that the server itself uses for the tool.
     pub tool: String,
-    /// A name of the tool to show to the user; empty if the server provides none.
+    /// The name that the server wants users to see; empty if the server provides none.
     pub title: String,
     /// The server's description of the tool, at most 2 KiB. If it was longer, a note at the end says how much was cut.
     pub description: String,
-    /// The JSON schema of the tool's input: an object, without references, in a form that all model vendors accept; at
-    /// most 32 KiB.
+    /// The JSON schema of the tool's input, at most 32 KiB. Its type is an object, references are resolved, and it uses
+    /// only keywords that all model vendors accept.
     pub input_schema: Value,
     /// Whether the server says that the tool changes nothing (`readOnlyHint`).
     pub is_read_only: bool,
@@ -237,7 +238,7 @@ pub fn matches_tool(pattern: &str, tool: &str) -> bool {
         || (names_server && matches_wildcards(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
-/// Returns whether `pattern` may match the name of a tool of `server`.
+/// Returns whether `pattern`, in the form that [`matches_tool`] describes, can match the name of any tool of `server`.
 pub fn matches_server(pattern: &str, server: &str) -> bool {
     pattern.strip_prefix(TOOL_PREFIX).is_some_and(|rest| {
         let named = rest.split_once("__").map_or(rest, |(named, _)| named);
@@ -304,8 +305,8 @@ pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Returns the FNV-1a hash. It must stay the same in all versions, because stored conversations contain tool names with
-/// it.
+/// Returns the FNV-1a hash. The function must not change, because stored conversations contain tool names that end with
+/// this hash.
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)

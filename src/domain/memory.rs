@@ -19,7 +19,7 @@ const SHOWN_MAX: usize = 64 * 1024;
 /// An instruction file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryFile {
-    /// The path relative to the root.
+    /// The path of the file, relative to the project root.
     pub path: String,
     pub text: String,
     /// The file that imports this one; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
@@ -30,13 +30,13 @@ pub struct MemoryFile {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProjectMemory {
     pub files: Vec<MemoryFile>,
-    /// Files that were not read, each with the reason.
+    /// Pairs of the path of a file that was not read, and the reason.
     pub skipped: Vec<(String, String)>,
 }
 
 impl ProjectMemory {
-    /// Returns the maximum number of bytes that a prompt contains of each file, so that all files together fit into
-    /// [`MEMORY_MAX`]. Shorter files are included whole; each longer file is cut to this size.
+    /// Returns the maximum number of bytes of each file that a prompt contains. Shorter files are included whole;
+    /// longer files are cut to this size. Together, the files then fit into [`MEMORY_MAX`].
     fn share(&self) -> usize {
         let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
         sizes.sort_unstable();
@@ -65,8 +65,8 @@ impl ProjectMemory {
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns a report for the user: what `agent` was given, how much of each file, and which files were not read.
-    /// `others` are the texts that were given only to this agent.
+    /// Returns a report for the user: the texts that `agent` was given, how much of each file they contain, and which
+    /// files were not read. `others` are the texts that only this agent was given.
     pub fn report(&self, agent: &Name, others: Vec<GivenText>) -> MemoryReport {
         let share = self.share();
         let files = self.files.iter().take(LISTED_MAX).map(|file| {
@@ -105,11 +105,11 @@ pub struct MemoryReport {
     pub agent: Option<Name>,
     /// The texts in the order in which the agent reads them; at most 64 files and [`GIVEN_MAX`] other texts.
     pub files: Vec<GivenText>,
-    /// Files that were not read, each with the reason; at most 64.
+    /// Pairs of the path of a file that was not read, and the reason; at most 64.
     pub skipped: Vec<(String, String)>,
 }
 
-/// Maximum number of the texts of an agent that are not files of the project memory and are kept for the report.
+/// Maximum number of texts in a report that are not files of the project memory.
 pub const GIVEN_MAX: usize = 64;
 
 /// The origin of a text that an agent was given.
@@ -140,28 +140,28 @@ impl GivenSource {
     }
 }
 
-/// A text that an agent was given, such as a file of the project memory with the part of its text that is in the prompts
-/// of agents.
+/// A text that an agent was given: a file of the project memory, or a text from another [`GivenSource`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenText {
     #[serde(default)]
     pub source: GivenSource,
-    /// The path of a file relative to the root, or the name of the role, skill, server or hook.
+    /// The path of a file, relative to the project root, or the name of the role, skill, server or hook.
     pub path: String,
     /// Size of the whole text, in bytes.
     pub size: usize,
-    /// Maximum number of bytes of the text that the agent was given.
+    /// Number of bytes of the text that the agent was given; at most `size`.
     pub given: usize,
     /// The file that imports this one; `None` for AGENTS.md and CLAUDE.md of a directory, which need no import.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported_by: Option<String>,
-    /// The text that the agent was given. If it is too long, text in its middle is replaced by a marker that says how
-    /// many bytes are missing.
+    /// The text that the agent was given. If the text was cut for the agent or for the report, a marker in the middle
+    /// says how many bytes are missing.
     pub text: String,
 }
 
 impl GivenText {
-    /// Creates the entry of a text that the agent was given whole.
+    /// Returns the entry for a text that the agent was given whole. If `text` has more than 64 KiB, the entry contains
+    /// only its start and end.
     pub fn whole(source: GivenSource, name: impl Into<String>, text: &str) -> GivenText {
         GivenText {
             source,

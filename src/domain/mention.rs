@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 /// A file or directory that a message refers to with `@`, to be attached to the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// The path: relative to the project, absolute, or below `~/`.
+    /// The path as the user wrote it: relative to the project, absolute, or beginning with `~/`.
     pub path: String,
-    /// Whether a file or directory must exist at the path. If it does not, a message with a required mention is
-    /// rejected; any other mention stays plain text.
+    /// Whether a file or directory must exist at the path. If nothing exists there, a message with a required mention
+    /// is rejected, and any other mention stays plain text.
     #[serde(rename = "required", default = "default_required")]
     pub is_required: bool,
 }
@@ -20,7 +20,7 @@ fn default_required() -> bool {
     true
 }
 
-/// A mention that the user is still typing: it ends at the cursor.
+/// A mention that ends at the cursor, because the user is still typing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialMention<'a> {
     /// Position of the `@` in the text, in bytes.
@@ -45,7 +45,7 @@ pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> 
 }
 
 /// Returns the byte ranges of the required mentions in `text`, in order and without overlaps. A path that occurs twice
-/// has two ranges. `is_required` is that of [`mentions`].
+/// has two ranges. `is_required` decides as in [`mentions`].
 pub fn required_ranges(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for written in all(text).filter(|w| w.is_explicit || is_required(w.path)) {
@@ -65,7 +65,7 @@ struct WrittenMention<'a> {
     /// The range of the mention in bytes, with the `@` and the quotes.
     range: Range<usize>,
     path: &'a str,
-    /// Whether the form shows that a path is meant: quotes, or a start such as `/`.
+    /// Whether the path is in quotes or starts with `/`, `./`, `../` or `~/`. Such a mention is always required.
     is_explicit: bool,
 }
 
@@ -100,7 +100,7 @@ pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     })
 }
 
-/// Formats a path as a mention with `@`, in quotes if necessary.
+/// Formats a path as a mention with `@`, in quotes if the path contains blanks or ends with punctuation.
 pub fn format_mention(path: &str) -> String {
     if path.contains(char::is_whitespace) || bare_path(path) != path {
         format!("@\"{path}\"")
@@ -109,13 +109,15 @@ pub fn format_mention(path: &str) -> String {
     }
 }
 
-/// Returns the path at the start of `rest`: the text up to the next blank, without punctuation at its end.
+/// Returns the path at the start of `rest`: the text up to the next blank, without punctuation, closing brackets and
+/// quotes at its end.
 fn bare_path(rest: &str) -> &str {
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     rest[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '"'])
 }
 
-/// Returns whether the `@` at `start` begins a word. In `user@host` it does not.
+/// Returns whether the `@` at byte `start` is at the start of `text`, or follows a blank, an opening bracket or a
+/// quote. In `user@host`, it does not.
 fn begins_word(text: &str, start: usize) -> bool {
     let before = text[..start].chars().next_back();
     before.is_none_or(|c| c.is_whitespace() || "([{\"'`".contains(c))

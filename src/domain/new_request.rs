@@ -10,19 +10,20 @@ use super::request_kind::RequestKind;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCall {
     pub tool: String,
-    /// The whole command, or the whole input as JSON.
+    /// The input of the call: the whole command for a tool that runs commands, otherwise the whole input as JSON.
     pub input: String,
     /// The reason why the call needs approval.
     pub why: String,
-    /// Session permissions that the approver can grant to the whole team instead of allowing only this call. If there
-    /// are none, only this call can be allowed.
+    /// What the approver can permit the whole team until crewdeck ends, instead of allowing only this call. If the list
+    /// is empty, only this call can be allowed.
     #[serde(default)]
     pub scopes: Vec<PermissionScope>,
 }
 
 impl PendingCall {
-    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), which is stored
-    /// in `scopes`. Returns 0 if the tool does not belong to an MCP server.
+    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), taken from the
+    /// [`PermissionScope::ServerTool`] in `scopes`. Returns 0 if `scopes` contains none, as for tools that do not
+    /// belong to an MCP server.
     pub fn definition(&self) -> u64 {
         let found = self.scopes.iter().find_map(|scope| match scope {
             PermissionScope::ServerTool { definition, .. } => Some(*definition),
@@ -51,7 +52,7 @@ pub struct NewRequest {
     pub kind: RequestKind,
     /// The agent that the request is about.
     pub target: Name,
-    /// The text that the approver reads. It contains everything needed to decide.
+    /// The text that the approver reads. It contains everything that is needed to decide.
     pub body: String,
     /// The choices for the answer to a question. If there are none, the answer is free text.
     pub choices: Vec<String>,

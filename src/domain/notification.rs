@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub enum NotifyMethod {
     #[default]
     Bell,
-    /// Shows a desktop notification (OSC 9), in terminals that support it.
+    /// Shows a desktop notification with the escape sequence OSC 9, which not all terminals support.
     Desktop,
     Off,
 }
@@ -15,7 +15,7 @@ pub enum NotifyMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyKind {
-    /// A plan, a permission, a question or a reached budget waits for the user.
+    /// A request waits for the user: a plan, a permission, a question or a used-up budget.
     Needs,
     /// An agent failed or is stuck.
     Trouble,

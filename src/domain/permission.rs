@@ -10,7 +10,7 @@ use super::mcp::shown_name;
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-/// Maximum number of session permissions. Beyond it, the user must revoke one before adding another.
+/// Maximum number of session permissions. If there are this many, the user must revoke one before adding another.
 pub const PERMISSIONS_MAX: usize = 100;
 
 /// The commands, or the calls of MCP servers' tools, that a permission covers.
@@ -19,22 +19,23 @@ pub const PERMISSIONS_MAX: usize = 100;
 pub enum PermissionScope {
     /// Only this exact command.
     Exact { command: String },
-    /// Commands without pipes, redirections, assignments and expansions, in which every part that needs approval begins
-    /// with `words`.
+    /// Commands in which every simple command that needs approval begins with `words`. Commands with pipes,
+    /// redirections, assignments or expansions are excluded.
     Begins {
         /// The program and its subcommand, such as `git push`.
         words: String,
     },
     /// Every tool of an MCP server, including tools that the server adds or changes later.
     Server { server: String },
-    /// Every call of the tool `mcp__SERVER__TOOL` of an MCP server. This and the other scopes for a single tool apply
-    /// only while `definition` is the fingerprint of the tool's definition.
+    /// Every call of one tool of an MCP server; `tool` is its name `mcp__SERVER__TOOL`. The scopes with a field
+    /// `definition` apply only while it equals [`crate::domain::mcp::McpTool::fingerprint`], that is, until the server
+    /// changes the tool.
     ServerTool {
         tool: String,
         #[serde(default)]
         definition: u64,
     },
-    /// Calls of a tool of an MCP server whose argument `field` is a path below `folder`.
+    /// Calls of one tool of an MCP server in which the argument named `field` is a path below `folder`.
     ServerFolder {
         tool: String,
         #[serde(default)]
@@ -43,7 +44,7 @@ pub enum PermissionScope {
         /// The path of the folder, with a slash at its end.
         folder: String,
     },
-    /// Only calls of a tool of an MCP server with exactly this input.
+    /// Calls of one tool of an MCP server with exactly this input.
     ServerCall {
         tool: String,
         #[serde(default)]

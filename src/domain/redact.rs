@@ -215,7 +215,8 @@ impl Secrets {
         }
     }
 
-    /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`.
+    /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`; `None` at the start of the
+    /// input.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
         match self.match_value(rest, end) {
             Match::Nothing => {}

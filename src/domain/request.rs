@@ -55,7 +55,8 @@ pub enum Approver {
     Deny,
 }
 
-/// Whether a decision has been carried out: the asker has received it, and an approved shutdown has happened.
+/// Whether a decision has been carried out: the asker has received the decision, and after an approved shutdown the
+/// teammate has been shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
@@ -117,12 +118,12 @@ pub struct Request {
     pub extra: Map<String, Value>,
 }
 
-/// A decision on a request. It is accepted only if id, kind and target match the request (guarantee 7 in
+/// A decision on a request. It is accepted only if its id, kind and target match the request (guarantee 7 in
 /// docs/GUARANTEES.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     pub id: RequestId,
-    /// The kind of the answered request. The answer is refused if the pending request is of another kind.
+    /// The kind of the request that the approver decided on. Must match the request.
     pub kind: RequestKind,
     /// The target of the request that the approver decided on. Must match the request.
     pub target: Name,
@@ -166,7 +167,8 @@ pub enum RequestError {
         kind: RequestKind,
         target: Name,
     },
-    /// The agent that the request is about tried to decide it. The user, another agent or a rule must decide.
+    /// The agent that the request is about tried to decide the request. The user, another agent or a permission rule
+    /// must decide.
     #[error("{by} cannot decide request {id}, which is about {by}")]
     OwnRequest {
         id: RequestId,
@@ -176,14 +178,15 @@ pub enum RequestError {
 }
 
 impl Request {
-    /// Returns the number of the choice that the text `words` names, counted from 1: the whole text must be that number.
-    /// A longer text that begins with a digit, such as `3 replicas`, is the user's own answer.
+    /// Returns the number, counted from 1, of the choice that the text `words` names. Returns `None` unless the whole
+    /// text is the number of a choice: a text such as `3 replicas` is the user's own answer.
     pub fn choice_number(&self, words: &str) -> Option<usize> {
         let words = words.trim();
         (1..=self.choices.len()).find(|number| number.to_string() == words)
     }
 
-    /// Returns the answer that the text `words` stands for: the choice whose number it is, otherwise the text itself.
+    /// Returns the answer that the text `words` stands for: if the text is the number of a choice, this choice,
+    /// otherwise the text itself.
     pub fn resolve_answer(&self, words: &str) -> String {
         let number = self.choice_number(words);
         let choice = number.and_then(|number| self.choices.get(number - 1));
@@ -224,7 +227,7 @@ impl Request {
         self.status == RequestStatus::Pending
     }
 
-    /// Describes the request for messages, such as "the plan of bob on task #3".
+    /// Returns a description of the request for use in sentences, such as "the plan of bob on task #3".
     pub fn describe(&self) -> String {
         let (from, target) = (&self.from, &self.target);
         let what = match self.kind {
@@ -284,6 +287,9 @@ impl Request {
     }
 
     /// Withdraws a pending request on behalf of its asker. `why` becomes the comment.
+    ///
+    /// # Errors
+    /// Fails if the request is not pending.
     pub fn withdraw(&mut self, why: &str, at: Timestamp) -> Result<(), RequestError> {
         let by = self.from.to_string();
         self.close(RequestStatus::Withdrawn, &by, why, at)

@@ -98,17 +98,18 @@ pub struct CommandLimits {
     pub memory_mb: Option<u64>,
 }
 
-/// Default for the maximum number of processes of one command, per CPU core.
+/// Number of processes per CPU core that the default limit of one command allows.
 const PROCESSES_PER_CORE: u32 = 256;
-/// Lower and upper bound of the default for the maximum number of processes.
+/// Lower and upper bound of the default for [`CommandLimits::processes`].
 const PROCESSES: (u32, u32) = (512, 4096);
-/// Lower bound of the default for the maximum memory, in MiB.
+/// Lower bound of the default for [`CommandLimits::memory_mb`], in MiB.
 const MEMORY_LEAST: u64 = 512;
 
 impl CommandLimits {
-    /// Returns the limits for a machine with this number of cores and this much memory in MiB. `processes` and
-    /// `memory_mb` are the settings: `None` selects the default, 0 means unlimited. The default for memory is half of
-    /// the machine's memory, so that crewdeck and other agents can continue when one command uses its maximum.
+    /// Returns the limits for a machine with `cores` CPU cores and `machine_mb` MiB of memory (`None` if unknown).
+    /// `processes` and `memory_mb` are the settings: `None` selects the default, 0 means unlimited. The default for
+    /// memory is half of the machine's memory, so that crewdeck and other agents can continue when one command uses its
+    /// maximum. If the machine's memory is unknown, the default is unlimited.
     pub fn new(
         processes: Option<u32>,
         memory_mb: Option<u64>,

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageSetting {
-    /// As well as the terminal supports images: with the kitty graphics protocol, with half blocks, or not at all.
+    /// In the best way that the terminal supports: with the kitty graphics protocol, with half blocks, or only as
+    /// labels.
     #[default]
     Auto,
     /// With half blocks, if the terminal has 24-bit colours.
     Blocks,
-    /// Only as labels.
+    /// As text labels, without the image.
     Off,
 }
 
@@ -122,8 +123,9 @@ pub enum TodoPane {
 }
 
 impl ScreenSettings {
-    /// Returns the width of the left column in the current layout, in percent of the screen. If the user has not set a
-    /// width, returns `usual`. The result is always between [`SHARE_MIN`] and [`SHARE_MAX`].
+    /// Returns the width of the left column in the current layout, in percent of the screen, or `usual` if the user has
+    /// not set a width. The result is always from [`SHARE_MIN`] to [`SHARE_MAX`]. The focus layout has the width of the
+    /// wall layout.
     pub fn left(&self, usual: u16) -> u16 {
         let set = match self.layout {
             PaneLayout::Wall | PaneLayout::Focus => self.wall_left,
@@ -136,8 +138,8 @@ impl ScreenSettings {
         self.todo == TodoPane::Shown
     }
 
-    /// Sets the width of the left column in the current layout, in percent of the screen. A value outside of
-    /// [`SHARE_MIN`] to [`SHARE_MAX`] is replaced by the nearer of the two.
+    /// Sets the width of the left column in the current layout, in percent of the screen, and limits it to
+    /// [`SHARE_MIN`] to [`SHARE_MAX`]. In the focus layout, sets the width for the wall layout.
     pub fn set_left(&mut self, share: u16) {
         let share = Some(share.clamp(SHARE_MIN, SHARE_MAX));
         match self.layout {

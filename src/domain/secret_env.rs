@@ -20,7 +20,7 @@ pub enum WithheldReason {
     /// The value has the format of a secret: a key with a known prefix, a JSON web token, a private key, or a
     /// password in a URL or connection string.
     Shape,
-    /// The value is as random as a key.
+    /// The value contains text that looks like random characters, as keys do; see `random::is_random`.
     Random,
 }
 
@@ -56,8 +56,8 @@ const PARTS: &[&str] = &[
     "OAUTH",
     "AUTHORIZATION",
 ];
-/// Words that indicate a secret unless the value is a number or a path. The seed of a wallet is secret; the seed of a
-/// test is a number and not secret.
+/// Words that indicate a secret unless the value is a number, a path or `random`. The seed of a wallet is secret; the
+/// seed of a test run is a number and not secret.
 const SEEDS: &[&str] = &["SEED", "SEEDS"];
 /// Words that indicate a secret if the value has at least [`PIN_MIN`] characters. A shorter value is taken for the
 /// number of a pin on a circuit board.
@@ -146,7 +146,7 @@ pub fn reason(name: &str, value: &str) -> Option<WithheldReason> {
     is_random.then_some(WithheldReason::Random)
 }
 
-/// Returns whether the name alone indicates a secret or belongs to a provider.
+/// Returns whether the name alone indicates a secret, or begins with a prefix of a model or cloud provider.
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     if is_exempt(name) {
@@ -161,7 +161,7 @@ fn has_word(name: &str, wanted: &[&str]) -> bool {
     words(name).iter().any(|w| wanted.contains(&w.as_str()))
 }
 
-/// Returns whether the name contains `SEED` and the value is not a number, a path or `random`.
+/// Returns whether the name contains a word of [`SEEDS`], and the value is neither a number, nor a path, nor `random`.
 fn is_seed_name(name: &str, value: &str) -> bool {
     let value = value.trim();
     let digits = value.trim_start_matches(['-', '+']);
@@ -173,7 +173,7 @@ fn is_seed_name(name: &str, value: &str) -> bool {
     has_word(name, SEEDS) && !is_other
 }
 
-/// Returns whether the name contains `PIN` and the value has at least [`PIN_MIN`] characters.
+/// Returns whether the name contains the word `PIN`, and the value has at least [`PIN_MIN`] characters.
 fn is_pin_name(name: &str, value: &str) -> bool {
     has_word(name, PINS) && value.trim().chars().count() >= PIN_MIN
 }
@@ -183,8 +183,8 @@ fn is_exempt(name: &str) -> bool {
     EXEMPT_NAMES.contains(&upper.as_str()) || upper.starts_with("XDG_")
 }
 
-/// Returns whether the value only switches something on or off. Provider variables never count as switches, because
-/// all of them are withheld.
+/// Returns whether the value is one of the [`SWITCHES`]. For variables of providers, always returns false, because all
+/// of them are withheld.
 fn is_switch(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_providers = PROVIDERS.iter().any(|start| upper.starts_with(start));

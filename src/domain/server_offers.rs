@@ -55,7 +55,7 @@ pub struct OfferedArgument {
 }
 
 impl OfferedResource {
-    /// If this is a template, returns the part of its URI before the first placeholder, else `None`.
+    /// Returns the part of the URI before the first placeholder if this is a template, otherwise `None`.
     pub fn template_start(&self) -> Option<&str> {
         let (start, rest) = self.uri.split_once('{')?;
         rest.contains('}').then_some(start)
@@ -75,12 +75,13 @@ impl OfferedPrompt {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Assigns the words of `text` to the arguments. A word `NAME=VALUE` goes to the argument with this name; the other
-    /// words go to the remaining arguments in their order. Quotes keep several words together. If too many words
-    /// remain, the last argument gets them all.
+    /// Assigns the words of `text` to the arguments. A word `NAME=VALUE` sets the argument `NAME`. The other words are
+    /// assigned to the remaining arguments in their order; if there are more words than arguments, the last argument
+    /// gets all further words. Text in quotes is one word.
     ///
     /// # Errors
-    /// Returns one line that names the missing arguments, or the words for which there is no argument.
+    /// Fails if a required argument is missing, or if words are left over because every argument has a value. The
+    /// message is one line that names these arguments or words.
     pub fn fill(&self, text: &str) -> Result<BTreeMap<String, String>, String> {
         let mut values: BTreeMap<String, String> = BTreeMap::new();
         let mut words = Vec::new();
@@ -128,14 +129,15 @@ impl OfferedPrompt {
     }
 }
 
-/// Splits `SERVER:URI`, the path of a mention; `None` if it cannot be the mention of a server's resource.
+/// Splits `SERVER:URI`, the path of a mention of a server's resource. Returns `None` if `SERVER` is not a valid server
+/// name or `URI` is empty.
 pub fn split_resource(path: &str) -> Option<(&str, &str)> {
     let (server, uri) = path.split_once(':')?;
     (is_server_name(server) && !uri.is_empty()).then_some((server, uri))
 }
 
-/// Returns whether a URI begins with a scheme, such as `file://`. A mention with such a URI means a resource even if
-/// the server is unknown.
+/// Returns whether a URI begins with a scheme, such as `file://`. If it does, a mention `SERVER:URI` means a resource
+/// even if the server is unknown.
 pub fn has_scheme(uri: &str) -> bool {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -148,7 +150,7 @@ pub fn has_scheme(uri: &str) -> bool {
 }
 
 /// Splits a message that calls a prompt into three parts: the server, the prompt as the user typed it, and the
-/// arguments. `None` if the message does not begin with `/SERVER:PROMPT`.
+/// arguments. Returns `None` if the message does not begin with `/SERVER:PROMPT`.
 pub fn split_prompt(text: &str) -> Option<(&str, &str, &str)> {
     let (name, arguments) = super::slash_command::split(text)?;
     let (server, prompt) = name.split_once(':')?;
@@ -167,11 +169,11 @@ pub fn command(server: &str, prompt: &str) -> String {
     format!("{}:{prompt}", server.to_ascii_lowercase())
 }
 
-/// Returns the prompt that `typed` names. `typed` is either the server's name for the prompt or the name that
-/// [`command`] returns, without the server.
+/// Returns the prompt that `typed` names. `typed` is either the server's own name for the prompt, or the part after the
+/// colon of what [`command`] returns.
 ///
 /// # Errors
-/// Returns one line that lists the existing prompts.
+/// Fails if the server has no such prompt. The message is one line that lists the existing prompts.
 pub fn find_prompt<'a>(
     server: &str,
     typed: &str,

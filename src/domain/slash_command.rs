@@ -8,7 +8,7 @@ use super::front_matter::{
 };
 use super::text::{clip, head_and_tail};
 
-/// Maximum length, in characters, of a command's description and of the hint on its arguments.
+/// Maximum length, in characters, of a command's description and of its [`hint`](SlashCommand::hint).
 const DESCRIPTION_MAX: usize = 200;
 /// Maximum length, in characters, of a command's name.
 const NAME_MAX: usize = 64;
@@ -44,7 +44,8 @@ pub struct CommandFile {
 pub enum CommandError {
     #[error(transparent)]
     Front(#[from] FrontMatterError),
-    /// The file has no text after the front matter. The value is the line number.
+    /// The file has no text below the front matter. The value is the number of the line, counted from 1, where the text
+    /// should begin.
     #[error("line {0}: the command has no text: write instructions")]
     Empty(usize),
 }
@@ -54,7 +55,8 @@ impl CommandFile {
     /// matter. If there is no description, uses the first line of the text instead.
     ///
     /// # Errors
-    /// Returns the line, the problem and what to do.
+    /// Fails if the front matter is not valid, or if there is no text below the front matter. The message names the
+    /// line, the problem and what to do.
     pub fn parse(text: &str) -> Result<CommandFile, CommandError> {
         let front = FrontMatter::split(text)?;
         let fields = if front.is_empty() {
@@ -101,7 +103,8 @@ impl CommandFile {
 }
 
 /// Returns the names in the field `arguments`, which is a list of names, or a text with names separated by blanks or
-/// commas. Names that cannot be written as `$NAME` are kept, so that the positions of the other names stay right.
+/// commas. Names that cannot be written as `$NAME` are kept, because the position of a name is the position of its
+/// argument.
 fn argument_names(field: Option<&Value>) -> Vec<String> {
     match field {
         Some(Value::String(text)) => {
@@ -135,8 +138,8 @@ pub fn command_name(text: &str) -> Option<String> {
     fits.then_some(name)
 }
 
-/// Splits a message into the name of a command and the arguments. `None` if the message does not begin with a slash and
-/// a name.
+/// Splits a message `/NAME ARGUMENTS` into the name, without the slash, and the arguments. Returns `None` if the
+/// message does not begin with a slash and a name, or if the name contains another slash, as a path does.
 pub fn split(text: &str) -> Option<(&str, &str)> {
     let (word, rest) = text
         .trim()
@@ -225,7 +228,8 @@ pub fn expand(
     }
 }
 
-/// Splits a command's text into its placeholders and the texts between them.
+/// Splits a command's text into its placeholders and the texts between them, in order. Each part is its text, with the
+/// placeholder that the text stands for, or `None` for plain text.
 fn placeholders<'a>(
     body: &'a str,
     names: &[String],
@@ -248,8 +252,8 @@ fn placeholders<'a>(
     parts
 }
 
-/// Returns the placeholder at the start of `text`, which follows a `$`, and the placeholder's length in bytes without
-/// the `$`.
+/// Returns the placeholder at the start of `text`, and its length in bytes. `text` is what follows a `$`; the length
+/// does not include the `$`. Returns `None` if there is no placeholder at the start.
 fn placeholder<'a>(
     text: &str,
     names: &[String],
@@ -292,8 +296,8 @@ fn placeholder<'a>(
     Some((len, CommandPlaceholder::Numbered(number)))
 }
 
-/// Splits arguments at blanks outside of quotes, and removes the quotes. A `'` within a word, as in `don't`, is not a
-/// quote.
+/// Splits arguments at blanks outside of single and double quotes, and removes the quotes. A `'` within a word, as in
+/// `don't`, is not a quote.
 pub(super) fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -13,11 +13,11 @@ pub const GENERAL_PURPOSE: &str = "general-purpose";
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentKind {
-    /// Reads files and changes nothing. learn-claude-code writes `Explore`.
+    /// Reads files and changes nothing. Called `Explore` in learn-claude-code.
     #[default]
     #[serde(alias = "Explore")]
     Explore,
-    /// May also write files and run commands. learn-claude-code writes `general-purpose`.
+    /// May also write files and run commands. Called `general-purpose` in learn-claude-code.
     #[serde(alias = "general-purpose")]
     General,
 }

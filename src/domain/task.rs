@@ -46,7 +46,8 @@ impl fmt::Display for TaskStatus {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub struct Task {
-    /// The number of the task. If the file lacks this field, it is 0 until the number in the file name is applied.
+    /// The number of the task. If the file lacks this field, the number is 0 after parsing and is then taken from the
+    /// file name.
     #[serde(default, deserialize_with = "or_default")]
     pub id: TaskId,
     /// What to do, in one line. Older files call this field `title`.
@@ -59,7 +60,8 @@ pub struct Task {
     /// Blockers that are not completed. A blocker is removed from this list when it is completed.
     #[serde(rename = "blockedBy", default, deserialize_with = "or_default")]
     pub blocked_by: Vec<TaskId>,
-    /// Tasks that wait or waited for this one. Entries are kept so that the graph can show completed tasks.
+    /// Tasks that wait for this one or have waited for it. Entries stay after this task is completed, so that the graph
+    /// can still show the dependencies.
     #[serde(default, deserialize_with = "or_default")]
     pub blocks: Vec<TaskId>,
     /// The agent that works on the task or has completed it; empty if there is none. Not a [`super::ids::Name`],
@@ -81,8 +83,8 @@ pub struct Task {
     /// How often the task was claimed.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
-    /// Agents from which the user took the task away, at most [`TAKEN_FROM_MAX`]. The task is no longer assigned to
-    /// them automatically, but they may claim it by its number.
+    /// Names of agents from which the user took the task away, oldest first, at most [`TAKEN_FROM_MAX`]. The task is no
+    /// longer assigned to these agents automatically, but they may claim it by its number.
     #[serde(
         default,
         deserialize_with = "or_default",
@@ -94,7 +96,7 @@ pub struct Task {
     pub extra: Map<String, Value>,
 }
 
-/// Maximum number of agents in [`Task::taken_from`]. Beyond it, the oldest is dropped.
+/// Maximum number of agents in [`Task::taken_from`]. If there are more, the oldest is dropped.
 pub const TAKEN_FROM_MAX: usize = 16;
 
 /// Older names of fields, each with its current name.

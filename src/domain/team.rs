@@ -17,8 +17,8 @@ const AGENTS_PER_CORE: usize = 8;
 /// Memory in MiB that the default for `agents_max` assumes for each teammate, including the programs that it runs.
 const AGENT_MIB: u64 = 512;
 
-/// Returns the default for `agents_max` on a machine with `cores` CPU cores and `memory` MiB of memory; `None` if the
-/// memory is unknown.
+/// Returns the default for `agents_max` on a machine with `cores` CPU cores and `memory` MiB of memory (`None` if
+/// unknown).
 pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {
@@ -75,8 +75,8 @@ pub struct Member {
     /// The role that the lead gave the member.
     #[serde(default)]
     pub role: String,
-    /// Whether [`role`](Self::role) named a defined role when the member started. Without that role, a resumed member only
-    /// reads.
+    /// Whether [`role`](Self::role) was the name of an existing role, such as one from a file, when the member started.
+    /// If the role no longer exists when the member is resumed, the member may only read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub role_defined: bool,
     #[serde(default)]
@@ -106,8 +106,8 @@ pub struct Member {
     pub extra: Map<String, Value>,
 }
 
-/// The name of the field with a member's colour. Claude Code writes this field too. Unknown colours are kept in the
-/// file.
+/// The name of the field in [`Member::extra`] with the member's colour. Claude Code writes this field too. Colours that
+/// crewdeck does not know stay in the file.
 pub const COLOR: &str = "color";
 
 impl Member {
@@ -169,13 +169,14 @@ pub enum TeamError {
     #[error("no teammate is called '{name}': the team has {members}")]
     Unknown {
         name: String,
-        /// The names of the team's members as a list for the error message, or a text that says that there are none.
+        /// The names of the members, separated by commas, or `no members yet`.
         members: String,
     },
 }
 
 impl Team {
-    /// Returns the member with that name. The case of the name does not matter.
+    /// Returns the member `name`, even if it has shut down; `None` if there is none. The case of the name does not
+    /// matter.
     pub fn find(&self, name: &Name) -> Option<&Member> {
         self.members.iter().find(|m| m.name.same(name))
     }
@@ -183,7 +184,8 @@ impl Team {
     /// Adds a member. A member of the same name that has shut down is replaced.
     ///
     /// # Errors
-    /// Fails if a member of that name has not shut down, or if the team has `most` members that have not shut down.
+    /// Fails if a member of that name has not shut down, or if the team already has `most` members that have not shut
+    /// down.
     pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
         let is_full = self.present().count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
@@ -225,7 +227,8 @@ impl Team {
         timeless(self) != timeless(other)
     }
 
-    /// Returns the error for a name that is not in the roster. The error lists at most `NAMED_MAX` members.
+    /// Returns the error for a name that is not in the roster. The error lists at most `NAMED_MAX` members; those that
+    /// have shut down come after the others.
     pub fn unknown(&self, name: &str) -> TeamError {
         let present = self.present().map(|m| m.name.to_string());
         let gone = self.members.iter();
@@ -247,7 +250,7 @@ impl Team {
     }
 }
 
-/// What an agent is doing, as reported by the agent itself.
+/// What an agent is doing, as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Activity {

@@ -12,7 +12,7 @@ const ROLE_MAX: usize = 80;
 const MODEL_MAX: usize = 200;
 /// Maximum length of a first prompt, in characters.
 const PROMPT_MAX: usize = 32 * 1024;
-/// The first prompt of a member whose preset gives none.
+/// The first prompt of a member for which the preset contains none.
 const READY: &str = "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.";
 
 /// Whether the lead also works on tasks itself.
@@ -65,7 +65,9 @@ impl TeamPreset {
     /// Parses a preset.
     ///
     /// # Errors
-    /// Returns the line of the file or the number of the member, and the problem, on one line.
+    /// Fails if the file is not valid TOML or has unknown fields, or if a member has no valid and unique name, or if
+    /// there are too many members. The message is one line with the line of the file or the number of the member, from
+    /// 1, and the problem.
     pub fn parse(text: &str) -> Result<TeamPreset, String> {
         let file: PresetFile = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);

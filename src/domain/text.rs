@@ -79,14 +79,15 @@ fn cut_long_clusters(text: String) -> String {
     out
 }
 
-/// Returns the first five names, followed by `…` if there are more.
+/// Returns the first five names, separated by commas, followed by `…` if there are more.
 pub fn first_names(names: &[String]) -> String {
     let shown = names[..names.len().min(5)].join(", ");
     let more = if names.len() > 5 { ", …" } else { "" };
     shown + more
 }
 
-/// Returns the closest match for `word` among `known`; `None` if none is similar enough. Used for "did you mean" hints.
+/// Returns the text in `known` that is most similar to `word`, for "did you mean" hints. Returns `None` if no text has
+/// a Jaro-Winkler similarity above 0.7.
 pub fn closest_match<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -153,7 +154,7 @@ fn has_visible_effect(c: char, before: Option<char>, after: Option<char>) -> boo
     }
 }
 
-/// Like [`escape_control_chars`], but on one line: newlines become `⏎`.
+/// Like [`escape_control_chars`], but on one line: blanks at the end are removed, and newlines become `⏎`.
 pub fn one_line(text: &str) -> String {
     escape_control_chars(text.trim_end()).replace('\n', "⏎")
 }
@@ -168,8 +169,8 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
-/// Joins the first `max` names. `all` is the total number, which may be higher than the number of `names`. If names are
-/// missing, adds how many, as in `a, b and 3 more`.
+/// Joins the first `max` names with commas. `all` is the total number of names; `names` may contain only the first of
+/// them. If names are left out, adds how many, as in `a, b and 3 more`.
 pub fn join_names(names: &[String], max: usize, all: usize) -> String {
     let shown = &names[..names.len().min(max)];
     let names = shown.join(", ");
@@ -179,7 +180,8 @@ pub fn join_names(names: &[String], max: usize, all: usize) -> String {
     }
 }
 
-/// Keeps the head and the tail of `text`, together at most `max` bytes, cut at character boundaries.
+/// Keeps the head and the tail of `text`, together at most `max` bytes, cut at character boundaries. A text of at most
+/// `max` bytes is returned unchanged.
 ///
 /// A marker between head and tail states how many bytes are missing. The marker is not counted in `max`.
 pub fn head_and_tail(text: &str, max: usize) -> String {

@@ -120,7 +120,8 @@ impl ThemeName {
     }
 }
 
-/// Returns an error message with the name in `known` that is closest to `word`, or with all of them if none is close.
+/// Returns the error message for the unknown theme name `word`. The message contains the closest name in `known`, or
+/// all names if none is close.
 pub(super) fn unknown_theme(word: &str, known: &[&str]) -> String {
     match closest_match(word, known) {
         Some(known) => format!("there is no theme '{word}': did you mean '{known}'?"),

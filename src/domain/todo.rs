@@ -23,7 +23,7 @@ pub enum TodoStatus {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodoItem {
-    /// The id; the position in the list if the model gave none.
+    /// The id. If the model gave none, the position in the list, counted from 1.
     pub id: String,
     pub text: String,
     pub status: TodoStatus,
@@ -42,7 +42,7 @@ pub enum TodoError {
     TwoInProgress,
 }
 
-/// A todo list that has been validated.
+/// A todo list that has passed the checks of [`TodoList::new`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TodoList {
@@ -50,7 +50,11 @@ pub struct TodoList {
 }
 
 impl TodoList {
-    /// Validates the items: at most [`TODO_MAX`], each with a text, and at most one in progress.
+    /// Validates the items and returns them as a list.
+    ///
+    /// # Errors
+    /// Fails if there are more than [`TODO_MAX`] items, if an item has no text, or if more than one item is in
+    /// progress.
     pub fn new(items: Vec<TodoItem>) -> Result<TodoList, TodoError> {
         if items.len() > TODO_MAX {
             return Err(TodoError::TooMany);
@@ -85,7 +89,8 @@ impl TodoList {
         self.done() < self.items.len()
     }
 
-    /// Renders the list for the model, with a line such as `[>] #2: text` for each item.
+    /// Renders the list for the model: a line such as `[>] #2: text` for each item, and a last line that says how many
+    /// items are completed. An empty list is rendered as `No todos.`
     pub fn render(&self) -> String {
         if self.items.is_empty() {
             return "No todos.".into();

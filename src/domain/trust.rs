@@ -11,7 +11,8 @@ use super::mcp::ServerConfig;
 pub struct NotApproved {
     /// One line that names the server or hook, and says why it does not run and how to approve it.
     pub why: String,
-    /// Whether the user approved the server or hook, but it or a file that it runs has changed since then.
+    /// Whether the user has approved the server or hook, but its configuration or a file that it runs has changed since
+    /// then.
     pub has_changed: bool,
 }
 
@@ -21,12 +22,14 @@ impl fmt::Display for NotApproved {
     }
 }
 
-/// Checks whether the user has approved a server or hook with exactly its current content. Must be called immediately
-/// before each start, and where blocking is allowed: it reads the metadata of the files on which the server or hook
-/// depends, and their content if the metadata has changed.
+/// Checks whether the user has approved a server or hook with exactly its current content. Callers must check
+/// immediately before each start. The check blocks: it reads the metadata of the files on which the server or hook
+/// depends, and the content of files whose metadata has changed.
 pub trait ApprovalCheck: fmt::Debug + Send + Sync {
+    /// Checks whether `server` may be started.
+    ///
     /// # Errors
-    /// Returns why the server must not be started.
+    /// Returns why the server must not be started, for example because the user has not approved it.
     fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved>;
 
     /// Checks a hook that would run in the directory `dir`. If `dir` is a worktree, the files in it that the hook's

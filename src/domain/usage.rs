@@ -15,7 +15,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns all input tokens: the size of the prompt in the context window.
+    /// Returns all input tokens, cached or not: the size of the prompt in the context window.
     pub fn prompt(&self) -> u64 {
         self.input
             .saturating_add(self.cache_read)
@@ -60,7 +60,7 @@ impl Price {
     }
 }
 
-/// Formats a number in a short form: `812`, `12.4k`, `3.1M`.
+/// Formats a number in a short form: `812`, `12.4k`, `124k`, `3.1M`. Further digits are cut off, not rounded.
 pub fn count(n: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
     match n {

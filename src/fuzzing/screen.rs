@@ -38,12 +38,14 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// The input bytes for the target `keys` that are read as bound keys.
+/// Returns the input bytes that the fuzz target [`keys`] reads as bound keys.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
 }
 
-/// Returns the UI message with the code `byte`: a key, a mouse event, a paste, a tick or a resize.
+/// Returns the UI message for the code `byte`: a key, a mouse event, a paste, an edited text, a tick or a resize.
+/// `bound` are the bound keys, `text` is the text of pastes and the source of typed characters, and `at` is the time in
+/// seconds since the Unix epoch.
 fn message(byte: u8, bound: &[KeyEvent], text: &str, at: f64) -> Msg {
     let size = usize::from(byte) * 7;
     let tiny = |n: usize| u16::try_from(n % 200).unwrap_or(0);
@@ -169,7 +171,8 @@ fn check_effects(effects: &[Effect]) -> CheckResult {
     Ok(())
 }
 
-/// Draws the state at two sizes, its current one and `SIZES[nth % SIZES.len()]`, and checks every cell.
+/// Draws the state at its current size and at `SIZES[nth % SIZES.len()]`, and checks that every cell is visible text of
+/// at most [`CELL_MAX`] bytes.
 fn check_drawing(state: &mut UiState, nth: usize) -> CheckResult {
     let size = state.size;
     let current = (size.width, size.height);

@@ -14,16 +14,17 @@ use crate::domain::hook::{HookContext, HookResult, HookSpec};
 use crate::process::separate_output::{SeparateReport, run_separate};
 use crate::process::{CommandSpec, JobExit, JobInput, Reach};
 
-/// Maximum number of bytes that are read of each of the hook's two outputs, stdout and stderr.
+/// Maximum number of bytes that are kept of each of the hook's two outputs, stdout and stderr.
 const OUTPUT_MAX: usize = 1024 * 1024;
-/// Number of bytes of output beyond which a hook is killed.
+/// Maximum number of bytes that a hook may print to stdout and stderr together. A hook that prints more is killed.
 const FLOOD: u64 = 16 * 1024 * 1024;
 
-/// Variables that stand for the project directory in the words of a command that is run without a shell.
+/// Names of the variables that stand for the project directory. In a command that is run without a shell, `fill_in`
+/// replaces them.
 const PROJECT: &[&str] = &["CLAUDE_PROJECT_DIR", "CREWDECK_PROJECT_DIR"];
 
-/// Runs the command of a hook and returns how it ended. `program` is a shell command and `None`, or a program and its
-/// arguments. `json` is the event.
+/// Runs the command of a hook and returns how it ended. `program` is either a shell command and `None`, or a program
+/// and its arguments. `json` is the event, which the hook receives as its input.
 pub async fn run(
     inner: &Inner,
     hook: &HookSpec,
@@ -109,7 +110,7 @@ fn interpret_report(hook: &HookSpec, report: SeparateReport) -> Ended {
     }
 }
 
-/// Returns the environment variables that a hook gets in addition to those of crewdeck.
+/// Returns the environment variables that a hook gets in addition to the environment of crewdeck.
 fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<String, String> {
     let own = [
         ("CREWDECK_HOOK_EVENT", hook.event.name().to_string()),
@@ -122,8 +123,8 @@ fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<
     all.map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Writes the hook's input into a file without a name, which is not left over if crewdeck is killed. Returns the file,
-/// open at its start.
+/// Writes the hook's input to a file without a name in the directory `scratch`, and returns the file, open at its
+/// start. The system deletes such a file even if crewdeck is killed.
 fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)
@@ -136,7 +137,8 @@ fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Replaces the variables in `PROJECT` in `word` by the project directory, as a shell would.
+/// Replaces each `${NAME}` in `word` by the project directory, if `NAME` is one of the names in `PROJECT`. The form
+/// `$NAME` is not replaced.
 fn fill_in(word: &str, project: &str) -> String {
     PROJECT.iter().fold(word.to_string(), |word, name| {
         word.replace(&format!("${{{name}}}"), project)

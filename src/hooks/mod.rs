@@ -31,17 +31,19 @@ const ASYNC_MAX: usize = 16;
 /// Maximum number of different problems of one hook that the user is shown.
 const PROBLEMS_MAX: usize = 3;
 
-/// A function that shows the user a problem of an asynchronous hook, which may end long after its event.
+/// Shows the user a problem of an asynchronous hook. Nothing waits for such a hook, so the problem may occur long after
+/// the event.
 pub type LateReport = Box<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// What the runner of hooks gets from the crew.
+/// The project directory, the supervisor and the callbacks that a [`HookRunner`] gets from the crew.
 pub struct HookHost {
     /// The project directory.
     pub project: PathBuf,
-    /// The supervisor of the hooks' commands. It has no sandbox, because a hook runs with the user's rights. With
-    /// `None`, commands run without a supervisor.
+    /// The supervisor that runs the commands of hooks. It applies no sandbox, because hooks run with the user's rights.
+    /// `None`: the commands run without a supervisor.
     pub supervisor: Option<Arc<Supervisor>>,
-    /// A folder for the input of hooks, to which agents' commands cannot write. It is created when it is needed.
+    /// The folder for the temporary files with the input of hooks. Agents' commands cannot write to it. Created when a
+    /// hook first needs it.
     pub scratch: PathBuf,
     /// When this token is cancelled, the asynchronous hooks are killed.
     pub stop: CancellationToken,
@@ -60,9 +62,10 @@ struct Inner {
     host: HookHost,
     clients: request::HookClients,
     repeats: Mutex<RepeatedBlocks>,
-    /// The positions of the hooks that did not run because they are not approved. A notice about each was shown.
+    /// The positions in `hooks` of the hooks that did not run because they are not approved. The user has got a notice
+    /// about each.
     refused: Mutex<HashSet<usize>>,
-    /// The problems that were reported, by the position of the hook.
+    /// The problems that were reported to the user. The key is the position of the hook in `hooks`.
     problems: Mutex<HashMap<usize, Vec<String>>>,
     asynchronous: Arc<Semaphore>,
 }
@@ -106,8 +109,9 @@ impl HookRunner {
         selected.iter().map(|hook| hook.runs()).collect()
     }
 
-    /// Runs the hooks of the event `input` and returns their merged decision. When `cancel` is cancelled, all hooks
-    /// that the caller waits for are killed and have no effect.
+    /// Runs the hooks that apply to the event `input`, and returns their merged decision. Asynchronous hooks are
+    /// started but not waited for, except at the end of a session. When `cancel` is cancelled, the hooks that are
+    /// waited for are killed and have no effect.
     ///
     /// The caller must not fire `Stop`, `SubagentStop` or `TeammateIdle` for an agent that waits for an answer: a hook
     /// that blocks the event would make the agent continue without the answer.
@@ -158,8 +162,8 @@ impl HookRunner {
         }
     }
 
-    /// Starts an asynchronous hook and does not wait for it. Returns a decision only if too many such hooks are
-    /// running.
+    /// Starts an asynchronous hook without waiting for its end, and returns `None`. If [`ASYNC_MAX`] such hooks are
+    /// already running, does not start the hook, and returns a decision that reports this to the user.
     fn start_async(
         &self,
         hook: &HookSpec,
@@ -187,8 +191,8 @@ impl HookRunner {
 }
 
 impl Inner {
-    /// Returns the directory in which hooks run: the agent's work directory, or the project directory if the former is
-    /// gone.
+    /// Returns the directory in which hooks run: the agent's work directory, or the project directory if the work
+    /// directory no longer exists.
     fn work_dir<'a>(&'a self, context: &'a HookContext) -> &'a Path {
         if context.dir.is_dir() {
             &context.dir
@@ -197,7 +201,8 @@ impl Inner {
         }
     }
 
-    /// Returns the position of a hook in the list of all hooks, which identifies the hook.
+    /// Returns the position of a hook in `hooks`, which identifies the hook; `usize::MAX` if `hooks` does not contain
+    /// it.
     fn index(&self, hook: &HookSpec) -> usize {
         self.hooks
             .iter()
@@ -205,8 +210,9 @@ impl Inner {
             .unwrap_or(usize::MAX)
     }
 
-    /// If a hook has blocked the same action too often, returns the question for the user. The question names all hooks
-    /// that block the action. Events at which a block prevents nothing are not counted.
+    /// Counts the blocks in `decisions`. If a hook has blocked the same action too often in a row, returns the question
+    /// for the user, with one line for each hook that blocks the action. Otherwise returns `None`. Events at which a
+    /// block prevents nothing are not counted.
     fn question(
         &self,
         decisions: &[(&HookSpec, HookDecision)],
@@ -291,8 +297,8 @@ impl Inner {
         (hook, decision)
     }
 
-    /// Returns whether the user must be shown a problem of a hook: it is new, and fewer than [`PROBLEMS_MAX`] problems
-    /// of this hook were shown.
+    /// Returns true, and records the problem, if the user must be shown a problem of the hook at position `index`: the
+    /// problem is new, and fewer than [`PROBLEMS_MAX`] problems of this hook were shown.
     fn is_news(&self, index: usize, problem: &str) -> bool {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         let known = problems.entry(index).or_default();
@@ -367,7 +373,7 @@ impl From<HookResult> for Ended {
     }
 }
 
-/// Returns a duration as text for a message, in seconds.
+/// Returns a duration in seconds as text for a message, such as `1.5 s`.
 fn format_seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }

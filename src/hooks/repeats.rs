@@ -12,8 +12,8 @@ const COUNTED_MAX: usize = 1024;
 /// Maximum length, in characters, of a hook's reason in the question that the user gets after repeated blocks.
 const REASON_MAX: usize = 300;
 
-/// The number of consecutive blocks. The key is the position of the hook and the action's
-/// [`HookInput::block_key`](crate::domain::hook::HookInput::block_key).
+/// The number of consecutive blocks for each hook and action. The key is the position of the hook in the list of all
+/// hooks, and the action's [`HookInput::block_key`](crate::domain::hook::HookInput::block_key).
 #[derive(Debug, Default)]
 pub struct RepeatedBlocks(HashMap<(usize, u64), u32>);
 

@@ -59,7 +59,7 @@ impl HookClients {
 pub struct HookRequest<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
-    /// The names of the environment variables that the headers may contain.
+    /// The names of the environment variables whose values may be filled into `headers`.
     pub env: &'a [String],
     pub body: &'a str,
 }
@@ -110,7 +110,7 @@ impl HookRequest<'_> {
     }
 }
 
-/// Returns the innermost cause of an error. Unlike the outer ones, it does not contain the address.
+/// Returns an error as text with its innermost cause only, because the outer errors contain the address.
 fn explain(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
@@ -119,8 +119,8 @@ fn explain(error: &reqwest::Error) -> String {
     format!("cannot be reached: {cause}")
 }
 
-/// Replaces `$NAME` and `${NAME}` by the value that `lookup` returns. A variable without a value is replaced by
-/// nothing.
+/// Replaces `$NAME` and `${NAME}` by the value that `lookup` returns, or by nothing if it returns `None`. A name
+/// consists of ASCII letters, digits and `_`; any other `$` stays.
 fn fill_in(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut rest = text;

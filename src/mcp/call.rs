@@ -61,7 +61,8 @@ pub enum LinkError {
     Unexpected,
 }
 
-/// Sends `request` and waits for its result. `idle` is the maximum time without a progress report.
+/// Sends `request` and waits for its result. Passes each progress report to `on_progress`. `idle` is the maximum time
+/// without a progress report; in total, the request takes at most 30 times as long.
 ///
 /// # Errors
 /// Fails if the server rejects the request or does not answer in time, if `cancel` is cancelled, or if the connection
@@ -115,7 +116,7 @@ pub async fn send(
     Err(error)
 }
 
-/// Tells the server that a request is cancelled.
+/// Tells the server that a request is cancelled. Waits at most [`CANCEL_TIMEOUT`] for the message to be sent.
 async fn cancel_request(handle: RequestHandle<RoleClient>) {
     let reason = Some("the client no longer waits for the result".into());
     // A server that does not read what crewdeck sends must not delay the caller.
@@ -228,8 +229,8 @@ pub fn describe(error: &(dyn std::error::Error + 'static)) -> String {
     clip(&one_line(&texts.join(": ")), MESSAGE_MAX / 4)
 }
 
-/// Returns an error and its causes. Needed because the SDK's error for a failed HTTP request does not return its cause
-/// as `source`.
+/// Returns an error and its causes, outermost first. Needed because the SDK's error for a failed HTTP request does not
+/// return its cause as `source`.
 fn chain<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {

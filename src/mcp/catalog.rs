@@ -22,7 +22,8 @@ impl Catalog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the tools of a server. Returns the new generation; `None` if nothing changed.
+    /// Replaces the tools of a server and returns the new generation. Returns `None` if the server's tools are the same
+    /// as before.
     pub fn replace(&self, server: &str, tools: Vec<McpTool>) -> Option<u64> {
         let mut state = self.lock();
         let known = state.by_server.get(server);
@@ -52,7 +53,8 @@ impl Catalog {
         self.lock().by_server.get(server).map_or(0, Vec::len)
     }
 
-    /// Returns the server that offers the tool `name`, and the name that the server itself uses for it.
+    /// Returns the server that offers the tool `name`, and the name that the server itself uses for the tool. Returns
+    /// `None` if no server offers it.
     pub fn find(&self, name: &str) -> Option<(String, String)> {
         let state = self.lock();
         let tools = &state.current.as_ref()?.tools;

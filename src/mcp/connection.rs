@@ -27,9 +27,9 @@ use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 use crate::process::{JobExit, ServiceProcess, ServiceSpec};
 
-/// Time after which a program that closed its output, but still runs, is killed.
+/// Time for which a program may still run after it has closed its output. Then crewdeck kills the program.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time after which a program that still runs although its input is closed is killed.
+/// Time for which a program may still run after crewdeck has closed its input. Then crewdeck kills the program.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The environment variable that contains the project directory. Claude Code sets it too, so servers read it.
@@ -75,9 +75,9 @@ impl Handshake {
     }
 }
 
-/// Connects to the server of `config`. If `first` is [`Handshake::Discover`] and the connection fails, opens a new
-/// connection and tries [`Handshake::Initialize`]. Returns the connection and the handshake that succeeded. Has no time
-/// limit: the caller must set one.
+/// Connects to the server of `config`. If `first` is [`Handshake::Discover`] and fails with [`ConnectError::Failed`],
+/// opens a new connection and tries [`Handshake::Initialize`]. Returns the connection and the handshake that succeeded.
+/// Has no time limit: the caller must set one.
 ///
 /// # Errors
 /// Fails if the program cannot be started, the URL cannot be reached, the server demands a login, or the handshake
@@ -216,7 +216,7 @@ async fn start_program(
     }
 }
 
-/// Ends the program after its handshake failed, and returns why it failed.
+/// Ends the program after its handshake failed, and returns why the handshake failed.
 async fn program_error(
     spec: &ServiceSpec,
     mut process: ServiceProcess,

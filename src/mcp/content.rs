@@ -1,4 +1,4 @@
-//! Converts what MCP servers send to text and images of limited size. Pure.
+//! Converts what MCP servers send to text and images of limited size. Does no I/O.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -102,7 +102,7 @@ pub fn of_resource(parts: Vec<ResourceContents>) -> ResourceContent {
     out
 }
 
-/// Returns whether content of a media type is text.
+/// Returns whether content of a media type is text: `text/*`, JSON, XML, YAML or JavaScript.
 fn is_text(media_type: &str) -> bool {
     let kind = media_type.split(';').next().unwrap_or_default().trim();
     kind.starts_with("text/")
@@ -123,8 +123,8 @@ pub fn of_unknown(value: &Value) -> McpContent {
 }
 
 /// Returns whether the blocks of a result already contain its structured content `value`, as the protocol recommends.
-/// `value` may also be an object with the single key `result` that contains what the blocks contain, as many servers
-/// send it.
+/// Many servers wrap the structured content in an object with the single key `result`; then it is enough that the
+/// blocks contain the value of this key.
 fn repeats(value: &Value, blocks: &[ContentBlock]) -> bool {
     let wrapped = value
         .as_object()
@@ -258,7 +258,7 @@ fn line(text: &str) -> String {
     clip(&one_line(text), SHOWN_MAX)
 }
 
-/// Returns the size of base64 data, in bytes.
+/// Returns the size, in bytes, of base64 data after decoding.
 fn decoded_size(data: &str) -> usize {
     let data = data.trim().trim_end_matches('=');
     data.len() * 3 / 4

@@ -81,7 +81,7 @@ impl CredentialFile {
         }
     }
 
-    /// Returns the stored tokens; none if the file is missing or damaged.
+    /// Returns the stored access token and refresh token, if present; an empty list if the file is missing or damaged.
     pub fn tokens(&self) -> Vec<String> {
         let stored = self.read().ok().flatten();
         stored.map(|stored| tokens_of(&stored)).unwrap_or_default()

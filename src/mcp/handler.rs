@@ -22,7 +22,7 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length, in characters, of a server's text in a notice or a progress report.
 const SHOWN_MAX: usize = 200;
 
-/// For each call whose progress is reported, the channel for the reports. The key is the progress token of the request.
+/// The channels to which the progress reports of running calls are sent. The key is the progress token of the request.
 #[derive(Default)]
 pub struct ProgressTable(Mutex<HashMap<ProgressToken, mpsc::Sender<CallProgress>>>);
 
@@ -151,7 +151,7 @@ impl ClientHandler for Handler {
     }
 }
 
-/// Returns the capability that says that crewdeck answers requests for input (elicitation) by form.
+/// Returns the client capability that announces support for elicitation (requests for the user's input) with forms.
 fn accepts_forms() -> ElicitationCapability {
     serde_json::from_value(serde_json::json!({"form": {}})).unwrap_or_default()
 }

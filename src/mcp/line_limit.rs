@@ -13,13 +13,14 @@ use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
 /// Maximum length, in bytes, of a message from a server.
 pub const MESSAGE_MAX: usize = 32 * 1024 * 1024;
-/// Number of bytes at the start and at the end of a line that is too long in which its id is searched.
+/// Number of bytes at each end of a line in which the message id is searched if the line is too long.
 const EDGE: usize = 128;
 
 /// Why crewdeck stopped reading a stream; empty while it reads.
 pub type EndReason = Arc<Mutex<Option<String>>>;
 
-/// A reader that replaces lines that are too long.
+/// A reader of a server's output that replaces each line longer than `max` bytes by an error response with the same id.
+/// If no id is found, the reader ends the stream.
 pub struct LineLimit<R> {
     inner: BufReader<R>,
     max: usize,
@@ -71,8 +72,8 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
         }
     }
 
-    /// Replaces the line that just ended. The reader has already returned the line's first bytes, so the replacement
-    /// begins with a line feed that ends them.
+    /// Replaces the line that just ended, or ends the stream if the line contains no id. The reader may already have
+    /// returned the line's first bytes, so the replacement begins with a line feed that ends them.
     fn replace(&mut self, tail: &[u8]) {
         let why = format!(
             "a message is larger than {} MiB, the limit",
@@ -132,10 +133,10 @@ impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
     }
 }
 
-/// Returns the id of a response as JSON (a number or a string). Searches the first and the last bytes of the response,
-/// because some servers write the id before the result and others after it. Returns `None` for a request or a
-/// notification of the server: a request's id may be equal to that of a call of crewdeck, but has nothing to do with
-/// it.
+/// Returns the id of a response as JSON (a number or a string); `None` if no id is found. Searches the first and the
+/// last bytes of the response, because some servers write the id before the result and others after it. Also returns
+/// `None` for a request or a notification of the server: the id of a server's request may by chance equal the id of one
+/// of crewdeck's calls.
 fn response_id(head: &[u8], tail: &[u8]) -> Option<String> {
     const ID: &str = r#""id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*"#;
     const VERSION: &str = r#""jsonrpc"\s*:\s*"2\.0"\s*"#;

@@ -27,9 +27,12 @@ const ARGUMENTS_MAX: usize = 32;
 /// Maximum time for requesting one page of a list.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Requests the pages of a list until the last page, more than `max` entries or [`PAGES_MAX`] pages are reached.
-/// `request` creates the request for a page. `entries` returns the entries in a response and the cursor of the next
-/// page.
+/// Requests the pages of a list and returns their entries. Stops at the last page, after [`PAGES_MAX`] pages, or when
+/// there are more than `max` entries. `request` creates the request for a page. `entries` returns the entries in a
+/// response and the cursor of the next page.
+///
+/// # Errors
+/// Fails if a request fails, or if `entries` returns `None` because the response is not the requested list.
 async fn pages<T>(
     link: &Link,
     max: usize,
@@ -54,8 +57,8 @@ async fn pages<T>(
     Ok(all)
 }
 
-/// Returns the valid entries of a list that the SDK did not recognize because some entries are invalid, and the cursor
-/// of the next page. `key` is the field that contains the entries. `None` if `result` is not a list.
+/// Reads a list that the SDK could not parse because some of its entries are invalid. Returns the valid entries and the
+/// cursor of the next page; `None` if `result` is not a list. `key` is the field that contains the entries.
 fn valid_entries<T: DeserializeOwned>(
     result: ServerResult,
     key: &str,
@@ -73,8 +76,8 @@ fn valid_entries<T: DeserializeOwned>(
     }
 }
 
-/// Lists the tools of a server. If there are more than [`TOOLS_MAX`], returns more than that, so that the caller can
-/// report it.
+/// Lists the tools of a server. If there are more than [`TOOLS_MAX`], stops after the page that exceeds the limit and
+/// returns all tools up to there, so that the caller can report the excess.
 pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     let request = |params| {
         ClientRequest::ListToolsRequest(ListToolsRequest {

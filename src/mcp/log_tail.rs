@@ -41,13 +41,14 @@ impl LogTail {
         });
     }
 
-    /// Returns the log. Invalid UTF-8 becomes `�`. It may contain control characters.
+    /// Returns the stored end of the log as text. Invalid UTF-8 becomes `�`. The text may contain control characters.
     pub fn text(&self) -> String {
         let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
-    /// Returns the last line that is not blank, without control characters, at most 300 characters.
+    /// Returns the last line that is not blank, without control characters, at most 300 characters. Returns `None` if
+    /// there is no such line.
     pub fn last_line(&self) -> Option<String> {
         let text = self.text();
         let line = text.lines().rev().find(|line| !line.trim().is_empty())?;

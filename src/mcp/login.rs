@@ -24,9 +24,9 @@ const REQUEST_MAX: usize = 16 * 1024;
 /// The path of the URL to which the browser is redirected after the login.
 const CALLBACK_PATH: &str = "/callback";
 
-/// Logs in to the server at `url` as `client`, and stores the tokens in `file`. `challenge` is the `WWW-Authenticate` header with
-/// which the server demanded the login; may be empty. Calls `open` with the URL of the login page, which the user must
-/// open in a browser.
+/// Logs in to the server at `url` as `client`, and stores the tokens in `file`. `challenge` is the `WWW-Authenticate`
+/// header with which the server demanded the login; it may be empty. Calls `open` with the URL of the login page, which
+/// the user must open in a browser.
 ///
 /// # Errors
 /// Returns why the login failed, on one line without control characters.
@@ -128,7 +128,7 @@ fn text(error: &AuthError) -> String {
     describe(error)
 }
 
-/// Returns the value of the query parameter `name` of `url`.
+/// Returns the value of the query parameter `name` of `url`; `None` if `url` is invalid or has no such parameter.
 fn parameter(url: &str, name: &str) -> Option<String> {
     let url = reqwest::Url::parse(url).ok()?;
     let mut pairs = url.query_pairs();
@@ -136,8 +136,11 @@ fn parameter(url: &str, name: &str) -> Option<String> {
     Some(value.into_owned())
 }
 
-/// Waits until the browser is redirected to crewdeck after the login. Returns the query of the requested URL, which
-/// contains the login's code and its state `expected`.
+/// Waits until the login page redirects the browser to crewdeck with the state `expected`. Returns the query of the
+/// requested URL, which contains the authorization code.
+///
+/// # Errors
+/// Fails if the login was refused, or if no connection can be accepted.
 async fn wait_for_callback(listener: &TcpListener, expected: &str) -> Result<String, String> {
     loop {
         let (stream, _) = listener
@@ -153,7 +156,8 @@ async fn wait_for_callback(listener: &TcpListener, expected: &str) -> Result<Str
     }
 }
 
-/// Answers one HTTP request. Returns its [`callback_query`]; `None` if the request is not for `CALLBACK_PATH`.
+/// Answers one HTTP request, and returns the [`callback_query`] of the request. Returns `None` if the request is
+/// incomplete or longer than [`REQUEST_MAX`].
 async fn serve(mut stream: TcpStream, expected: &str) -> Option<Result<String, String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {

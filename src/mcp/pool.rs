@@ -117,7 +117,8 @@ impl ServerPool {
         self.servers.0.contains_key(name)
     }
 
-    /// Returns the configured name of the server that the user has typed as `typed`, regardless of case.
+    /// Returns the configured name of the server that the user has typed as `typed`, regardless of ASCII case. Returns
+    /// `None` if no server has this name.
     pub fn resolve_name(&self, typed: &str) -> Option<&str> {
         let mut names = self.servers.0.keys().map(String::as_str);
         let exact = self
@@ -135,9 +136,9 @@ impl ServerPool {
         }
     }
 
-    /// Returns the tools of all servers that became ready and have not failed, been disabled or demanded a login since.
-    /// A server that is being restarted keeps its tools, so that the tool definitions in the agents' requests do not
-    /// change.
+    /// Returns the tools of all servers that have become ready. The tools of a server are removed when it fails, is
+    /// disabled or demands a login. A server that is being restarted keeps its tools, so that the tool definitions in
+    /// the agents' requests do not change.
     pub fn tools(&self) -> ToolCatalog {
         self.context.catalog.current()
     }
@@ -150,8 +151,8 @@ impl ServerPool {
     /// as long.
     ///
     /// # Errors
-    /// Fails if the server is not available, rejects the call or does not answer. A tool that fails is no error: it
-    /// returns content with `is_error`.
+    /// Fails if no server offers the tool, or if the server is not available, rejects the call or does not answer. A
+    /// tool that fails is no error: it returns content with `is_error`.
     pub async fn call(
         &self,
         name: &str,
@@ -176,7 +177,7 @@ impl ServerPool {
         }
     }
 
-    /// Returns all servers, sorted by name.
+    /// Returns the status of each server, sorted by name.
     pub fn status(&self) -> Vec<ServerStatus> {
         let redactor = Redactor::default();
         let all = self.servers.0.values();
@@ -279,6 +280,9 @@ impl ServerPool {
     }
 
     /// Returns the URL of a server and the file with the server's tokens.
+    ///
+    /// # Errors
+    /// Fails if the server is a program and not a URL, or if there is no folder for tokens.
     fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
         match (&server.config.transport, &self.context.options.logins) {
             (ServerTransport::Http { url, .. }, Some(folder)) => {

@@ -1,4 +1,4 @@
-//! Converts the input schema of a server's tool to a form that all model vendors accept. Pure.
+//! Converts the input schema of a server's tool to a form that all model vendors accept. Does no I/O.
 //!
 //! If a vendor does not accept the schema of one tool, it rejects the whole request. Some vendors accept no `$ref`. At
 //! the root of a schema, they accept no alternatives (`anyOf` and the like), and only property names that consist of
@@ -40,7 +40,8 @@ const NOT_AT_ROOT: &[&str] = &[
 /// Returns `schema` in a form that all model vendors accept.
 ///
 /// # Errors
-/// Returns why `schema` has no such form, as words that follow the name of the tool in a message.
+/// Returns why `schema` has no such form, such as `its schema is larger than 32 KiB`. The text continues a message that
+/// names the tool.
 pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     let root = Value::Object(schema.clone());
     let too_large = || format!("its schema is larger than {} KiB", SCHEMA_MAX / 1024);
@@ -188,9 +189,13 @@ impl Expander<'_> {
         Ok(out)
     }
 
-    /// Adds the schema to which `reference`, the value of a `$ref`, refers to `out`, the schema with the `$ref`. A
-    /// keyword that is already in `out`, such as a description, stays. A recursive reference adds nothing, so `out`
-    /// then allows any value.
+    /// Copies the keywords of the schema that `reference`, the value of a `$ref`, points to into `out`, the schema that
+    /// contains the `$ref`. A keyword that `out` already has, such as a description, is not replaced. A recursive
+    /// reference adds nothing, so `out` then allows any value.
+    ///
+    /// # Errors
+    /// Fails if `reference` points to another document, to a missing part or to a value that is no schema, or if the
+    /// result is too large.
     fn add_target(
         &mut self,
         reference: &String,

@@ -49,12 +49,14 @@ pub enum Wanted {
 /// Who starts a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartCause {
-    /// An agent needs it, or it starts with the crew. A server that has failed or needs a login is not started.
+    /// An agent needs the server, or the server starts with the crew. A server that has failed or needs a login is not
+    /// started.
     Demand,
     User,
 }
 
-/// Changes that the task of a server watches. When the value changes, the task ends the connection.
+/// What the user and the pool demand of a server. The server's task watches this value, and ends the connection when
+/// the value changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ServerControl {
     wanted: Wanted,
@@ -103,7 +105,7 @@ enum RunEnd {
     Crashed {
         why: String,
         /// Whether the server was ready for [`PoolOptions::stable_after`] before it crashed. Earlier crashes then no
-        /// longer count.
+        /// longer count towards [`RESTARTS_MAX`].
         was_stable: bool,
     },
 }
@@ -187,8 +189,8 @@ impl Server {
         });
     }
 
-    /// Starts the server's task. Does nothing if the task is already running or the server's state forbids a start for
-    /// `cause`. Does not wait.
+    /// Starts the server's task and does not wait. Does nothing if the task is already running, or if the server is
+    /// disabled or must end. For [`StartCause::Demand`], also does nothing if the server has failed or needs a login.
     pub fn start(self: &Arc<Self>, cause: StartCause) {
         let mut running = self.lock();
         let may_start = match self.state() {
@@ -249,13 +251,14 @@ impl Server {
         }
     }
 
-    /// Removes and returns the server's task, so that the caller can wait for its end or abort it.
+    /// Removes and returns the server's task, so that the caller can wait for its end or abort it. Returns `None` if no
+    /// task runs.
     pub fn take_task(&self) -> Option<JoinHandle<()>> {
         self.lock().task.take()
     }
 
-    /// Waits at most `within` while the server is starting and, if `includes_restarts`, while it is being restarted
-    /// after a crash. Returns the state after the wait.
+    /// Waits, at most `within`, until the server is no longer starting and, if `includes_restarts`, no longer waiting
+    /// for a restart after a crash. Returns the state that ended the wait, or the current state if the time is over.
     pub async fn wait_until_settled(
         &self,
         within: Duration,
@@ -347,7 +350,7 @@ impl Server {
     }
 
     /// Waits before a restart. `crashes` is the number of consecutive crashes. A change of the control value ends the
-    /// wait early; returns whether it did.
+    /// wait. Returns whether the wait ended because of such a change.
     async fn wait_for_restart(
         &self,
         why: String,

@@ -1,4 +1,5 @@
-//! Converts the tools that an MCP server lists to the form that agents use, with limits on number and size. Pure.
+//! Converts the tools that an MCP server lists to the form that agents use, with limits on number and size. Does
+//! no I/O.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +30,8 @@ pub struct ListedTools {
     pub notice: Option<String>,
 }
 
-/// Converts the tools that the server of `config` lists, at most [`TOOLS_MAX`]. Leaves out tools that models cannot
-/// use.
+/// Converts the tools that the server of `config` lists, at most [`TOOLS_MAX`]. Leaves out tools that are listed twice,
+/// whose name is empty or too long, or whose schema has no form that all model vendors accept.
 pub fn convert(config: &ServerConfig, listed: Vec<Tool>) -> ListedTools {
     let mut tools: Vec<McpTool> = Vec::new();
     let mut left_out = Vec::new();

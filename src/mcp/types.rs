@@ -80,7 +80,8 @@ pub enum ElicitationAnswer {
 pub enum PoolEvent {
     /// The state of a server changed; [`super::ServerPool::status`] returns the new state.
     StateChanged { server: String },
-    /// The tools of a server changed; [`super::ServerPool::tools`] returns the new list.
+    /// The tools of a server changed; [`super::ServerPool::tools`] returns the new list. `generation` is the number of
+    /// this list, which increases with each change.
     ToolsChanged { generation: u64 },
     /// A server reported that its resources or prompts changed.
     ListsChanged { server: String },

@@ -34,8 +34,9 @@ impl ToolSpec {
         }
     }
 
-    /// Defines a tool of an MCP server. `schema` is sent unchanged, because the strict form cannot express objects with
-    /// free keys, bounds and patterns. All servers must accept it.
+    /// Creates the definition of a tool of an MCP server. `schema` is sent unchanged, because the strict form cannot
+    /// express objects with free keys, bounds and patterns. The caller must pass a schema that all model servers
+    /// accept.
     pub fn of_server(name: impl Into<String>, text: impl Into<String>, schema: Value) -> ToolSpec {
         ToolSpec {
             name: name.into(),
@@ -76,7 +77,8 @@ pub enum ImageInput {
 /// One item of the stream of a model call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// The call waits for a slot or for the end of the back-off. Only the [rate limiter](super::rate_limiter) sends this.
+    /// The call waits for a slot or for the end of the back-off. Only the [rate limiter](super::rate_limiter) sends
+    /// this.
     Waiting(CallWait),
     /// The next piece of the answer's text.
     Text(String),
@@ -192,13 +194,14 @@ pub struct ModelError {
     pub message: String,
     /// What the user can do, in one line; may be empty.
     pub hint: String,
-    /// The wait before the next try, if the server asked for one or the shared back-off of the [rate limiter](super::rate_limiter) applies.
+    /// The wait before the next try, if the server asked for one or the shared back-off of the [rate
+    /// limiter](super::rate_limiter) applies.
     pub wait: Option<Duration>,
     /// Whether the server wants the call to be retried (header `x-should-retry`). Overrides the rule for `kind`. `None`
     /// if the header is missing.
     pub retry: Option<bool>,
-    /// Whether the server has sent data at least once; set by the [rate limiter](super::rate_limiter). If not, the address, the key or the
-    /// provider may be wrong; otherwise a failure is probably transient.
+    /// Whether the server has sent data at least once; set by the [rate limiter](super::rate_limiter). If not, the
+    /// address, the key or the provider may be wrong; otherwise a failure is probably transient.
     pub server_has_answered: bool,
 }
 
@@ -221,13 +224,14 @@ impl ModelError {
 }
 
 pub trait Model: Send + Sync {
-    /// Calls the model. Dropping the stream cancels the call.
+    /// Calls the model. The stream ends with [`Delta::Done`] or with an error. Dropping the stream cancels the call.
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>>;
 
     /// Requests the names of the models that the server offers.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 
-    /// Returns the context window of the model `name`, as the server's last list of models shows it. Sends no request.
+    /// Returns the context window of the model `name` from the last list of models that [`Self::list`] received.
+    /// Returns `None` if that list does not report it, or if there is no list yet. Sends no request.
     fn listed_window(&self, _name: &str) -> Option<ContextWindow> {
         None
     }

@@ -2,8 +2,9 @@
 
 use super::{ErrorKind, ModelError};
 
-/// Returns whether `error` says that the server does not accept an effort. Call this only for errors of requests with
-/// an effort. The words of the error message decide, because servers use different fields and messages.
+/// Returns whether `error` says that the server does not accept a reasoning effort. Call this only for errors of
+/// requests with an effort. The error message is searched for certain words, because servers use different fields and
+/// messages.
 pub fn is_refused(error: &ModelError) -> bool {
     let may_be = matches!(
         error.kind,

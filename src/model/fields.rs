@@ -1,4 +1,5 @@
-//! Fields of responses: inputs of tool calls, names and token counts, as far as they are plausible.
+//! Parses fields of responses: inputs of tool calls, names and token counts. Limits their size, and drops implausible
+//! counts.
 
 use serde_json::Value;
 

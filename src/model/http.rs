@@ -115,8 +115,8 @@ impl Http {
         })
     }
 
-    /// Requests the list of models from `path`, stores the models' context windows, and returns the names of at most
-    /// 500 models.
+    /// Requests the list of models from `path`, and stores the models' context windows. Returns the names of at most
+    /// 500 models in the server's order, each cut to 200 characters.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Http::post`].
@@ -219,8 +219,10 @@ impl Http {
         )
     }
 
-    /// Turns a response with an error status or a redirect into an error that includes the server's message and its
-    /// retry headers.
+    /// Returns a response with a success status unchanged.
+    ///
+    /// # Errors
+    /// Fails if the status is an error or a redirect. The error includes the server's message and the retry headers.
     async fn check_status(&self, response: Response, model: &str) -> Result<Response, ModelError> {
         let status = response.status();
         if status.is_success() {

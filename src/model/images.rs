@@ -29,7 +29,8 @@ pub enum SentImage<'a> {
 }
 
 impl<'a> SentImages<'a> {
-    /// Selects the newest images that fit within `IMAGES_MAX` and `BYTES_MAX`.
+    /// Selects images, newest first, until the next one would exceed `IMAGES_MAX` or `BYTES_MAX`. Selects none if the
+    /// model cannot read images.
     pub fn of(request: &'a ModelRequest) -> SentImages<'a> {
         let mut sent = HashSet::new();
         let mut room = BYTES_MAX;

@@ -10,11 +10,11 @@ use super::sse::SseEvent;
 use super::{Delta, Model, ModelError, Reply};
 use crate::domain::text::{clip, one_line};
 
-/// Default maximum time without data from the server, as in the setting `model_timeout_s`. It is long, because local
+/// Default of the setting `model_timeout_s`: the maximum time without data from the server. It is long, because local
 /// models process long prompts slowly.
 pub const READ_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// All that the rest of the program knows about a provider.
+/// The declaration of a provider: its names, environment variables, settings, known servers and functions.
 #[derive(Debug)]
 pub struct ProviderSpec {
     /// The provider's name in options, settings and reports.
@@ -35,7 +35,7 @@ pub struct ProviderSpec {
     /// Context windows of the vendor's model families, as pairs of name prefix and tokens. See
     /// [`super::window::FAMILIES`].
     pub windows: &'static [(&'static str, u64)],
-    /// Returns advice for an HTTP error with this status and this error text, which must be in lower case.
+    /// Returns advice for an HTTP error. The arguments are the status code and the server's error text in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
     pub decoder: fn() -> Box<dyn Decode>,
     /// Creates the client. Sends no request yet. Fails if the address or a header value is invalid.

@@ -17,9 +17,10 @@ pub enum ProviderChoice {
     Script(String),
 }
 
-/// Selects the provider by `name`, else by the API key that is set, else by the server address. `environment` returns
-/// the value of a variable, or `None` if it is unset or blank; `base_url` is the address in the settings. Returns
-/// `Ok(None)` if none of these is given; the caller may then look for a local server.
+/// Selects the provider `name`. Without a name, selects the first of [`PROVIDERS`] whose API key is set in the
+/// environment, else the first whose server address is set there, else [`COMPATIBLE`] if the settings contain the
+/// address `base_url`. Returns `Ok(None)` if none of these is given; the caller may then look for a local server.
+/// `environment` returns the value of a variable, or `None` if the variable is unset or blank.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.

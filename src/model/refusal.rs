@@ -133,8 +133,9 @@ pub fn body_text(body: &[u8]) -> String {
     clip(&one_line(text.trim()), ERROR_TEXT_MAX)
 }
 
-/// Extracts the message from a JSON error, in any of the shapes that servers use. If the error's type or code contains
-/// `_`, appends that type or code in brackets.
+/// Returns the message of a JSON error. The error is `value` or its field `error`. The message is the error itself if
+/// it is a text, else its field `message` or `detail`; empty if there is none. If the error's `type` (or `code`, if it
+/// has no type) contains `_`, appends it in brackets, such as `[rate_limit_error]`.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);
@@ -175,8 +176,8 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|phrase| lower.contains(phrase))
 }
 
-/// Returns how long a server asks to wait, from the header `retry-after-ms`, else from `retry-after` (seconds or a
-/// date). Returns `None` if neither header has a valid value.
+/// Returns how long a server asks to wait, from the header `retry-after-ms` if it is a number, else from `retry-after`
+/// (seconds or a date). Returns `None` if the header that is used is missing or has no valid value.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers

@@ -9,7 +9,8 @@ use super::{ErrorKind, ModelError};
 pub const TRIES_MAX: u32 = 8;
 /// Maximum time that one call waits between its tries in total, including waits that the server asks for.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
-/// The wait after the first failure. Each further wait is [`GROWTH`] times as long as the one before.
+/// The wait after the first failure. Each further wait is [`GROWTH`] times as long as the previous one, up to
+/// [`WAIT_MAX`].
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const GROWTH: u32 = 3;
 /// Maximum wait before a retry if the server does not ask for a specific wait.
@@ -47,8 +48,8 @@ impl FailedTries {
 }
 
 /// Returns the wait before the next try of a call that has failed with `error`. Returns `None` if the call must not be
-/// tried again: another try does not help, the server asks for more than [`SERVER_WAIT_MAX`], there were too many tries
-/// in total or with this kind of error, or the waits would exceed [`WAITS_MAX`] in total.
+/// tried again: the error is not transient, the server asks for more than [`SERVER_WAIT_MAX`], there were too many
+/// tries in total or with this kind of error, or the waits would exceed [`WAITS_MAX`] in total.
 ///
 /// `failed` holds the earlier failed tries of the call, without this one. `jitter` in 0..1 spreads the retries of many
 /// agents over the last quarter of the wait.
@@ -72,8 +73,8 @@ pub fn max_tries(error: &ModelError) -> u32 {
     max_tries_per_kind(error).min(TRIES_MAX)
 }
 
-/// Returns the wait after a failure. `failed` is the number of failures before it. Returns `None` if waiting does not
-/// help or the server asks for more than [`SERVER_WAIT_MAX`].
+/// Returns the wait after a failure. `failed` is the number of failures before it. Returns `None` if the error is not
+/// transient or the server asks for more than [`SERVER_WAIT_MAX`].
 ///
 /// The wait is never shorter than the server asks for. Repeated failures make it longer, so that a server that asks for
 /// short waits is not called in a tight loop.

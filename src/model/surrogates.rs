@@ -129,8 +129,8 @@ fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
 /// Joins surrogate pairs in a text that arrives in parts.
 #[derive(Debug, Default)]
 pub struct Joiner {
-    /// The high surrogate at the end of the previous part of the text, if there is one. The next part may start with the
-    /// matching low surrogate.
+    /// The high surrogate at the end of the previous part of the text, if there is one. The next part may start with
+    /// the matching low surrogate.
     lead: Option<u32>,
 }
 

@@ -53,7 +53,7 @@ const SERVED_WINDOW_FIELDS: [&str; 7] = [
 const TRAINED_WINDOW_FIELD: &str = "n_ctx_train";
 
 /// Reads the context window from one model's entry in a server's list of models. A window from [`TRAINED_WINDOW_FIELD`]
-/// is marked as assumed.
+/// is marked as assumed. Returns `None` if the entry contains no window of at least [`WINDOW_MIN`] tokens.
 fn read_window(entry: &Value) -> Option<ContextWindow> {
     let tokens = |name: &str| {
         let value = entry.get(name).or_else(|| entry.get("meta")?.get(name));
@@ -97,8 +97,9 @@ impl ListedWindows {
         };
     }
 
-    /// Returns the context window of the model `name`. Also looks for `NAME:latest`, because Ollama lists a model
-    /// without a tag that way.
+    /// Returns the context window of the model `name` or, because Ollama adds the tag `latest` to names without a tag,
+    /// of `NAME:latest`. If the list has neither but contains a single model, returns the window of that model.
+    /// Otherwise returns `None`.
     pub fn get(&self, name: &str) -> Option<ContextWindow> {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let by_name = |name: &str| table.by_name.get(name).copied();
@@ -148,8 +149,9 @@ pub const FAMILIES: &[(&str, u64)] = &[
     ("qwen3-coder", 262_144),
 ];
 
-/// Returns the context window of the model family to which the model `name` belongs. The part of `name` up to the last
-/// `/` is ignored. If several families match, the one with the longest prefix is used.
+/// Returns the context window, marked as assumed, of the model family to which the model `name` belongs. Case and the
+/// part of `name` up to the last `/` are ignored. If several families match, the one with the longest prefix is used.
+/// Returns `None` if no family matches.
 pub fn longest_match<'a>(
     name: &str,
     families: impl Iterator<Item = &'a (&'static str, u64)>,

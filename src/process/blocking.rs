@@ -57,7 +57,8 @@ pub struct CommandOutput {
     pub stderr: String,
 }
 
-/// Runs a command and waits until it exits. Environment variables that look like secrets are removed.
+/// Runs a command and waits until it exits. Kills its process group when its timeout has passed or its flag `stop` is
+/// set. Environment variables that look like secrets are removed.
 ///
 /// # Errors
 /// Fails if the program cannot be started, or its output cannot be read.

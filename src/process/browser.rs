@@ -11,9 +11,9 @@ const OPENER: &str = "open";
 #[cfg(not(target_os = "macos"))]
 const OPENER: &str = "xdg-open";
 
-/// Opens `url` in the user's browser, which goes on running when crewdeck ends. Does not wait. Returns whether the
-/// platform's opener was started: there may be none, or no display. Must be called within a Tokio runtime, which collects
-/// the exit status of the opener.
+/// Opens `url` in the user's browser and does not wait. The browser continues to run when crewdeck ends. Returns false
+/// if there is no display, or if the platform's opener could not be started. Must be called within a Tokio runtime,
+/// which collects the exit status of the opener.
 pub fn open(url: &str) -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     // Without a display, the opener of Linux may start a browser that uses crewdeck's terminal.

@@ -27,8 +27,9 @@ pub fn scrub(command: &mut Command) {
     }
 }
 
-/// Returns the folders in which crewdeck stores the user's settings and decisions. Agents must not write to these
-/// folders, even if the project is the home directory and contains them.
+/// Returns the folders in which crewdeck stores the user's settings and decisions: first the configuration folder, then
+/// the state folder. Empty if the user has no home directory. Agents must not write to these folders, even if the
+/// project is the home directory and contains them.
 pub fn user_folders() -> Vec<PathBuf> {
     use etcetera::BaseStrategy;
     let Ok(dirs) = etcetera::choose_base_strategy() else {
@@ -47,7 +48,7 @@ pub fn login_folder() -> Option<PathBuf> {
     Some(config.join("mcp-logins"))
 }
 
-/// Returns whether `path`, which contains no symbolic links, is in [`login_folder`].
+/// Returns whether `path` is [`login_folder`] or is in it. `path` must not contain symbolic links.
 pub fn is_login(path: &Path) -> bool {
     let folder = login_folder().and_then(|folder| folder.canonicalize().ok());
     folder.is_some_and(|folder| path.starts_with(folder))

@@ -57,10 +57,10 @@ pub struct CommandSpec {
     pub reach: Reach,
 }
 
-/// The input of a job that has one.
+/// The standard input of a job, and its additional environment variables.
 pub struct JobInput {
     pub stdin: OwnedFd,
-    /// Environment variables of the job, in addition to those of crewdeck that contain no secrets.
+    /// Environment variables to add to the inherited ones. Inherited variables that look like secrets are removed.
     pub env: BTreeMap<String, String>,
 }
 
@@ -118,8 +118,8 @@ pub struct JobReport {
 pub const LEFTOVERS_KILLED_NOTE: &str =
     "[The command exited but left a program running. crewdeck killed that program.]";
 
-/// Runs a job and passes its output to `live` as it arrives. Dropping the future kills everything that the job has
-/// started.
+/// Runs a job and passes its output to `live` as it arrives. Kills the job when its timeout has passed or `cancel` is
+/// cancelled. Dropping the future kills everything that the job has started.
 ///
 /// # Errors
 /// Fails if the program cannot be started.
@@ -191,7 +191,8 @@ pub async fn run(
     })
 }
 
-/// Transfers the git changes of a command from its private history to the repository. Returns a note for the model.
+/// Transfers the git changes of a command from its private history to the repository. Returns a note for the model, or
+/// `None` if there is nothing to report.
 async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
     let running = running?;
     let done = tokio::task::spawn_blocking(move || running.finish()).await;
@@ -258,8 +259,8 @@ impl JobHandle {
         }
     }
 
-    /// Returns the sandbox plan (`None` if the job is not sandboxed), and the pending transfer of the job's git
-    /// changes. Afterwards the handle no longer contains the transfer.
+    /// Returns the sandbox plan and the pending transfer of the job's git changes. The plan is `None` if the job is not
+    /// sandboxed. The transfer is moved out of the handle, so a second call returns `None` for it.
     fn plan(
         &mut self,
     ) -> (

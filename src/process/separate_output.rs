@@ -1,5 +1,5 @@
 //! Runs a job like [`super::run`] and returns standard output and standard error separately, for programs that print a
-//! result on the one and messages on the other.
+//! result to standard output and messages to standard error.
 
 use std::io;
 
@@ -25,7 +25,7 @@ pub struct SeparateReport {
     pub is_flood: bool,
     /// Whether processes that the job had started were still running when it exited. They were killed.
     pub had_leftovers: bool,
-    /// The limit for which the job was killed, if it exceeded one.
+    /// The limit for which the job was killed, as a line for the model; `None` if it exceeded no limit.
     pub limit: Option<String>,
 }
 

@@ -22,7 +22,7 @@ pub struct ServiceSpec {
     /// The program, followed by its arguments.
     pub argv: Vec<String>,
     pub dir: PathBuf,
-    /// Environment variables of the program, in addition to those of crewdeck that contain no secrets.
+    /// Environment variables to add to the inherited ones. Inherited variables that look like secrets are removed.
     pub env: BTreeMap<String, String>,
     /// The program that runs as the supervisor. `None`: only the process group is killed at the end.
     pub supervisor: Option<PathBuf>,
@@ -73,8 +73,8 @@ impl ServiceProcess {
         Ok((ServiceProcess { child, handle }, streams))
     }
 
-    /// Waits until the program and everything that it has started have ended. Cancel-safe. Must not be called again
-    /// after it has returned.
+    /// Waits until the program and everything that it has started have ended; without a supervisor, only until the
+    /// program has ended. Cancel-safe. Must not be called again after it has returned.
     ///
     /// # Errors
     /// Fails if the program could not be started.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// Whether a git process uses one of the given folders.
+/// The result of [`git_in`]: whether a git process uses one of the given folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GitUse {
     /// No git process uses the folders.
@@ -11,8 +11,8 @@ pub enum GitUse {
     /// No visible git process uses one of the given folders. Processes of other user accounts or namespaces may be
     /// invisible.
     NoneShown,
-    /// The git process with this id uses a folder. Also returned for a git process of another user, because its working
-    /// directory is not visible.
+    /// The git process with this id uses one of the folders. A git process of another user counts too, because its
+    /// working directory is not visible.
     By(u32),
     /// This operating system does not show which files a process uses.
     Unknown,
@@ -99,7 +99,7 @@ pub fn has_open(_: &Path) -> bool {
     false
 }
 
-/// Iterates over all process ids and their folders in `/proc`.
+/// Iterates over the processes in `/proc`. Each item is the process id and the path of the folder `/proc/ID`.
 #[cfg(target_os = "linux")]
 fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -109,7 +109,8 @@ fn processes() -> impl Iterator<Item = (u32, std::path::PathBuf)> {
     })
 }
 
-/// Returns whether a process has exited or is exiting: its virtual memory size is 0.
+/// Returns whether the process with the folder `dir` in `/proc` has exited or is exiting. A process is exiting if its
+/// virtual memory size is 0.
 #[cfg(target_os = "linux")]
 fn has_ended(dir: &Path) -> bool {
     let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
@@ -124,7 +125,8 @@ fn has_ended(dir: &Path) -> bool {
     matches!(state, "Z" | "X") || memory == "0"
 }
 
-/// Returns whether the arguments or environment of a process name one of the folders (`--git-dir`, `GIT_DIR`).
+/// Returns whether the process with the folder `dir` in `/proc` names one of `folders`: in an argument, such as that of
+/// `--git-dir`, or in an environment variable that begins with `GIT_`, such as `GIT_DIR`.
 #[cfg(target_os = "linux")]
 fn mentions_any(dir: &Path, folders: &[&Path]) -> bool {
     use std::os::unix::ffi::OsStrExt;

@@ -54,7 +54,7 @@ pub enum Command {
         attachments: Vec<Mention>,
     },
     /// Removes the newest prompt with this text from the lead's queue, so that the user can edit it. Rejected if the
-    /// lead has already read the prompt.
+    /// lead has already read the prompt. No event reports a success.
     RecallPrompt { text: String },
     /// Runs a shell command of the user in the directory where an agent works. Answered by `UserCommandStarted` and
     /// `UserCommandEnded`. The agent gets the command and its output with the next message.
@@ -103,8 +103,8 @@ pub enum Command {
     /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
     #[serde(rename = "judge_worktree")]
     InspectWorktree { task: TaskId },
-    /// Removes the worktree of a task. Rejected if more would be lost than the user has confirmed. Answered by a
-    /// `Notice` with the result.
+    /// Removes the worktree of a task. Rejected if something would be lost and the losses are not exactly those that
+    /// the user has confirmed. Answered by a `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
         /// What the user has agreed to lose.
@@ -120,7 +120,7 @@ pub enum Command {
     /// Starts the teammates of a team preset. Answered by `RosterChanged`, and by a `Notice` for each teammate that
     /// cannot start.
     StartTeam { preset: String },
-    /// Asks for the names of the models that the server offers. Answered by `ModelsListed`.
+    /// Asks for the names of the models that the model server offers. Answered by `ModelsListed`.
     ListModels,
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
     /// address of the login page and one with the result, `LogOut` by a `Notice` with the result.
@@ -136,7 +136,7 @@ pub enum Command {
     UseModel { name: String },
 }
 
-/// What the user does with an MCP server.
+/// An action of the user on an MCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerAction {
@@ -188,7 +188,8 @@ impl Command {
             if !attachments.is_empty() || split_prompt(text).is_some())
     }
 
-    /// Returns the agent after whose earlier prompts the command must be carried out; `None` if it keeps no order.
+    /// Returns the agent whose earlier prompts must be carried out before this command. Returns `None` if the command
+    /// does not wait for earlier prompts.
     pub fn agent_of_prompts(&self) -> Option<&Name> {
         match self {
             Command::Prompt { to: agent, .. }

@@ -8,7 +8,7 @@ use crate::domain::permission::SettingsPermissions;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
     pub session: String,
-    /// The working directory as shown to the user.
+    /// The project's root as shown to the user, with `~` for the home directory.
     pub root: String,
     /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: String,

@@ -41,10 +41,10 @@ fn write_by(path: &Path, bytes: &[u8], link: Link) -> Result<(), StoreError> {
     sync_folder(folder_of(path)).map_err(StoreError::at(path))
 }
 
-/// Creates a file atomically.
+/// Creates a file with the content `bytes` atomically: the file appears with its complete content or not at all.
 ///
 /// # Errors
-/// `AlreadyExists` if the file exists, otherwise as [`write()`].
+/// If something exists at `path`, a [`StoreError::File`] with the kind `AlreadyExists`; otherwise as [`write()`].
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write_new_by(path, bytes, UnnamedFile::link)
 }
@@ -151,7 +151,8 @@ pub fn is_unnamed(path: &Path) -> bool {
     is_number && !path.exists()
 }
 
-/// Returns whether a temporary file is so old that its writer must have been killed.
+/// Returns whether a temporary file was last written at least a minute before `now`. Its writer must then have been
+/// killed.
 pub fn is_stale(meta: &fs::Metadata, now: SystemTime) -> bool {
     let age = meta
         .modified()
@@ -280,7 +281,8 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     set_aside_as(path, "damaged")
 }
 
-/// Renames the file with the name `NAME` to the first unused name `NAME.KIND-N`, and returns the new path.
+/// Renames the file with the name `NAME` to `NAME.KIND-N`, and returns the new path. `N` is the first number from 1 for
+/// which no file exists. If all numbers below 10,000 are used, the new name is `NAME.KIND`.
 ///
 /// # Errors
 /// When the file cannot be renamed.

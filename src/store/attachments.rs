@@ -69,7 +69,8 @@ impl AttachmentStore {
         Ok(name)
     }
 
-    /// Returns the content of a stored file; `None` if it is gone or cannot be read.
+    /// Returns the content of a stored file. Returns `None` if the file is gone, is larger than 16 MiB or cannot be
+    /// read, or if `name` contains characters other than ASCII letters, digits and dots, or begins with a dot.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
         // A name can come from a file that another program has written.
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '.';
@@ -79,13 +80,15 @@ impl AttachmentStore {
         regular_file::read(&self.folder.join(name), FILE_MAX).ok()
     }
 
-    /// Returns the content of a stored image as Base64; an empty [`ImageData`] if the file is gone.
+    /// Returns the content of a stored image as Base64; an empty [`ImageData`] if [`AttachmentStore::read`] returns
+    /// `None`.
     pub fn image(&self, name: &str) -> ImageData {
         let bytes = self.read(name);
         ImageData(bytes.map(|bytes| STANDARD.encode(bytes).into()))
     }
 
-    /// Sets the data of every image in `messages` from the file that the image names.
+    /// Sets the data of every image in `messages` to the content of the file that the image names. If the file cannot
+    /// be read, the data is an empty [`ImageData`].
     pub(super) fn load_images(&self, messages: &mut [Message]) {
         for block in messages.iter_mut().flat_map(|m| &mut m.blocks) {
             if let Block::Image(image) = block {

@@ -17,7 +17,8 @@ const MARK_BYTES: u64 = 96;
 pub struct Cursor {
     /// The position, in bytes from the start of the inbox.
     pub offset: u64,
-    /// Hash of up to 96 bytes before the position; `None` if unknown.
+    /// Hash of up to 96 bytes before the position; `None` if unknown. If the inbox was truncated and has grown again,
+    /// the hash no longer matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<u64>,
 }
@@ -34,7 +35,9 @@ impl Cursor {
         Ok(Cursor { offset, mark })
     }
 
-    /// Returns whether `file` still has the content that was read up to this position.
+    /// Returns whether `file` still has the content that was read up to this position: the file is not shorter than
+    /// [`Self::offset`], and the bytes before this offset have the hash [`Self::mark`]. Without a `mark`, only the
+    /// length is compared.
     pub(super) fn matches(&self, file: &mut File) -> std::io::Result<bool> {
         let is_within = self.offset <= file.metadata()?.len();
         Ok(is_within && (self.mark.is_none() || Cursor::at(file, self.offset)?.mark == self.mark))

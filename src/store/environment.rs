@@ -36,7 +36,8 @@ pub fn environment(root: &Path, date: String) -> Environment {
     }
 }
 
-/// Returns the branch and the last commits. Does not run `git status`: that command starts clean filters from the
+/// Returns the checked-out branch and the newest commits, newest first, each as its short hash and its subject. Fails
+/// if `root` is not in a git repository. Does not run `git status`: that command starts clean filters from the
 /// repository's settings, and nothing from the repository may run before the user has approved it. For the same reason,
 /// no signature is checked and no missing object is fetched.
 fn git_state(root: &Path) -> Result<GitState, GitError> {
@@ -115,9 +116,9 @@ fn tree(root: &Path) -> FileTree {
     tree
 }
 
-/// Returns one line for the root directory and one for each of its folders. Each line is paired with the number of
-/// files and folders that it shows. The line of a folder shows at most `most` names, the line of the root directory at
-/// most [`ROOT_NAMES_MAX`].
+/// Returns one line for the root directory and one for each of its folders. `folders` maps each folder to the names in
+/// it; the key of the root directory is empty. Each line is paired with the number of files and folders that it shows.
+/// The line of a folder shows at most `most` names, the line of the root directory at most [`ROOT_NAMES_MAX`].
 fn tree_lines(folders: &BTreeMap<String, Vec<String>>, most: usize) -> Vec<(String, usize)> {
     let line = |(folder, names): (&String, &Vec<String>)| {
         let (most, mut count) = if folder.is_empty() {

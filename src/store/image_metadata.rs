@@ -28,7 +28,8 @@ pub fn strip(image: &[u8], format: ImageFormat) -> Option<Vec<u8>> {
     }
 }
 
-/// Removes the metadata from a PNG. The format is a signature, then chunks of length, type, data and checksum.
+/// Removes the metadata from a PNG; returns `None` if its structure is invalid. The format is a signature, then chunks
+/// of length, type, data and checksum.
 fn png(image: &[u8]) -> Option<Vec<u8>> {
     let mut rest = image.strip_prefix(PNG_SIGNATURE)?;
     let mut out = PNG_SIGNATURE.to_vec();
@@ -47,8 +48,8 @@ fn png(image: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Removes the metadata from a JPEG. The format is a sequence of segments of marker, length and data. The coded picture
-/// follows a start-of-scan segment.
+/// Removes the metadata from a JPEG; returns `None` if its structure is invalid. The format is a sequence of segments
+/// of marker, length and data. The coded picture follows a start-of-scan segment.
 fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
     let mut rest = image.strip_prefix(b"\xff\xd8")?;
     let mut out = b"\xff\xd8".to_vec();
@@ -96,14 +97,15 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the length in bytes of the coded picture at the start of `rest`. The picture ends before the first `FF` that
-/// is followed by neither `00` nor a restart marker, because this byte begins the next segment.
+/// is followed by neither `00` nor a restart marker, because this byte begins the next segment. Returns `None` if there
+/// is no such byte.
 fn coded_length(rest: &[u8]) -> Option<usize> {
     let is_end = |pair: &[u8]| matches!(pair, [0xff, 0x01..=0xcf | 0xd8..=0xff]);
     rest.windows(2).position(is_end)
 }
 
-/// Removes the metadata from a WebP. The format is a RIFF file with chunks of type, length, data, and a padding byte if
-/// the length is odd.
+/// Removes the metadata from a WebP; returns `None` if its structure is invalid. The format is a RIFF file with chunks
+/// of type, length, data, and a padding byte if the length is odd.
 fn webp(image: &[u8]) -> Option<Vec<u8>> {
     let (head, body) = image.split_at_checked(12)?;
     if !head.starts_with(b"RIFF") || &head[8..] != b"WEBP" {

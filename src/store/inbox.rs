@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::MailMessage;
 
-/// Maximum number of messages that one read returns. The next read returns the others.
+/// Maximum number of messages that one read returns. The next read continues after the last of them.
 pub const MESSAGES_MAX: usize = 200;
-/// When the lines that one read has parsed reach this size in bytes, the read stops. The next read returns the other
-/// messages.
+/// When the lines that one read has parsed reach this size in bytes, the read stops. The next read continues after
+/// these lines.
 pub const BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Debug, PartialEq, Default)]
@@ -17,9 +17,9 @@ pub struct ParsedLines {
     pub messages: Vec<MailMessage>,
     /// For each message, the byte offset in the inbox at which the message ends, without its newline.
     pub ends: Vec<u64>,
-    /// Lines that are not messages. A reader copies them to a separate file.
+    /// The lines that are not messages, in file order. An inbox reader copies them to `NAME.jsonl.damaged-1`.
     pub bad: Vec<String>,
-    /// Number of input bytes that were parsed. The next read parses the rest.
+    /// Number of bytes at the start of the input that were parsed. The next read starts after them.
     pub used: usize,
     /// Whether the parsing stopped before a message that is not ready.
     pub has_stopped: bool,

@@ -71,7 +71,8 @@ impl InboxReader {
         Ok(reader)
     }
 
-    /// Acknowledges the messages that a killed reader has written to its log but not acknowledged.
+    /// If the previous reader was killed after it had written messages to its log but before it acknowledged them,
+    /// acknowledges these messages.
     fn acknowledge_logged(&self) -> Result<(), StoreError> {
         let ReaderNote {
             log, upto, mark, ..
@@ -178,7 +179,7 @@ impl InboxReader {
     }
 }
 
-/// Returns the note of the previous reader, or an empty note if it is invalid.
+/// Returns the note of the previous reader, or an empty note if `file`, the lock file, contains no valid note.
 fn read_note(mut file: &std::fs::File) -> ReaderNote {
     let mut bytes = Vec::new();
     let read = file
@@ -194,7 +195,8 @@ impl Mailbox {
     /// Acquires the exclusive right to take the messages of `name`; waits at most `within`.
     ///
     /// # Errors
-    /// [`StoreError::BeingRead`] if another reader still holds it, or when the files cannot be used.
+    /// [`StoreError::BeingRead`] if another reader still holds the right after `within`; another error if the lock file
+    /// or the inbox cannot be used.
     pub fn reader(&self, name: &Name, within: Duration) -> Result<InboxReader, StoreError> {
         InboxReader::acquire(self, name, within)
     }

@@ -77,7 +77,7 @@ impl Journal {
 }
 
 impl Journal {
-    /// Returns the first lines of the journal of `session`, at most 64 KiB.
+    /// Returns the complete lines among the first 64 KiB of the journal of `session`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -91,7 +91,7 @@ impl Journal {
     }
 }
 
-/// Returns the lines that end with a newline.
+/// Returns the lines that end with a newline, without trailing white space.
 fn whole_lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.split_inclusive('\n').filter(|l| l.ends_with('\n'));
@@ -139,8 +139,9 @@ impl JournalTail {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// Returns the complete lines added since the last read, at most `READ_MAX` bytes; the next read returns the others.
-    /// A line longer than `READ_MAX` is left out.
+    /// Returns the complete lines added since the last read, from at most `READ_MAX` bytes; the next read returns the
+    /// others. The first read starts at most `READ_MAX` bytes before the end of the journal. Of a line longer than
+    /// `READ_MAX`, at most the end is returned. A missing file has no lines.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use super::atomic;
 use crate::domain::worktree::DiskUse;
 
-/// Folders in which files are written through temporary files. A killed writer leaves its temporary file behind.
+/// Folders, relative to the project's root, in which files are written through temporary files. A killed writer leaves
+/// its temporary file behind.
 const FOLDERS: &[&str] = &[
     ".tasks",
     ".team",
@@ -23,9 +24,10 @@ const FILES_MAX: usize = 200;
 /// Files in the state folders that damage or killed writers have left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Leftovers {
-    /// Damaged files that crewdeck has renamed, at most `FILES_MAX`.
+    /// Damaged files that crewdeck has renamed, sorted by path, at most `FILES_MAX`.
     pub damaged: Vec<DamagedFile>,
-    /// Temporary files older than a minute, at most `FILES_MAX`.
+    /// Paths of the temporary files that were not written for a minute, sorted, at most `FILES_MAX`. Unlike the paths
+    /// in [`DamagedFile`], these paths begin with the project's root.
     pub temporary: Vec<PathBuf>,
 }
 
@@ -75,14 +77,14 @@ pub fn leftovers(root: &Path) -> Leftovers {
     found
 }
 
-/// Returns whether `end`, the text after `.damaged` in a file name, can come from [`atomic::set_aside`]: a number such as
-/// `-3`, or nothing.
+/// Returns whether `end`, the text after `.damaged` in a file name, can come from [`atomic::set_aside`]: a number such
+/// as `-3`, or nothing if all numbers were used.
 fn is_number(end: &str) -> bool {
     let digits = end.strip_prefix('-').unwrap_or(end);
     digits.bytes().all(|b| b.is_ascii_digit()) && (end.is_empty() || !digits.is_empty())
 }
 
-/// Returns the disk usage of a folder below the root. Counts at most 50,000 files.
+/// Returns the disk usage of `folder`, a path relative to `root`. Counts at most 50,000 files and folders.
 pub fn size_below(root: &Path, folder: &str) -> DiskUse {
     super::worktrees::size_of(&root.join(folder))
 }

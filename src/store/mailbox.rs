@@ -62,7 +62,8 @@ pub struct UnreadCount {
     pub oldest: Timestamp,
 }
 
-/// A message with its sort time (seconds since 1970) and its delivery state.
+/// The sort time of a message, the message and its delivery state. The sort time is the time when the message was sent,
+/// in seconds since 1970, but not before that of the preceding message in the inbox.
 type TimedMessage = (f64, MailMessage, DeliveryState);
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -80,7 +81,8 @@ impl UnreadMessages {
         !self.messages.is_empty() || self.bad > 0 || self.is_truncated
     }
 
-    /// Returns notices for the user about the lines that are not messages.
+    /// Returns a notice for the user if there are lines that are not messages. The notice gives their number and the
+    /// file to which they are copied.
     pub fn notices(&self) -> Vec<String> {
         let (bad, inbox) = (self.bad, &self.inbox);
         match (bad, self.is_bad_set_aside) {
@@ -135,9 +137,8 @@ impl Mailbox {
         file.sync_data().map_err(at())
     }
 
-    /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. The
-    /// earlier message may come from a process that was killed after it had sent the message and before it could record
-    /// this.
+    /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. A
+    /// process may have sent that earlier message and been killed before it recorded the sending.
     ///
     /// # Errors
     /// As [`Mailbox::send`].
@@ -246,7 +247,8 @@ impl Mailbox {
         })
     }
 
-    /// Returns the messages at the end of an inbox with their sort times.
+    /// Returns the messages in the last [`RECENT_MAX`] bytes of the inbox of `name`, in file order. `path` is the path
+    /// of the inbox.
     fn recent_of(&self, name: &Name, path: &Path) -> Result<Vec<TimedMessage>, StoreError> {
         let (mut all, mut latest) = (Vec::new(), f64::NEG_INFINITY);
         let size = fs::metadata(path).map_or(0, |m| m.len());
@@ -310,7 +312,7 @@ impl Mailbox {
         Ok(all)
     }
 
-    /// Returns the owners of all inboxes.
+    /// Returns the owners of all inboxes, in no particular order. A missing folder has no inboxes.
     fn inboxes(&self) -> Result<Vec<Name>, StoreError> {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -401,7 +403,8 @@ impl Mailbox {
     }
 }
 
-/// Returns the offset of the first line that starts at or after `offset`.
+/// Returns the offset of the first line that starts after `offset`, or 0 for the offset 0. If no line starts in the
+/// next [`RECENT_MAX`] bytes, returns the offset after these bytes.
 fn line_start(path: &Path, offset: u64) -> Result<u64, StoreError> {
     if offset == 0 {
         return Ok(0);

@@ -47,8 +47,8 @@ pub struct MarkdownFolder {
     pub unread: Vec<(PathBuf, String)>,
 }
 
-/// Reads the files `*.md` of the folder and its subfolders, sorted by path, at most `most` files. Hidden files and
-/// folders are skipped.
+/// Reads the first `most` files `*.md` of the folder and its subfolders, sorted by path. Hidden files and folders are
+/// skipped.
 pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     let mut paths = Vec::new();
     let mut checked = 0;

@@ -21,13 +21,14 @@ const DEPTH_MAX: usize = 5;
 const FILES_MAX: usize = 64;
 /// Maximum number of files that are reported as not read.
 const SKIPPED_MAX: usize = 64;
-/// Hidden folders whose files can be imported, because they are written for agents.
+/// Hidden folders whose files can be imported. Other hidden folders may contain secrets; these contain files that are
+/// written for agents.
 const AGENT_FOLDERS: &[&str] = &[".claude", ".crewdeck", ".github", ".cursor", ".agents"];
 /// Extensions of the files that can be imported: text files, but not data or keys.
 const ENDINGS: &[&str] = &["md", "mdc", "markdown", "txt", "rst", "adoc"];
 
-/// Reads the instruction files of the project in `root`. `dir` is the directory in which crewdeck was started; if it is
-/// not below `root`, only files of `root` are read.
+/// Reads the instruction files of the project: first those in `root`, then those in each folder on the way from `root`
+/// to `dir`, the directory in which crewdeck was started. If `dir` is not below `root`, only files in `root` are read.
 pub fn project_memory(root: &Path, dir: &Path) -> ProjectMemory {
     let mut reader = MemoryReader {
         memory: ProjectMemory::default(),
@@ -65,8 +66,9 @@ impl MemoryReader {
         }
     }
 
-    /// Reads the file at `path` and its imports. `by` is the file that imports it, if any. Returns whether the file has
-    /// text.
+    /// Reads the file at `path`, which is relative to `root`, and its imports. `by` is the file that imports it, if
+    /// any, and `depth` the number of imports that lead to it. Returns whether the file has text; `false` if it cannot
+    /// be read.
     fn read(&mut self, root: &Dir, path: &Path, by: Option<&str>, depth: usize) -> bool {
         let shown = one_line(&path.to_string_lossy());
         let text = match markdown_files::read(root, path) {
@@ -171,8 +173,8 @@ fn refuses(path: &Path) -> Option<&'static str> {
     (!is_text || !is_plain_name).then_some("only text files such as .md and .txt are imported")
 }
 
-/// Joins `folder` and a relative path. Returns `None` if `path` is absolute, contains `~` as a folder name or leads out
-/// of the root.
+/// Joins `folder`, which is relative to the root, and `path`. Returns `None` if `path` is absolute, contains a folder
+/// named `~`, or leads to the root itself or out of it.
 fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     let mut out = folder.to_path_buf();
     for part in path.components() {

@@ -17,7 +17,7 @@ pub const PROMPTS_MAX: usize = 64;
 /// Maximum size of a queue file that is loaded, in bytes.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
-/// Beginning of the oldest entry of a full queue from which older entries were dropped.
+/// Text at the beginning of the oldest waiting entry, if older entries were dropped because the queue was full.
 pub const DROPPED_MARK: &str = "[Earlier entries were dropped: too many were waiting.]\n";
 
 /// A user prompt that waits for the lead, or a command of the user with its output that waits for an agent.
@@ -49,7 +49,8 @@ impl QueueEntry {
     }
 }
 
-/// A queue of one session: an array of [`QueuedPrompt`], oldest first. The file is absent while the queue is empty.
+/// A queue of one session, in memory and in a file. The file contains a JSON array of [`QueuedPrompt`], oldest first.
+/// It does not exist while the queue is empty.
 #[derive(Debug)]
 pub struct PromptQueue {
     path: PathBuf,
@@ -87,8 +88,8 @@ impl PromptQueue {
         }
     }
 
-    /// Loads the prompts that waited when the session ended, without those that the conversation already contains
-    /// (`held`). Returns a notice if the file was damaged and therefore renamed.
+    /// Loads the prompts that waited when the session ended, except those in `held`: the ids of the prompts that the
+    /// conversation already contains. Returns a notice if the file was damaged and therefore renamed.
     ///
     /// # Errors
     /// When the file cannot be read or renamed.
@@ -121,8 +122,8 @@ impl PromptQueue {
         self.add(prompt)
     }
 
-    /// Adds an entry like [`PromptQueue::push`], but at most `max` entries wait: the oldest one is dropped if necessary,
-    /// and the next one then begins with a mark. Returns whether an entry was dropped.
+    /// Adds an entry like [`PromptQueue::push`]. If at least `max` entries are waiting, first drops the oldest one and
+    /// puts [`DROPPED_MARK`] at the beginning of the next one. Returns whether an entry was dropped.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -91,7 +91,8 @@ pub fn read_with_fingerprint<T: DeserializeOwned>(
     }
 }
 
-/// Parses the content of a state file. The error says why it is damaged.
+/// Parses the content of a state file, which must be a JSON object. Returns [`StableRead::Unsupported`] if the object
+/// is not a valid `T`. If the content is not a JSON object, fails with the reason as a text.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<StableRead<T>, String> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice::<Value>(text) {

@@ -69,7 +69,8 @@ impl GitFolders {
         }
     }
 
-    /// Returns the branch folders below `refs/heads`, and whether the list is complete: `false` if a limit was reached.
+    /// Returns `refs/heads` and the branch folders below it, sorted by path, except the folder of the worktrees'
+    /// branches. The flag is `false` if a limit was reached, so that folders are missing.
     fn head_folders(&self) -> (Vec<PathBuf>, bool) {
         let (mut all, mut is_complete) = (Vec::new(), true);
         let mut ahead = vec![(self.heads(), 0)];

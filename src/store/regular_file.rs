@@ -66,7 +66,8 @@ pub fn is_not_regular_file(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }
 
-/// Returns the error for a path that could not be opened because it is not a regular file.
+/// Returns the error for a path that could not be opened because it is not a regular file. Returns `None` if the reason
+/// was another one.
 fn error_for_irregular_file(path: &Path) -> Option<Error> {
     match std::fs::metadata(path) {
         Ok(meta) => irregular_kind(&meta).map(irregular_file_error),

@@ -42,10 +42,11 @@ impl Requests {
         self.save(request, atomic::write_new)
     }
 
-    /// Returns the request with the id, or `None` if it does not exist or the id is invalid.
+    /// Returns the request `id`. Returns `None` if the request does not exist, or if `id` cannot be used as a file
+    /// name.
     ///
     /// # Errors
-    /// When the file cannot be read, is damaged, or does not hold this request.
+    /// When the file cannot be read, is damaged, or contains a request with another id.
     pub fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
         if !id.is_safe() {
             return Ok(None);
@@ -127,7 +128,7 @@ impl Requests {
     /// Closes a pending request on behalf of the agent that made it, with the reason `why`.
     ///
     /// # Errors
-    /// When the request does not exist or is decided already.
+    /// When the request does not exist, is decided already or cannot be written.
     pub fn withdraw(
         &self,
         id: &RequestId,

@@ -80,7 +80,8 @@ impl Roster {
         self.change(|team| Ok(team.add_member(member, max_present)?))
     }
 
-    /// Sets the status of a member and the time when it was last alive. An unknown name changes nothing.
+    /// Sets the status of a member, and sets the time when it was last alive to `now`. Returns the new team. An unknown
+    /// name changes nothing.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -104,7 +105,8 @@ impl Roster {
         self.change_member(name, |member| member.first.clear())
     }
 
-    /// Marks a member as shut down, so that it is not restarted when its session is resumed.
+    /// Marks a member as shut down and clears its session and its first instructions, so that it is not restarted when
+    /// the session is resumed. Returns the new team.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -117,7 +119,7 @@ impl Roster {
         })
     }
 
-    /// Changes a member. An unknown name changes nothing.
+    /// Changes a member and returns the new team. An unknown name changes nothing.
     fn change_member(
         &self,
         name: &Name,

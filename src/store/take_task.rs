@@ -12,7 +12,8 @@ use crate::domain::timestamp::Timestamp;
 /// on the task, and the agent does not claim the task again automatically.
 ///
 /// # Errors
-/// When `from` does not own the task, or a file cannot be read or written.
+/// When `from` does not own the task, or a file cannot be read or written. If only the message cannot be written, the
+/// task is returned to the board nevertheless.
 pub fn take_task(
     (board, roster, mailbox): (&Board, &Roster, &Mailbox),
     id: TaskId,

@@ -14,7 +14,8 @@ const NAMED_MAX: usize = 40;
 /// Reads the preset `name` of the project in `root`.
 ///
 /// # Errors
-/// Returns why it cannot be used, on one line. If there is no such preset, the error lists those that exist.
+/// Returns, on one line, why the preset cannot be used. If there is no such preset, the error lists the existing
+/// presets.
 pub fn team_preset(root: &Path, name: &str) -> Result<TeamPreset, String> {
     let shown = one_line(&clip(name, 80));
     let dir = markdown_files::open(Some(root), Path::new(FOLDER))
@@ -41,7 +42,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_allowed)
 }
 
-/// Returns the names of the presets, sorted, at most [`NAMED_MAX`].
+/// Returns the names of at most [`NAMED_MAX`] presets, sorted. If there are more presets, it is not defined which ones
+/// are returned.
 fn names(root: &Path) -> Vec<String> {
     let dir = markdown_files::open(Some(root), Path::new(FOLDER))
         .ok()

@@ -38,7 +38,7 @@ pub enum AppendResult {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedTranscript {
     pub conversation: Conversation,
-    /// Notices about invalid lines, which were copied to a separate file.
+    /// Notices about invalid lines, which were copied to `SESSION-NAME.damaged-N.jsonl`.
     pub notices: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl TranscriptFile {
         name.to_string_lossy().into_owned()
     }
 
-    /// Returns a record as a line without its newline.
+    /// Returns a record as a JSON line without its newline. Secrets are replaced by placeholders.
     fn line(&self, record: &LogRecord) -> Result<Vec<u8>, StoreError> {
         let mut value = serde_json::to_value(record)?;
         self.redactor.json(&mut value);
@@ -133,9 +133,9 @@ impl TranscriptFile {
         Ok(added)
     }
 
-    /// Loads the log; a missing log is empty. Copies invalid lines to a separate file. A crash can make only the last
-    /// line invalid. If a line is invalid or the conversation needs a repair, the repaired conversation replaces the
-    /// log.
+    /// Loads the log; a missing log is empty. Copies invalid lines to `SESSION-NAME.damaged-N.jsonl`. A crash can make
+    /// only the last line invalid. If a line is invalid or the conversation needs a repair, the repaired conversation
+    /// replaces the log.
     ///
     /// # Errors
     /// When the log cannot be read, or the repaired log cannot be written.
@@ -177,8 +177,8 @@ impl TranscriptFile {
         })
     }
 
-    /// Archives the log under a second name. Returns the path of the archive, relative to the root. The log itself
-    /// stays in use until [`TranscriptFile::replace`].
+    /// Archives the log as `SESSION-NAME.whole-N.jsonl` in the same folder. Returns the path of the archive, relative
+    /// to the root. The log itself stays in use until [`TranscriptFile::replace`].
     ///
     /// # Errors
     /// When the archive cannot be written.
@@ -253,8 +253,8 @@ impl TranscriptFile {
         records
     }
 
-    /// Returns the log's path with the extension `WHAT-N.jsonl`, where `N` is the first number without an existing
-    /// file. If all smaller numbers are in use, `N` is [`ARCHIVES_MAX`]; that file may exist.
+    /// Returns the log's path with the extension `WHAT-N.jsonl`. `N` is the first number from 1 for which no file
+    /// exists. If all numbers below [`ARCHIVES_MAX`] are in use, `N` is [`ARCHIVES_MAX`]; that file may exist.
     fn unused_path(&self, what: &str) -> PathBuf {
         let name = |n: u32| self.path.with_extension(format!("{what}-{n}.jsonl"));
         (1..ARCHIVES_MAX)
@@ -265,7 +265,8 @@ impl TranscriptFile {
 }
 
 /// Returns the position in the agent's inbox that the log file `log` below `root` recorded last, as an offset in bytes.
-/// The log contains all messages before this offset. Returns `None` if no position was recorded.
+/// The log contains all messages before this offset. Returns `None` if no position was recorded or the log cannot be
+/// read.
 pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     if log.contains(['/', '\\']) {
         return None;
@@ -279,7 +280,7 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     })
 }
 
-/// Returns the sessions below `root` whose lead has a log, newest last.
+/// Returns the ids of the sessions below `root` whose lead has a log, oldest first.
 ///
 /// # Errors
 /// When the folder cannot be read.

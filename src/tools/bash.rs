@@ -46,7 +46,8 @@ const BACKGROUND: &str = " For longer commands and servers, use background_run."
 /// The time limit in the tool's description file. [`text`] replaces it with the configured limit.
 const DESCRIBED_TIMEOUT: &str = "120 seconds";
 
-/// Returns the tool description for an agent whose commands may run for `timeout`.
+/// Returns the tool description for an agent whose commands may run for `timeout`. `has_background` says whether the
+/// agent has the tool `background_run`, which the description then recommends.
 pub fn text(timeout: Duration, has_background: bool) -> String {
     let text = TOOL.text.trim();
     let text = text.replace(DESCRIBED_TIMEOUT, &format!("{} seconds", timeout.as_secs()));

@@ -40,7 +40,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(receipt(&to)))
 }
 
-/// Returns the tool result, which says how many teammates get the message. The lead also gets it but is not counted.
+/// Returns the tool result, which says how many teammates get the message. The lead, if among the recipients `to`, is
+/// named separately.
 fn receipt(to: &[Name]) -> String {
     let teammates = to.iter().filter(|name| !name.is_lead()).count();
     let lead = if teammates < to.len() {

@@ -52,7 +52,11 @@ struct One {
 
 impl Input {
     /// Returns the path and all replacements in order. Some models send a single replacement in addition to a list. The
-    /// single one then comes first, unless its `old_text` is empty or the list already contains it.
+    /// single replacement then comes first, unless its `old_text` is empty or the list already contains it.
+    ///
+    /// # Errors
+    /// Fails if there is no replacement, if `old_text` or `new_text` is missing, or if there are more than
+    /// [`EDITS_MAX`] replacements.
     fn edits(self) -> Result<(String, Vec<One>), String> {
         let mut edits = self.edits;
         let single = match (self.old_text, self.new_text) {
@@ -130,8 +134,8 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     })
 }
 
-/// Returns the error text for a refused edit. `nth` is its number among the `of` edits of the call, counted from 1. If
-/// one edit is refused, none is applied.
+/// Returns the error text for a refused edit. `nth` is the number of the edit among the `of` edits of the call, counted
+/// from 1. If one edit is refused, none is applied.
 fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) -> String {
     let which = match of {
         1 => String::new(),

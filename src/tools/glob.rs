@@ -41,6 +41,10 @@ struct Input {
 
 /// Compiles a glob pattern that matches paths relative to the searched directory. A pattern without a slash matches
 /// file names at any depth.
+///
+/// # Errors
+/// Fails with text for the model if the pattern is not valid, is longer than [`PATTERN_MAX`], or has braces that are
+/// nested more than 16 levels deep.
 pub fn matcher(pattern: &str) -> Result<GlobMatcher, ToolOutput> {
     let refused = |why: &str| {
         let shown = clip(pattern, 80);

@@ -24,14 +24,15 @@ use crate::domain::todo::TodoList;
 pub trait Host: Send + Sync {
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
-    /// Sends a request to its approver and waits until it is decided or withdrawn.
+    /// Sends a request to its approver and waits until the request is decided or withdrawn. Returns the request with
+    /// the decision.
     fn ask<'a>(
         &'a self,
         from: &'a Name,
         asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Sends a request to its approver and returns the request without waiting for the decision.
+    /// Sends a request about the agent `target` to its approver. Returns the request without waiting for the decision.
     fn file<'a>(
         &'a self,
         from: &'a Name,
@@ -58,19 +59,21 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Moves a teammate into the worktree of the task that it has just claimed. The teammate's later tool calls run in
-    /// that worktree. The lead is not moved. Returns a text about the worktree for the agent. If the worktree cannot be
-    /// created, the task is released.
+    /// Moves a teammate into the worktree of `task`, which the teammate has just claimed. The teammate's later tool
+    /// calls run in that worktree. The lead is not moved. Returns a text about the worktree for the agent. If the
+    /// worktree cannot be created, releases the task and fails.
     fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
         task: &'a Task,
     ) -> BoxFuture<'a, Result<String, String>>;
 
-    /// Commits the uncommitted changes in the worktree of the agent's open task.
+    /// Commits the uncommitted changes in the worktree of the agent's open task. Does nothing if the agent has no open
+    /// task with a worktree. Fails if git cannot commit the changes.
     fn commit_leftovers<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Merges the branch of a completed task and returns the result as text. A conflict is an error.
+    /// Merges the branch of a completed task and returns a description of the merge as text. Fails if the branch cannot
+    /// be merged, for example because of a conflict.
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
 
     /// Starts a background command and returns without waiting for its end. Fails with the reason if it cannot be
@@ -98,8 +101,8 @@ pub trait Host: Send + Sync {
         false
     }
 
-    /// Runs the hooks for a change of the board that `agent` is about to make; `dir` is the agent's work directory. The
-    /// error is the reason why a hook rejects the change.
+    /// Runs the hooks for a change of the board that `agent` is about to make. `dir` is the agent's work directory. If
+    /// a hook rejects the change, fails with the reason.
     fn check_task<'a>(
         &'a self,
         _agent: &'a Name,
@@ -123,14 +126,15 @@ pub trait ServerHost: Send + Sync {
     /// the future does not stop a start.
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
 
-    /// Returns the tools of all servers that can be called. A server that is being restarted keeps its tools.
+    /// Returns the tools of all servers that can take calls. The tools of a server that is being restarted are
+    /// included.
     fn tools(&self) -> ToolCatalog;
 
     /// Returns what a server says about the use of its tools, redacted and bounded; `None` unless it is ready.
     fn instructions(&self, server: &str) -> Option<String>;
 
-    /// Calls a tool of a server and publishes the progress as output of the call. Dropping the future cancels the call
-    /// at the server. The error says why there is no answer from the server.
+    /// Calls a tool of a server, and publishes progress messages of the server as output of the call. Dropping the
+    /// future cancels the call at the server. Fails with the reason if the server does not answer.
     fn call<'a>(
         &'a self,
         agent: &'a Name,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::domain::ids::{TaskId, TaskRef};
 
-/// Deserializes a string. Also accepts a number.
+/// Deserializes an optional string. Also accepts a number. Returns `None` for `null`.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => None,
@@ -18,7 +18,8 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     })
 }
 
-/// Deserializes a list. Also accepts a text that contains a list in JSON, and a single item instead of a list.
+/// Deserializes a list. Also accepts a string that contains a list in JSON, and a single item instead of a list. `null`
+/// or a blank string means an empty list.
 pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -63,7 +64,7 @@ impl<'de> Deserialize<'de> for LenientRef {
     }
 }
 
-/// Deserializes a list of task references. Also accepts a single reference. `null` or an empty text means an empty
+/// Deserializes a list of task references. Also accepts a single reference. `null` or a blank string means an empty
 /// list.
 pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);

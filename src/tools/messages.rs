@@ -5,8 +5,8 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
-/// Resolves a recipient: the lead, the user, or a teammate that has not left. Fails if the recipient is the calling
-/// agent.
+/// Resolves a recipient: the lead, the user, or a teammate that has not left. A leading `@` is ignored. Fails with text
+/// for the model if there is no such recipient, or if it is the calling agent.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let team = Roster::open(&context.root).read().map_err(error_output)?;
     let unknown = || error_output(format!("{} (and lead, user)", team.unknown(to)));
@@ -27,6 +27,7 @@ pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
 }
 
 /// Sends a message from the calling agent. The sender is not taken from the tool's input, so a model cannot forge it.
+/// Fails with text for the model if `content` is blank.
 pub fn send(
     context: &ToolContext,
     to: &Name,

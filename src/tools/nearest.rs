@@ -1,10 +1,10 @@
 //! Finds the known name that is closest to a misspelled name.
 
-/// Maximum length, in bytes, of a name for which the closest known name is searched. For a longer name, none is
-/// returned.
+/// Maximum length, in bytes, of a name for which [`nearest`] searches the closest known name.
 const NAME_MAX: usize = 200;
 
-/// Returns the name among the known names `there` that is closest to `name`; `None` if no name is similar.
+/// Returns the name in `there` that is closest to `name`. Returns `None` if the similarity of every name (Jaro-Winkler,
+/// from 0 to 1) is at most 0.75, or if `name` is longer than `NAME_MAX`.
 pub fn nearest<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
     if name.len() > NAME_MAX {
         return None;

@@ -4,7 +4,8 @@
 use crate::domain::redact::{PLACEHOLDER_START, Redactor};
 
 /// Returns an error text if a change of the file content from `before` to `after` would replace a secret with its
-/// placeholder.
+/// placeholder, otherwise `None`. This is assumed if `before` contains a secret and `after` contains more placeholders
+/// than `before`.
 pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Option<String> {
     let marks = |text: &str| text.matches(PLACEHOLDER_START).count();
     (redactor.has_secret(before) && marks(after) > marks(before)).then(|| {

@@ -35,10 +35,12 @@ pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
     tool.text.trim().into()
 }
 
-/// Checks the tool names that the user listed with `--tools` or in the setting `tools`, and returns them.
+/// Checks the tool names that the user listed with `--tools` or in the setting `tools`, and returns them trimmed. Only
+/// the form of the names of MCP tools is checked, because the tools of a server are not known before it runs.
 ///
 /// # Errors
-/// Fails if the list is empty or contains an unknown name. For an unknown name, the error is that of [`unknown`].
+/// Fails if the list is empty, or if a name is unknown (see [`unknown`]). Also fails for the name of an MCP tool that
+/// is not a valid pattern or that contains arguments.
 pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     let known = self::names();
     let names: Vec<String> = names
@@ -65,8 +67,8 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns the error for the unknown tool `name`. The error names the closest tool in `there`; if none is close, all of
-/// them.
+/// Returns the error for the unknown tool `name`. The error names the tool in `there` that is closest to `name`. If
+/// none is close, it names all tools in `there`.
 pub fn unknown(name: &str, there: &[&str]) -> String {
     let shown = one_line(&clip(name, 80));
     match nearest(name, there) {

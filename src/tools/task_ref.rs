@@ -23,7 +23,8 @@ pub fn to_output(task: &Task) -> ToolResult {
     text.map(ToolOutput::ok).map_err(error_output)
 }
 
-/// Returns the calling agent with its tags from the roster, which decide which tasks it may claim.
+/// Returns the calling agent with its tags. The tags come from the roster and decide which tasks the agent may claim.
+/// If the roster cannot be read, the agent has no tags.
 pub fn claimer(context: &ToolContext) -> Claimer {
     let team = Roster::open(&context.root).read().unwrap_or_default();
     let tags = team

@@ -109,7 +109,8 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
     Ok(output)
 }
 
-/// If the agent may complete the task, runs the hooks for completed tasks. Fails if a hook rejects the completion.
+/// Runs the hooks for completed tasks if the agent may complete the task. Fails with text for the model if the agent
+/// may not complete the task, or if a hook rejects the completion.
 async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOutput> {
     let (board, agent, id) = (
         context.board.clone(),
@@ -138,7 +139,7 @@ async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOut
     checked.await.map_err(error_output)
 }
 
-/// Returns the open task that `agent` owns.
+/// Returns the open task that `agent` owns; `None` if it owns none, or if the board cannot be read.
 async fn own(board: &Board, agent: &Name) -> Option<Task> {
     let (board, agent) = (board.clone(), agent.clone());
     let own = move || board.query(|graph| graph.open_task_of(&agent).cloned());

@@ -26,8 +26,12 @@ pub struct FileList {
     pub note: &'static str,
 }
 
-/// Lists the files below `path`, without ignored files and symbolic links. If `path` is `None`, lists the files below
-/// the work directory.
+/// Lists the files below `path`, without ignored files and symbolic links. `path` is relative to the work directory or
+/// absolute; `None` means the work directory itself. If `path` is a file, lists only this file.
+///
+/// # Errors
+/// Fails with text for the model if `path` does not exist or leads out of the work directory, or if the call is
+/// cancelled.
 pub fn files(context: &ToolContext, path: Option<&str>) -> Result<FileList, ToolOutput> {
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     let inside = space

@@ -44,7 +44,8 @@ impl Workspace {
         Ok(Workspace { dir, root })
     }
 
-    /// Returns the relative or absolute `path` as a path relative to the work directory.
+    /// Returns the relative or absolute `path` as a path relative to the work directory. Resolves `.` and `..`, but not
+    /// symbolic links.
     ///
     /// # Errors
     /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
@@ -80,7 +81,8 @@ impl Workspace {
         Ok(self.root.join(self.inside(path)?))
     }
 
-    /// Reads at most `most` bytes of a file. Returns these bytes and the size of the whole file in bytes.
+    /// Reads at most `most` bytes from the start of a file. Returns these bytes and the size of the whole file in
+    /// bytes.
     ///
     /// # Errors
     /// Returns text for the model.
@@ -136,7 +138,8 @@ impl Workspace {
             .map_err(|_| format!("Error: {path} is not UTF-8 text: change it with bash"))
     }
 
-    /// Checks that `path` is none of the files that the user has approved to run, which have no symbolic links.
+    /// Checks that `path` does not name one of the files that the user has approved to run. `approved` contains the
+    /// absolute paths of these files, with symbolic links resolved.
     ///
     /// # Errors
     /// Returns text for the model.
@@ -253,9 +256,9 @@ impl Workspace {
         Err(format!("Error: {path}: too many symbolic links"))
     }
 
-    /// Opens the directory `inside` and creates missing directories on the way. Fails if a directory is protected (see
-    /// `is_protected`). The opened directory is checked and not its path, because another process may change what the
-    /// path refers to.
+    /// Opens the directory `inside`, and creates missing directories on the way. `path` is the path for error texts.
+    /// Fails if a directory is protected (see `is_protected`). This check is made on the opened directory and not on
+    /// its path, because another process may change what the path refers to.
     fn folder(&self, inside: &Path, path: &str) -> Result<Dir, String> {
         let describe = |e: std::io::Error| error_text(path, &e);
         let mut open = self.dir.try_clone().map_err(describe)?;
@@ -306,7 +309,7 @@ impl Workspace {
         Ok(true)
     }
 
-    /// Returns the path with all symbolic links resolved.
+    /// Returns the path relative to the work directory, with all symbolic links resolved.
     fn real(&self, inside: &Path) -> std::io::Result<PathBuf> {
         if inside.as_os_str().is_empty() {
             return Ok(PathBuf::new());

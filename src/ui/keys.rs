@@ -80,6 +80,9 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
 }
 
 /// Parses the name of one key press, such as `ctrl+x`, `G` or `shift+tab`.
+///
+/// # Errors
+/// Returns [`KeyError`] if `text` is not the name of a key.
 pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
     let mut rest = text;
     let mut modifiers = KeyModifiers::NONE;
@@ -116,6 +119,9 @@ pub fn parse(text: &str) -> Result<KeyEvent, KeyError> {
 }
 
 /// Parses key names separated by spaces: `j j enter ctrl+c`.
+///
+/// # Errors
+/// Returns [`KeyError`] for the first word that is not the name of a key.
 #[cfg(test)]
 pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
     text.split_whitespace().map(parse).collect()

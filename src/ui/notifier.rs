@@ -74,7 +74,8 @@ impl Notifier {
         self.waiting.push((kind, words));
     }
 
-    /// If a notification is due now, removes all pending notifications and returns their combined text.
+    /// Removes all pending notifications and returns their combined text: the first notification and the number of
+    /// others. Returns `None` and removes nothing if no notification is due now.
     pub fn take_due(&mut self, now: Timestamp) -> Option<String> {
         if self.next_in(now)? > Duration::ZERO {
             return None;
@@ -88,8 +89,9 @@ impl Notifier {
         })
     }
 
-    /// Returns the time until [`Notifier::take_due`] returns a text: zero if a notification is due now, `None` if none
-    /// is pending.
+    /// Returns the time until a notification is due, so that [`Notifier::take_due`] returns a text: zero if one is due
+    /// now, `None` if none is pending. A notification is due [`NOTIFY_INTERVAL`] after the last one, or at once if
+    /// there was none.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;

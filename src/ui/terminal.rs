@@ -234,7 +234,7 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(sequences))
     }
 
-    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] sets it up again.
+    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] ends this.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -309,7 +309,10 @@ impl TerminalSetup {
     }
 }
 
-/// Restores the terminal if it is in full-screen mode.
+/// Restores the terminal if it is in full-screen mode; otherwise, does nothing.
+///
+/// # Errors
+/// Fails if the terminal is gone.
 fn restore(setup: &TerminalSetup) -> io::Result<()> {
     if !setup.is_active.swap(false, Ordering::SeqCst) {
         return Ok(());

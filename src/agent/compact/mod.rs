@@ -38,7 +38,7 @@ pub struct LengthLimit {
     pub compact_at: u64,
 }
 
-/// The values before the first turn sets those of the agent.
+/// The limits that apply until the agent's first turn sets the agent's own limits.
 impl Default for LengthLimit {
     fn default() -> LengthLimit {
         LengthLimit {
@@ -75,8 +75,10 @@ pub enum CompactionPlan {
     Summarise,
 }
 
-/// Returns how to shorten the conversation `messages`, which has `context` tokens. Below the limit in `budget`, returns
-/// [`CompactionPlan::Leave`].
+/// Returns how to shorten the conversation `messages`, which has `context` tokens. Returns [`CompactionPlan::Leave`] if
+/// `context` is below the limit in `budget`. Returns [`CompactionPlan::Prune`] if replacing old tool results frees at
+/// least [`LengthLimit::prune_min`] tokens and brings the conversation below the limit, else
+/// [`CompactionPlan::Summarise`].
 pub fn plan(messages: &[Message], context: u64, budget: &LengthLimit) -> CompactionPlan {
     if context < budget.limit() {
         return CompactionPlan::Leave;

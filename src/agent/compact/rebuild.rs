@@ -10,14 +10,14 @@ use crate::domain::text::head_and_tail;
 use crate::domain::todo::TodoList;
 
 const SKILL_TOOL: &str = "load_skill";
-/// The start tag of the block that contains the user's own messages after a compaction. Transcripts contain it, so it
-/// must not change.
+/// The start tag of the block that contains the user's own messages after a compaction. Transcripts on disk contain
+/// this tag, so it must not change.
 const SAID: &str = "<person-said>";
 /// The start of the text that the tool `load_skill` returns.
 const SKILL: &str = "<skill name=";
 
-/// The beginnings of the text blocks that the crew adds to a conversation. Text blocks that begin otherwise are the
-/// user's own messages.
+/// The beginnings of the text blocks that the crew adds to a conversation. Text blocks that begin otherwise count as
+/// the user's own messages.
 const CREW: &[&str] = &[
     "[Conversation compressed.",
     ATTACHED,
@@ -47,8 +47,8 @@ pub struct KeptState {
     pub decisions: Vec<String>,
     /// The path of the file with the whole conversation before the compaction, relative to the root.
     pub transcript: String,
-    /// A fingerprint of files, board and messages at the compaction. If the next compaction finds the same one, the
-    /// agent makes no progress. `None` for a subagent that only reads.
+    /// A fingerprint of files, board and messages at the compaction. If it is the same at the next compaction, the
+    /// agent has made no progress in between. `None` for a subagent that only reads.
     pub work: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usiz
 }
 
 /// Returns the user's own messages as one block, oldest first; `None` if there are none. If they need more than `room`
-/// bytes, the oldest are omitted.
+/// bytes, the oldest are omitted. If the newest alone is longer, its middle is cut out.
 fn user_messages(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {

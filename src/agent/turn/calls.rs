@@ -24,7 +24,8 @@ pub struct Calls {
 
 impl Calls {
     /// Splits `calls` into groups. Consecutive calls of the tools in `side_by_side` run in parallel, at most
-    /// `BATCH_MAX` at a time; all others run one by one.
+    /// `BATCH_MAX` at a time; all others run one by one. Calls after the first [`CALLS_MAX`], and calls whose input is
+    /// not a JSON object, do not run and get an error as their result.
     pub fn new(calls: Vec<ToolCall>, side_by_side: &BTreeSet<String>) -> Calls {
         let mut this = Calls {
             order: calls.iter().map(|c| c.id.clone()).collect(),
@@ -174,7 +175,7 @@ pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     hash.finish()
 }
 
-/// Returns one hash for each successful read of a part of a file.
+/// Returns a hash of the input of each successful call of `read_file`.
 pub fn reads(calls: &[ToolCall], results: &[Block]) -> Vec<u64> {
     let is_read = |id: &CallId| {
         results.iter().any(|result| {

@@ -8,8 +8,8 @@ use crate::domain::chat::Block;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 
 impl Turn {
-    /// Empties the conversation at once if no turn is running. Otherwise records the request: the caller then interrupts
-    /// the turn, and the conversation is emptied when the turn has ended.
+    /// Empties the conversation at once if no turn is running. Otherwise records the request: the caller then
+    /// interrupts the turn, and the conversation is emptied when the turn has ended.
     pub(super) fn request_clear(&mut self) -> Vec<TurnEffect> {
         if !self.is_idle() {
             self.is_clear_requested = true;

@@ -279,7 +279,9 @@ impl Turn {
             .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
-    /// Replaces the conversation with the summary and the state in `keep`. Called once the conversation is archived.
+    /// Replaces the conversation with the summary and the state in `keep`, unless it would not become shorter. Then
+    /// continues or ends the turn, as the request for the summary says, or ends a turn that makes no progress. Called
+    /// once the conversation is archived.
     pub(super) fn on_archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let TurnPhase::Archiving { summary, after } = &self.phase else {
             return vec![];
@@ -385,7 +387,8 @@ impl Turn {
         })
     }
 
-    /// Summarises a conversation that the server refused as too long. Ends the turn if a summary cannot help.
+    /// Summarises a conversation that the server refused as too long. Ends the turn if a summary cannot help: right
+    /// after a summary, and if the conversation has only one message.
     pub(super) fn overflow(&mut self) -> Vec<TurnEffect> {
         if self.messages.len() < 2 && !self.length.is_fresh {
             return self.end(too_small());

@@ -39,8 +39,8 @@ const PAUSE_MAX: u32 = 10;
 /// The reminder to update the todo list, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
-/// A text between two messages of the user that are in one conversation message. The user stopped the answer to the
-/// first one before it began.
+/// The text that separates two messages of the user in one conversation message. Used if the user interrupted the turn
+/// before the model began to answer the first message.
 const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
 
 /// Returns the reminder for a model that repeats the same tool calls and gets the same results.
@@ -61,7 +61,7 @@ pub struct TurnLimits {
     pub parallel_tools: BTreeSet<String>,
 }
 
-/// What the driver tries again after a wait, because it has failed: a model call for an answer or for a summary.
+/// The failed model call that the driver repeats after a wait: a call for an answer or for a summary.
 #[derive(Debug)]
 enum Retry {
     Call,
@@ -222,7 +222,8 @@ impl Turn {
         vec![TurnEffect::CheckMail]
     }
 
-    /// Adds the inbox messages to the next user message, and calls the model.
+    /// Adds the inbox messages to the next user message, and calls the model. Ends the turn instead if there is nothing
+    /// to answer, or if the limit of model calls is reached.
     fn on_mail(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Gathering) {
             // Messages that were taken from the inbox must not be lost, even if the turn was interrupted meanwhile.

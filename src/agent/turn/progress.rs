@@ -46,7 +46,8 @@ pub(super) struct LoopDetector {
 }
 
 impl LoopDetector {
-    /// Records a round of tool calls. `mark` is a hash of the calls and their results.
+    /// Records a round of tool calls, and returns whether it repeats earlier rounds. `mark` is a hash of the calls and
+    /// their results.
     pub(super) fn round(&mut self, mark: u64) -> Round {
         push(&mut self.recent, mark);
         let marks = self.recent.iter().chain(&self.before);
@@ -70,8 +71,10 @@ impl LoopDetector {
         }
     }
 
-    /// Records a compaction in the middle of the turn. `work` is the fingerprint of files, board and messages. If
-    /// nothing has changed since the previous compaction, returns the reason to end the turn.
+    /// Records a compaction in the middle of the turn. `work` is the fingerprint of files, board and messages; `None`
+    /// if it is unknown. Returns the reason to end the turn if the agent has made no progress since the previous
+    /// compaction: the fingerprint is the same, no message has arrived, and nothing new was read. Otherwise returns
+    /// `None`.
     pub(super) fn note_compaction(&mut self, work: Option<u64>) -> Option<String> {
         let is_stuck = work.is_some() && work == self.work && !self.has_news;
         self.work = work;

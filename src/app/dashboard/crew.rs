@@ -42,7 +42,7 @@ impl CrewState {
     }
 
     /// Stops a crew that runs in this process and writes its last events to the journal. Does nothing in all other
-    /// states.
+    /// states. Fails if the crew cannot write its state files.
     pub(super) async fn stop(
         self,
         events: &mut EventReceiver,
@@ -195,8 +195,8 @@ impl Dashboard {
         Ok(())
     }
 
-    /// Shows an update of a crew that another process runs. If that process has ended, returns the crew lock, which
-    /// this process then holds.
+    /// Shows an update of a crew that another process runs. If that process has ended and this process has acquired the
+    /// crew lock, returns the lock, else `None`.
     pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
         let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);

@@ -40,8 +40,8 @@ impl Dashboard {
         }
     }
 
-    /// Gives the terminal to an external program until the program ends. The crew continues to run. If crewdeck
-    /// receives a signal to end, stops the program and returns the exit reason.
+    /// Gives the terminal to an external program until the program ends, and then returns `None`. The crew continues to
+    /// run. If crewdeck receives a signal to end, stops the program and returns the exit reason.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,

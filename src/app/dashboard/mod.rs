@@ -274,7 +274,7 @@ impl Dashboard {
     }
 
     /// Returns when the main loop must wake up without input: at the next frame or at the next change of a spinner or
-    /// countdown, whichever is earlier.
+    /// countdown, whichever is earlier. `None` if none of them is due.
     fn next_wake(&self) -> Option<Instant> {
         let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);

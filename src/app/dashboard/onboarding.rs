@@ -44,7 +44,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 const DONE: &str =
     "This directory is now a git repository with a commit: each task gets a worktree.";
 
-/// The notice after the first commit if a conversation has already started, so that the dashboard cannot restart.
+/// The notice after the first commit if a conversation has already started. In this case, the dashboard does not
+/// restart.
 const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
 
 #[derive(Default)]
@@ -60,8 +61,8 @@ pub(super) struct RestartState {
     pub(super) mouse: Option<bool>,
     /// The query for the terminal's background colour. Kept so that the terminal is not asked again.
     pub(super) background: BackgroundQuery,
-    /// Digests of the settings, servers and hooks without which the user chose to continue in this session. The setup
-    /// page does not ask about them again.
+    /// The digests of the settings, servers and hooks without which the user chose to continue in this session, as one
+    /// string; `None` if there are none. The setup page does not ask about them again.
     pub(super) skipped: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost.
     pub(super) signals: Option<Signals>,
@@ -176,7 +177,9 @@ impl Dashboard {
         }
     }
 
-    /// If settings, servers or hooks of the project need approval, shows a setup page with them before the crew starts.
+    /// Shows a setup page before the crew starts if settings, servers or hooks of the project need the user's decision.
+    /// Shows no page if the user already chose to continue without them in this session, or if this window only views
+    /// the crew of another process. Also publishes the problems in the files of servers and hooks.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         if let ProjectPolicy::Ignored(found) = &blueprint.project {
             self.publish(NoticeLevel::Info, &trust::without(found));
@@ -211,8 +214,9 @@ impl Dashboard {
         self.frames.request(FrameCause::Key);
     }
 
-    /// Applies the user's decision on the settings, servers and hooks of the project. If the decision takes effect only
-    /// after a restart of the dashboard, returns the exit reason for it.
+    /// Applies the user's decision on the settings, servers and hooks of the project. Returns the exit reason for a
+    /// restart of the dashboard, because the decision takes effect only at a start. Returns `None` if the page asks for
+    /// no approval, or if the approval could not be stored.
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
@@ -236,7 +240,8 @@ impl Dashboard {
         }
     }
 
-    /// If the configured server is a local one, starts to check whether the server is available again.
+    /// Starts to check whether the configured model server is available again. Does nothing if it is not a local
+    /// server.
     fn await_server(&self, blueprint: &Blueprint) {
         let address = model_setup::base_url(blueprint).filter(|url| is_local(url));
         if let Some(address) = address.and_then(|url| local_server::address(&url)) {
@@ -255,8 +260,8 @@ impl Dashboard {
         self.show_first(onboarding::without_crew(missing));
     }
 
-    /// Handles the result of a startup check or of creating the first commit. If the problem on the setup page is
-    /// solved and a restart of the dashboard would lose nothing, returns the exit reason for the restart.
+    /// Handles the result of a startup check or of creating the first commit. Returns the exit reason for a restart of
+    /// the dashboard if the problem on the setup page is solved and the restart would lose nothing, else `None`.
     pub(super) fn handle_check(
         &mut self,
         found: StartupCheckResult,
@@ -336,9 +341,10 @@ impl Dashboard {
         self.show_first(onboarding::first_commit_page());
     }
 
-    /// Handles the result of creating the first commit. If nothing has happened in this session yet, returns the exit
-    /// reason for a restart of the dashboard, which then uses the commit. If a setup page is open but covered or in
-    /// use, tries again later. Otherwise shows the result to the user.
+    /// Handles the result of creating the first commit. If it failed, shows the error. If it succeeded and nothing has
+    /// happened in this session yet, returns the exit reason for a restart of the dashboard, which then uses the
+    /// commit. If a setup page is open but covered by a popup or in use, tries again later. Otherwise shows a notice
+    /// and returns `None`.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

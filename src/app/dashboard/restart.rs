@@ -16,8 +16,8 @@ use crate::domain::hook::SessionEndReason;
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {
-    /// The user left, or a signal ended the dashboard, as the reason says. Contains the id of the session that this process
-    /// ran; `None` if the crew had not started.
+    /// The user quit or a signal ended the dashboard; the second value says which. The first value is the id of the
+    /// session that this process ran; `None` if the crew had not started.
     Quit(Option<String>, SessionEndReason),
     /// The user wants to resume the session with this id, or to start a new session (`None`).
     StartSession(Option<String>, Box<RestartState>),
@@ -99,8 +99,8 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
     }
 }
 
-/// Reads the configuration for the next start. Runs on another thread because git may be slow. Returns `None` if a
-/// signal arrives before the configuration is read.
+/// Reads the configuration for the next start, on another thread because git may be slow. Returns the result of the
+/// reading, or `None` if a signal arrives first.
 async fn read(
     global: GlobalOptions,
     signals: Option<&mut Signals>,

@@ -1,5 +1,6 @@
-//! The model check of `crewdeck doctor`: determines which model a crew would use here, and whether its server
-//! answers. The key is sent only to that server, whose address is printed first if it is not the vendor's.
+//! The model check of `crewdeck doctor`: determines which model a crew would use here, and whether its server answers.
+//! The key is sent only to that server. If the server is not the vendor's, its address is printed before the key is
+//! sent.
 
 use std::time::Duration;
 

@@ -20,8 +20,8 @@ pub struct FileIndex {
 }
 
 impl FileIndex {
-    /// Reads the names of the files and directories directly below `root`. Stops early when `pauses` returns true; the
-    /// result is then incomplete.
+    /// Reads the names of the files and directories directly below `root`. Stops early when `pauses` returns true. The
+    /// result has the state [`FileListState::Reading`], because it lacks the files in subdirectories.
     pub fn read_top(root: &Path, pauses: &mut dyn FnMut() -> bool) -> FileIndex {
         let mut reader = FileReader::new(root, Some(1));
         reader.read(pauses);
@@ -62,8 +62,8 @@ impl FileReader {
         }
     }
 
-    /// Continues to read until all files are read or `pauses` returns true. Calls `pauses` after each file. Returns
-    /// whether all files are read.
+    /// Continues to read until all files are read, a limit of the list is reached, or `pauses` returns true. Calls
+    /// `pauses` after each file. Returns false only if `pauses` has stopped the reading.
     pub fn read(&mut self, pauses: &mut dyn FnMut() -> bool) -> bool {
         while self.state == FileListState::Reading {
             match self.walk.next() {

@@ -18,8 +18,8 @@ use crate::ui::FoundFiles;
 /// Maximum age of the list of files when a new mention begins. An older list is read again; until that is done, the old
 /// list is used.
 const STALE: Duration = Duration::from_secs(5);
-/// Time after which the first matches are published while the first list of files is being read. Each further interval
-/// is twice as long as the previous one.
+/// Time from the first query until the first matches are published, while the list of files is still being read. Each
+/// further interval is twice as long as the previous one.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project, on a thread that starts with the first query.
@@ -154,8 +154,8 @@ fn read_files(
     }
 }
 
-/// Publishes the matches of a query, unless a newer query arrives during the search. In that case, returns the newer
-/// query.
+/// Publishes the matches of a query and returns `None`. If a newer query arrives during the search, publishes nothing
+/// and returns the newer query.
 fn publish(
     search: &mut FileSearch,
     query: &str,

@@ -20,8 +20,8 @@ impl FileSearch {
         FileSearch { index, last: None }
     }
 
-    /// Returns the best matches of `query`. Stops and returns `None` when `is_outdated` returns true because a newer
-    /// query waits.
+    /// Returns at most `MATCHES_MAX` matches of `query`, the best ones first. Stops and returns `None` when
+    /// `is_outdated` returns true because a newer query waits.
     pub fn find(
         &mut self,
         query: &str,

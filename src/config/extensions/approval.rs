@@ -17,7 +17,7 @@ pub struct ApprovalRequest {
     pub root: PathBuf,
     /// The project's sensitive settings, and the user's earlier decision about them; `None` if the project has none.
     pub settings: Option<(SensitiveSettings, Option<SettingsDecision>)>,
-    /// The servers and hooks that can be approved. Each has a valid `digest`.
+    /// The servers and hooks that can be approved. The `digest` of each is `Ok`.
     pub items: Vec<TrustItem>,
 }
 
@@ -100,7 +100,8 @@ impl ApprovalRequest {
         }
     }
 
-    /// Returns a text with the names of the settings and servers and of the files that declare hooks.
+    /// Returns a list of the settings, the servers and the files that declare hooks, separated by commas, such as
+    /// `base_url of .crewdeck/config.toml, server git of .mcp.json, hooks of .claude/settings.json`.
     pub fn names(&self) -> String {
         let mut names: Vec<String> = Vec::new();
         if let Some((found, _)) = &self.settings {
@@ -128,8 +129,9 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
-    /// Returns what the user's decision about exactly this content changes in the stored decisions. A hook that the user
-    /// approves is also stored by its declaration, and no longer after any other decision.
+    /// Returns the changes of the stored decisions if the user makes `decision` about exactly this content; with
+    /// `None`, the changes delete earlier decisions. An approval also stores each hook by its declaration. Any other
+    /// decision deletes that entry, and for a hook that is missing in its file, an approval deletes it too.
     pub fn changes(&self, decision: Option<SettingsDecision>) -> Vec<DecisionChange> {
         let settings = self.settings.iter();
         let settings = settings.map(|(found, _)| DecisionChange::new(&found.digest, decision));

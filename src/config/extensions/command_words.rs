@@ -16,19 +16,20 @@ const LIBRARY_VARIABLES: &[&str] = &[
     "DYLD_LIBRARY_PATH",
 ];
 
-/// A command, as far as it decides which files run.
+/// The parts of a command that determine which files run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandWords {
     /// The command, its arguments, and the values of environment variables from which programs load code.
     pub texts: Vec<String>,
-    /// The folders in which programs are searched that are named without a folder.
+    /// The folders of `PATH`, in which a program is searched if the command names it without a folder.
     pub search: Vec<String>,
-    /// The folders from which its program loads libraries by their names.
+    /// The folders from which the command's program loads libraries by their names.
     pub libraries: Vec<String>,
 }
 
 impl CommandWords {
-    /// Returns the words of a program with its arguments and environment variables.
+    /// Returns the parts of the program `command` with the arguments `args`. `env` are the environment variables that
+    /// are set for the program in addition to its inherited environment.
     pub fn of_program(
         command: &str,
         args: &[String],
@@ -52,8 +53,8 @@ impl CommandWords {
         }
     }
 
-    /// Returns the work directory as a folder of libraries, if the command is `python -m` or the like: the interpreter
-    /// then searches modules there before it searches them elsewhere.
+    /// Returns `.`, the work directory, if the command runs Python with `-m`, `-c` or `-`: the interpreter then
+    /// searches modules in the work directory first. Returns `None` for all other commands.
     pub fn module_folder(&self) -> Option<String> {
         let words: Vec<String> = self
             .texts
@@ -67,8 +68,8 @@ impl CommandWords {
 }
 
 /// Returns whether programs usually load code or configuration from the files or folders that the environment variable
-/// `name` contains. The values of other variables, such as the path of a database, name files that the server may
-/// change itself; a change of those does not end an approval.
+/// `name` contains. Other variables, such as the path of a database, name files that the server may change itself. Such
+/// a change does not end an approval.
 fn loads_code(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let ends = [

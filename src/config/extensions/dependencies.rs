@@ -16,10 +16,10 @@ use crate::store::regular_file;
 
 /// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
 const NAMED_MAX: u64 = 256 * 1024 * 1024;
-/// Maximum number of entries of a folder of libraries. A command that names a larger one cannot be approved.
+/// Maximum number of files that count in one folder of libraries. If a folder has more, its command cannot be approved.
 const LIBRARY_MAX: usize = 1024;
-/// Endings of the files that count in a folder of libraries of the user's own servers: `python -m` loads modules from the
-/// work directory, so that folder can be the project directory.
+/// Endings of the files that count in a folder of libraries of the user's own servers. Other files are ignored, because
+/// the folder can be the project directory: `python -m` loads modules from the work directory.
 const MODULE_ENDS: &[&str] = &["py", "pyc", "so"];
 /// The file that a package runner reads. For the user's own servers it counts only if it declares programs.
 const PACKAGE_FILE: &str = "package.json";
@@ -43,16 +43,21 @@ const CODE_ENDS: &[&str] = &[
     "rb", "pl", "pm", "php", "lua", "jar", "wasm",
 ];
 
-/// What a server or hook depends on, besides the project directory.
+/// The files and texts that an approval of a server or hook covers.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
-    /// What its command names, or why that cannot be determined.
+    /// The files and folders that the command names, or why they cannot be determined.
     pub named: Result<NamedPaths, String>,
-    /// What is approved in place of the declaring file; `Some` for a server that the user declares.
+    /// The command line of a server that the user declares, which is approved in place of the declaring file; `None`
+    /// for a server or hook that the project declares.
     pub own: Option<Vec<u8>>,
 }
 
-/// Returns what a command names below `root`, which it starts in `dir`.
+/// Returns the files and folders below `root`, and the temporary files, that `command` names. `dir` is the directory in
+/// which the command starts.
+///
+/// # Errors
+/// Fails if the command names too many files or folders, see [`named_files::paths`].
 pub fn find_named_paths(
     root: &Path,
     dir: &Path,
@@ -70,8 +75,8 @@ pub fn find_named_paths(
 }
 
 impl Dependencies {
-    /// Returns the existing files among those that the command names, and those in its folders of libraries. Of the
-    /// user's own servers, only files of the project count.
+    /// Returns the existing files that the command names and the files in its folders of libraries, sorted. For a
+    /// server that the user declares, only files with code in the project directory `root` count.
     ///
     /// # Errors
     /// Fails if the names cannot be determined, or if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
@@ -117,7 +122,8 @@ impl Dependencies {
         Ok(out)
     }
 
-    /// Returns the names of the first existing files, or why they cannot be determined; empty if there are none.
+    /// Returns a list of the first [`SHOWN_FILES_MAX`] existing files, relative to `root`, with the number of the
+    /// others. Returns the reason if the files cannot be determined, and an empty text if there are none.
     pub fn format_files(&self, root: &Path) -> String {
         let files = match self.existing_files(root) {
             Ok(files) => files,
@@ -137,8 +143,8 @@ impl Dependencies {
     }
 }
 
-/// Returns whether a file that a hook names is probably a script that serves only hooks: it is in a folder of agent
-/// configuration, or it is executable and no project file.
+/// Returns whether a file that a hook names is probably a script that serves only hooks: it is in one of the folders
+/// [`CONFIGURATION`], or it is executable and [`is_project_file`] returns false.
 pub fn is_hook_script(root: &Path, path: &Path) -> bool {
     has_part(root, path, CONFIGURATION) || (is_executable(path) && !is_project_file(root, path))
 }
@@ -149,7 +155,7 @@ pub fn is_project_file(root: &Path, path: &Path) -> bool {
     named_files::is_loaded_by_name(path) || has_part(root, path, GENERATED)
 }
 
-/// Returns whether the part of a path below `root` contains one of the names.
+/// Returns whether a component of `path` below `root` is one of `names`.
 fn has_part(root: &Path, path: &Path, names: &[&str]) -> bool {
     let mut parts = path.strip_prefix(root).unwrap_or(path).iter();
     parts.any(|part| names.iter().any(|name| part == *name))
@@ -168,7 +174,8 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| m.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns whether a path is that of a `package.json` that declares no programs.
+/// Returns whether `path` is a `package.json` without the fields that declare programs: `bin`, `directories` and
+/// `workspaces`.
 fn is_harmless_package_file(path: &Path) -> bool {
     if path.file_name().is_none_or(|name| name != PACKAGE_FILE) {
         return false;

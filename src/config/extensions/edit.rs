@@ -135,7 +135,10 @@ struct ServerDocument {
 }
 
 impl ServerDocument {
-    /// Reads a file. The content is empty if the file is missing.
+    /// Reads a file. The content is empty if the file is missing or blank.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or is not a JSON object.
     fn read(path: &Path) -> Result<ServerDocument> {
         let shown = path.display().to_string();
         let bytes = json::read(path).map_err(|why| anyhow!("{shown} {why}"))?;

@@ -39,7 +39,7 @@ const OTHER_TYPES: &[&str] = &["agent", "mcp_tool", "prompt"];
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ParsedHooks {
     pub hooks: Vec<HookSpec>,
-    /// For each hook, the content of a file that declares only this hook. Does not depend on the other hooks.
+    /// For each hook in `hooks`, in the same order, the JSON text of a file that would declare only this hook.
     pub declarations: Vec<String>,
     /// Errors and warnings for the user, in the order of the file.
     pub problems: Vec<String>,
@@ -139,7 +139,10 @@ fn unknown_event(name: &str) -> String {
     }
 }
 
-/// Returns the matcher of a group of hooks, and the hooks that it contains as JSON.
+/// Returns the matcher of a group of hooks for `event`, and the group's hooks as unparsed JSON.
+///
+/// # Errors
+/// Returns the reason if the group is not an object, its matcher is invalid, or it has no array of hooks.
 fn group(event: HookEvent, group: &Value) -> Result<(Matcher, &[Value]), String> {
     let fields = group.as_object().ok_or("must be an object with hooks")?;
     let matcher = match fields.get("matcher") {

@@ -34,13 +34,14 @@ impl fmt::Display for FileProblem {
     }
 }
 
-/// Returns `text`, which comes from a file, in a form for messages: on one line, without control characters, at most
-/// 200 characters.
+/// Returns `text`, which comes from a file, so that a message can contain it: on one line, without control characters,
+/// cut to [`SHOWN_MAX`] characters.
 pub fn format_line(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), SHOWN_MAX)
 }
 
-/// Returns `text`, a message that quotes a file, on one line, without control characters, with at most 800 characters.
+/// Returns `text`, a message that quotes a file, on one line, without control characters, cut to [`MESSAGE_MAX`]
+/// characters.
 pub fn shown_message(text: &str) -> String {
     clip(&one_line(&escape_control_chars(text)), MESSAGE_MAX)
 }
@@ -57,7 +58,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     }
 }
 
-/// Parses JSON. A byte order mark at the start is skipped.
+/// Parses the content of a file that must be a JSON object. A byte order mark at the start is skipped.
 ///
 /// # Errors
 /// Returns `:LINE:COLUMN: ` and what is wrong.

@@ -93,7 +93,8 @@ pub enum ListedState {
 }
 
 impl Extensions {
-    /// Reads all files and the user's decisions. Later changes of the files have no effect on the result.
+    /// Reads the files of the user and of the project `root` that declare servers and hooks, and the user's decisions.
+    /// The lists in the result do not change when a file changes later.
     pub fn load(root: &Path) -> Extensions {
         let user = user_folder();
         Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
@@ -214,7 +215,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.problems.push(FileProblem { file, text });
     }
 
-    /// Returns the value of an environment variable. With `withholds`, does not return the value of a secret.
+    /// Looks up an environment variable. If `withholds` is true and the variable looks like a secret (see
+    /// [`secret_env::reason`]), returns [`Variable::Withheld`].
     fn variable(&self, name: &str, withholds: bool) -> Variable {
         match (self.environment)(name) {
             Some(value) if withholds && secret_env::reason(name, &value).is_some() => {
@@ -318,8 +320,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.out.trust.add(new, bytes, &self.decisions)
     }
 
-    /// Adds the folders of crewdeck's own `PATH` to those in which the command's programs are searched. Such a folder
-    /// can be in the project.
+    /// Adds the folders of crewdeck's own `PATH` to [`CommandWords::search`], because one of them can be in the
+    /// project.
     fn add_search_folders(&self, mut command: CommandWords) -> CommandWords {
         let search = (self.environment)("PATH").unwrap_or_default();
         command.search.extend(search.split(':').map(str::to_string));

@@ -120,9 +120,10 @@ pub struct CommandPlace<'a> {
 /// The files and folders that a command may run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedPaths {
-    /// The paths of the files, sorted. The files need not exist.
+    /// The absolute paths of the files, sorted. The files need not exist.
     pub files: Vec<PathBuf>,
-    /// The folders from which the program loads libraries. All files directly in them may run.
+    /// The absolute paths of the folders from which the program loads libraries, sorted. All files directly in them may
+    /// run.
     pub libraries: Vec<PathBuf>,
 }
 
@@ -224,8 +225,11 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
     })
 }
 
-/// Returns the folders to which relative paths of a command may refer. `named` are the names of folders that count even
-/// if they do not exist; `words` are words that count if a folder has this name.
+/// Returns the folders to which relative paths of a command may refer, the work directory first. Adds each folder in
+/// `named`, even if it does not exist, and each word in `words` that names an existing folder.
+///
+/// # Errors
+/// Fails if there are more than [`FOLDERS_MAX`] folders.
 fn folders(
     place: &CommandPlace<'_>,
     named: &[String],
@@ -321,8 +325,9 @@ fn after_folder_options(words: &[String]) -> Vec<String> {
     out
 }
 
-/// Returns the names that a package may have in a folder of packages, if they differ from `word`: `word` without the
-/// version, and the last part of that, which is usually the name of the package's program.
+/// Returns further names under which [`PACKAGE_FOLDERS`] may contain the package `word`: `word` without its version,
+/// and the last part of that name, which is usually the name of the package's program. Leaves out names equal to
+/// `word`.
 fn package_names(word: &str) -> Vec<String> {
     let bare = match word.rfind('@') {
         Some(at) if at > 0 => &word[..at],
@@ -406,13 +411,13 @@ pub fn shell_words(text: &str) -> Vec<String> {
     out
 }
 
-/// Returns whether some program loads a file of this name from its work directory.
+/// Returns whether a program in [`BY_PROGRAM`] loads a file of this name from its work directory.
 pub fn is_loaded_by_name(path: &Path) -> bool {
     let mut names = BY_PROGRAM.iter().flat_map(|(_, names)| names.iter());
     names.any(|name| path.ends_with(name))
 }
 
-/// Returns the name of the program that a word names, without folders; `python3` for `python3.12` and the like.
+/// Returns the name of the program that `word` names, without folders; `python3` for every `python3.N`.
 pub fn program_of(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     match name.strip_prefix("python3.") {

@@ -10,8 +10,8 @@ use crate::domain::mcp::{ServerSource, ServerTransport};
 /// Options of package managers and build tools that name the folder in which they run.
 const FOLDER_OPTIONS: &[&str] = &["--directory", "--prefix", "--dir", "--cwd", "-C"];
 
-/// Returns the absolute folder in which a program runs according to its arguments. Then it uses files of that folder, and
-/// not of the folder in which crewdeck starts it.
+/// Returns the folder that one of the `FOLDER_OPTIONS` in `args` names as an absolute path; `None` if no option does.
+/// The program then uses files of that folder, and not of the folder in which crewdeck starts the program.
 pub(super) fn named_folder(args: &[String]) -> Option<PathBuf> {
     let after = args.windows(2).filter_map(|pair| match pair {
         [option, folder] if FOLDER_OPTIONS.contains(&option.as_str()) => Some(folder.as_str()),

@@ -36,8 +36,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.missing_hooks(file, &parsed.declarations);
     }
 
-    /// Adds the approved hooks of a file that are not among those that it declares, so that they block what they guarded
-    /// until the user confirms that they are gone.
+    /// Adds the approved hooks that `file` no longer declares. They block what they guarded until the user confirms
+    /// that they are gone. `declared` contains the declarations that are in `file` now.
     fn missing_hooks(&mut self, file: &str, declared: &[String]) {
         let approved = self.decisions.hooks_of(self.root, file);
         for (at, (identity, stored)) in approved.into_iter().enumerate() {

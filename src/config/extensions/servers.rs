@@ -19,7 +19,7 @@ use crate::domain::text::{closest_match, escape_control_chars, one_line};
 
 /// Maximum number of servers in one file. Further servers are not used.
 const SERVERS_MAX: usize = 100;
-/// The environment variable with the time-out, in milliseconds, of the start of servers without `startTimeout`.
+/// The environment variable with the start time-out, in milliseconds, of servers without the field `startTimeout`.
 const START_VARIABLE: &str = "MCP_TIMEOUT";
 /// The environment variable with the time-out, in milliseconds, of the calls of servers without `timeout`.
 const CALL_VARIABLE: &str = "MCP_TOOL_TIMEOUT";
@@ -80,8 +80,8 @@ struct ServerFile {
     mcp_servers: Option<Entries>,
 }
 
-/// Parses the content of a file that configures MCP servers. `lookup` returns the values of environment variables that
-/// the file contains.
+/// Parses the content of a file that configures MCP servers. `lookup` returns the values of the environment variables
+/// that the file names. Errors are in the `problems` of the result.
 pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedServers {
     let mut out = ParsedServers::default();
     let entries = match json::parse::<ServerFile>(bytes) {
@@ -320,8 +320,11 @@ impl ServerEntry<'_> {
 /// [`ParsedServer::command`].
 type Transport = (ServerTransport, String, String, CommandWords);
 
-/// Returns whether the fields `type`, `command` and `url` declare a server that is reached by HTTP. False if they
+/// Returns true if the fields `type`, `command` and `url` declare a server that is reached by HTTP, and false if they
 /// declare a program.
+///
+/// # Errors
+/// Returns the reason if the fields contradict each other or the type is not supported.
 fn is_http(fields: &Map<String, Value>) -> Result<bool, String> {
     let has = |field: &str| fields.get(field).is_some_and(|value| !value.is_null());
     match (text(fields, "type")?, has("command"), has("url")) {

@@ -33,14 +33,15 @@ const VERSION: &str = "crewdeck extension 2";
 struct GuardedItem {
     item: TrustItem,
     files: Dependencies,
-    /// The command, from which the corresponding files in a worktree are found.
+    /// The command, which is used to find the files that it names in a worktree.
     command: CommandWords,
-    /// What the user has approved; `None` if it must not run whatever its content is.
+    /// What the user has approved. `None` if the user has approved nothing or has ignored the current content; the
+    /// server or hook then must not run.
     approved: Option<ApprovedContent>,
     /// Whether the approval of the hook must be stored by its declaration too.
     must_remember: bool,
-    /// A hash of the files' metadata at a time when their content was the approved one. `None` if the content must be
-    /// read again in any case.
+    /// The [`stamp`] of the files when they last had the approved content. While the stamp is the same, their content
+    /// is not read again. `None` if the next check must read the content.
     unchanged: Mutex<Option<u64>>,
 }
 
@@ -48,9 +49,9 @@ struct GuardedItem {
 #[derive(Debug)]
 struct ApprovedContent {
     digest: Result<String, String>,
-    /// As `digest`, but without the files that agents change in normal work.
+    /// As `digest`, but without the files that agents change in normal work (see [`is_project_file`]).
     guards: Result<String, String>,
-    /// The position in the declaring file at that time.
+    /// The position in the declaring file at the time of the approval, counted from 0.
     index: usize,
 }
 
@@ -97,7 +98,7 @@ impl ExtensionTrust {
         }
     }
 
-    /// Returns the servers and hooks of the project, and the user's own servers that would run files of it.
+    /// Returns the servers and hooks of the project, and the user's own servers that would run files of the project.
     pub fn items(&self) -> impl Iterator<Item = &TrustItem> {
         let items = self.items.iter().map(|guarded| &guarded.item);
         items.filter(|item| !item.is_own || !item.own_uses.is_empty())
@@ -210,9 +211,10 @@ impl ExtensionTrust {
         found
     }
 
-    /// Stores the approved hooks that the file of decisions does not identify yet, because an earlier version of crewdeck
-    /// has stored their approval, or because they have changed back to an earlier content. Does nothing if there are
-    /// none. Returns a notice if the file with earlier decisions was unusable.
+    /// Stores the declarations of the approved hooks for which the decisions file has no declaration or one with
+    /// another digest. Such a hook was approved in an earlier version of crewdeck, or has changed back to an earlier
+    /// approved content. Does nothing if there are none. Returns a notice if the file with earlier decisions was
+    /// unusable.
     ///
     /// # Errors
     /// Fails if the decisions file cannot be written.
@@ -232,8 +234,8 @@ impl ExtensionTrust {
         approvals::record(&self.root, changes)
     }
 
-    /// Adds an approved hook that its file does not declare any more. `new` describes the hook as it was declared;
-    /// its index must differ from those of the declared hooks.
+    /// Adds an approved hook that its file does not declare any more. `new` describes the hook as it was declared, and
+    /// `identity` is its [`ApprovedHook::identity`]. The index of `new` must differ from those of the declared hooks.
     pub fn add_missing(&mut self, new: NewItem, identity: String, hook: ApprovedHook) {
         let named = find_named_paths(&self.root, &new.dir, &new.command);
         self.items.push(GuardedItem {
@@ -259,8 +261,8 @@ impl ExtensionTrust {
         });
     }
 
-    /// Checks that the user has approved the current content of a server or hook. Finds it by `kind`, by `file` if that
-    /// is `Some`, and by `index`, or by `name` if `index` is `None`.
+    /// Checks that the user has approved the current content of a server or hook. Finds the server or hook by `kind`,
+    /// by `file` (with `None`, in any file), and by `index` (with `None`, by `name`).
     ///
     /// # Errors
     /// Returns why the server or hook must not be started, and how to approve it.
@@ -347,7 +349,10 @@ impl ExtensionTrust {
 
 impl ExtensionTrust {
     /// Checks that the files that a hook's command names have the same content in the worktree `dir` as in the project
-    /// directory. Does nothing if `dir` is the project directory.
+    /// directory. A file that is missing in the worktree is not compared.
+    ///
+    /// # Errors
+    /// Returns the first file that differs, or why the files cannot be determined.
     fn check_copy(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let (root, dir) = (real(&self.root), real(dir));
@@ -446,12 +451,16 @@ fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     All,
-    /// Those that agents do not change in normal work. If one of them changes, a hook blocks instead of being skipped.
+    /// All files except those that agents change in normal work (see [`is_project_file`]). If a file of this group
+    /// changes, a hook blocks; if only other files change, the hook is skipped.
     Guards,
 }
 
-/// Returns the digest of a server or hook, in hexadecimal. `declared` is its kind, the declaring file and its position
-/// there; `bytes` is the content of that file.
+/// Returns the digest of a server or hook: a SHA-256 in hexadecimal. `kind`, `file` and `index` are its kind, the
+/// declaring file and its position in that file; `bytes` is the content of the file.
+///
+/// # Errors
+/// Returns the reason if the files that `counted` selects cannot be determined or read.
 fn digest(
     root: &Path,
     (kind, file, index): (ItemKind, &str, usize),

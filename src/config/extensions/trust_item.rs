@@ -40,7 +40,8 @@ pub struct TrustItem {
     pub effect: &'static str,
     /// Whether the user declares the server. False if the project declares the server or hook.
     pub is_own: bool,
-    /// The first of the project's files that it would use, if it is the user's own; empty if there are none.
+    /// For the user's own server, a list of the first files of the project that the server would use, as text. Empty if
+    /// there are none, and for a server or hook that the project declares.
     pub own_uses: String,
     /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
     /// files that its command names. `Err`: why it cannot be approved.
@@ -54,7 +55,7 @@ pub struct TrustItem {
 }
 
 impl TrustItem {
-    /// Returns the kind, the name and the file of the server or hook, such as `Server git of .mcp.json`.
+    /// Returns the kind, the name and the declaring file of the server or hook, such as `Server git of .mcp.json`.
     pub fn title(&self) -> String {
         match self.kind {
             ItemKind::Server => format!("Server {} of {}", self.name, self.file),

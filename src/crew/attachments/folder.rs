@@ -13,7 +13,8 @@ const COUNTED_MAX: usize = 100_000;
 /// Maximum size, in bytes, of the list of files in the attached text.
 const TEXT_MAX: usize = 50_000;
 
-/// Lists the paths of the files below the directory `at`, relative to it and without the files that git ignores.
+/// Lists the paths of the files below the directory `at`, relative to `at`, one per line. Leaves out files that git
+/// ignores.
 ///
 /// # Errors
 /// Returns the reason if the directory cannot be attached.

@@ -19,7 +19,8 @@ use crate::store::{image_metadata, regular_file};
 const SIDE_MAX: u32 = 1568;
 /// Maximum size, in bytes, of an image that is sent to the model. In base64 this is 5 MB, the limit of Anthropic's API.
 const SENT_MAX: usize = 3_750_000;
-/// Maximum size, in bytes, of an image file that is attached. The image can be smaller when it is sent.
+/// Maximum size, in bytes, of an image file that is attached. It may exceed [`SENT_MAX`], because [`prepare`] makes the
+/// image smaller.
 const FILE_MAX: u64 = 32 * 1024 * 1024;
 /// Maximum width and maximum height, in pixels, of an image file that is attached.
 const FILE_SIDE_MAX: u32 = 20_000;
@@ -35,8 +36,7 @@ pub fn has_image_name(name: &str) -> bool {
     matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg" | "webp"))
 }
 
-/// Reads the image file at `at` and converts it to the form that is sent to the model. `size` is the file's size in
-/// bytes.
+/// Reads the image file at `at`, and prepares it for the model as [`prepare`] does. `size` is the file's size in bytes.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be attached.
@@ -111,9 +111,9 @@ fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
     })
 }
 
-/// Returns the image in the form that is sent to the model, without metadata. If the image is upright and within
-/// `SIDE_MAX` and `SENT_MAX`, its pixels are unchanged. Otherwise it is turned upright, scaled down if necessary, and
-/// encoded again.
+/// Prepares an image for the model: removes its metadata, and limits it to [`SIDE_MAX`] and [`SENT_MAX`]. If the image
+/// is upright and within these limits, its pixels are unchanged. Otherwise it is turned upright, scaled down if
+/// necessary, and encoded again as PNG or JPEG.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be decoded or its size cannot be reduced enough.
@@ -149,7 +149,7 @@ pub fn prepare(raw: &[u8]) -> Result<Content, String> {
     Ok(content(out, ImageFormat::Jpeg, width, height))
 }
 
-/// Encodes an image as JPEG in the best of [`QUALITIES`] with which it has at most `most` bytes.
+/// Encodes an image as JPEG, in the first of the [`QUALITIES`] with which the result has at most `most` bytes.
 ///
 /// # Errors
 /// Returns the reason if the image is too large in the lowest quality.

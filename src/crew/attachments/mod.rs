@@ -86,8 +86,8 @@ pub async fn of_prompt(
     work.await.map_err(|error| error.to_string())?
 }
 
-/// Reads the mentioned resources of MCP servers, all at once. Returns all mentions; for those that do not name a
-/// resource, with `None`.
+/// Reads the mentioned resources of MCP servers concurrently. Returns all mentions in their order, each with its
+/// resource; the resource is `None` if the mention does not name one.
 ///
 /// # Errors
 /// Returns one line for the user that says which resource cannot be attached and why.
@@ -224,7 +224,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Prepares and stores an image that a tool has returned.
+/// Prepares and stores an image that a tool has returned. `name` is the name under which the user sees the image.
 ///
 /// # Errors
 /// Returns the reason if the image cannot be used.

@@ -12,7 +12,8 @@ use crate::mcp::{CallError, ResourceContent, ServerPool};
 /// Maximum number of reasons that the error for a resource with unusable parts lists.
 const REASONS_MAX: usize = 3;
 
-/// The pool of MCP servers from which resources are read. If this process has no pool, the reason as text for the user.
+/// The pool of MCP servers from which resources are read; `Err` with the reason, as text for the user, if this process
+/// has no pool.
 pub type ResourceServers<'a> = Result<&'a ServerPool, &'static str>;
 
 /// The meaning of a mention that does not name a file or directory.
@@ -27,7 +28,7 @@ pub enum Named<'a> {
     Other,
 }
 
-/// Returns what the mentioned `path` means, provided that no such file or directory exists.
+/// Returns the meaning of the mentioned `path`. The caller must have checked that no file or directory has this path.
 pub fn classify_path<'a>(path: &'a str, servers: ResourceServers<'_>) -> Named<'a> {
     match split_resource(path) {
         Some((server, uri)) if servers.is_ok_and(|pool| pool.is_configured(server)) => {

@@ -173,7 +173,8 @@ impl Teammates {
 pub struct RestoredTeammate {
     life: TeammateLoop,
     first: Option<TurnInput>,
-    /// Whether the member has an unfinished turn, a task, a message or a shutdown to continue with.
+    /// `Open` if the member has something to continue with: an unfinished turn, a first prompt that it has not read, a
+    /// task, a message or an approved shutdown.
     pub turn: TurnState,
 }
 
@@ -199,8 +200,8 @@ struct TeammateLoop {
     agent: Agent,
     member: Member,
     idle: Idle,
-    /// Whether the teammate waits for input or a message although there is a task for it, because its model has failed,
-    /// it was interrupted, a budget was not raised, or its worktree could not be created.
+    /// Whether the teammate takes up no task and only waits for input or a message. The reason is that its model has
+    /// failed, it was interrupted, a budget was not raised, or its worktree could not be created.
     is_paused: bool,
     /// Number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
@@ -276,7 +277,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Lets turns and idle periods alternate until the member shuts down. Returns `None` if the crew stops.
+    /// Lets turns and idle periods alternate until the member shuts down. Returns why it shuts down; `None` if the crew
+    /// stops.
     async fn work_and_wait(&mut self, first: Option<TurnInput>) -> Option<LeaveCause> {
         let mut changes = self.crew.signals.subscribe_files();
         let mut say = first;
@@ -362,8 +364,8 @@ impl TeammateLoop {
         Some(())
     }
 
-    /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew. Returns
-    /// the input; `Some(None)` if the teammate must check for work; `None` if the crew stops.
+    /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew (`None`:
+    /// no time limit). Returns the input; `Some(None)` if the teammate must check for work; `None` if the crew stops.
     #[allow(clippy::option_option)] // three outcomes: stop, check again, input
     async fn wait(
         &mut self,

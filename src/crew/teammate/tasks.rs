@@ -66,8 +66,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Returns true if the inbox contains nothing but shutdown requests and one of them was approved. These messages
-    /// are then marked as read without a model call.
+    /// Marks the messages in the inbox as read, without a model call, if they are all shutdown requests and one of
+    /// these was approved. Then returns true. Otherwise returns false, and the messages stay unread.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
         // Set before the messages are read, because afterwards they no longer keep the crew from counting as idle.
         self.set_state(AgentState::Working);

@@ -108,8 +108,8 @@ impl UserShell {
         Ok(())
     }
 
-    /// Adds a command with its output to the agent's next model call, and writes it to disk until the agent's
-    /// conversation contains it.
+    /// Adds `text`, a command with its output, to the agent's next model call. Keeps a copy on disk until the agent's
+    /// conversation contains the text.
     async fn add(&self, agent: &Name, mailbox: &AgentMailbox, text: String) {
         let Some(queue) = mailbox.user_commands() else {
             mailbox.add_text(text);

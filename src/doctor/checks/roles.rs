@@ -4,14 +4,15 @@ use crate::doctor::{DoctorContext, Finding};
 use crate::domain::role::{AgentRole, RoleCatalog, RoleSource};
 
 const CHECK: &str = "roles";
-/// Maximum number of findings about files, of each of the two kinds. A further finding counts the rest.
+/// Maximum number of findings about files that cannot be used, and maximum number of findings about files with notices.
+/// A further finding gives the number of the other files.
 const FILES_MAX: usize = 10;
 
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&context.roles)
 }
 
-/// Returns no finding if only built-in roles exist.
+/// Returns the findings about role files. Returns none if there are no role files, so that only built-in roles exist.
 fn evaluate(catalog: &RoleCatalog) -> Vec<Finding> {
     let is_own = |role: &&AgentRole| role.source != RoleSource::BuiltIn;
     let own = catalog.roles.iter().filter(is_own).count();

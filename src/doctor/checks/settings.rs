@@ -13,9 +13,9 @@ pub struct SettingsFacts {
     pub error: Option<String>,
     /// Warnings about theme colours that are hard to tell apart.
     pub warnings: Vec<String>,
-    /// Names of the project settings that wait for the user's approval.
+    /// Names of the project settings that wait for the user's approval, separated by commas; `None` if there are none.
     pub waiting: Option<String>,
-    /// Names of the project settings that the user decided to ignore.
+    /// Names of the project settings that the user decided to ignore, separated by commas; `None` if there are none.
     pub ignored: Option<String>,
     /// The number of usable MCP servers and hooks.
     pub extensions: (usize, usize),

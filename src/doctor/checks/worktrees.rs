@@ -98,8 +98,8 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
     }
 }
 
-/// Returns a warning that the worktree is no longer needed or that its folder is not valid. Returns `None` if an open
-/// task needs the worktree, or if the user has marked it to be kept.
+/// Returns a warning if no open task needs the worktree, or if its folder is not a worktree. Otherwise returns `None`.
+/// Also returns `None` if the user has marked the worktree to be kept.
 fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..

@@ -15,8 +15,11 @@ use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a pending task. Fails if the subject is empty, if a text is too long, or if a blocker is completed or does
-    /// not exist.
+    /// Adds a pending task.
+    ///
+    /// # Errors
+    /// Fails if the subject is empty, if a text is too long, or if a blocker is completed, does not exist, or already
+    /// waits for the task.
     pub fn create(
         &mut self,
         id: TaskId,
@@ -49,7 +52,10 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Claims task `id` for `claimer`. Fails if [`TaskGraph::check_claim`] does.
+    /// Claims task `id` for `claimer`.
+    ///
+    /// # Errors
+    /// Fails if [`TaskGraph::check_claim`] does.
     pub fn claim(
         &mut self,
         id: TaskId,
@@ -70,6 +76,9 @@ impl TaskGraph {
 
     /// Completes task `id` on behalf of `who` and unblocks the tasks that wait for it. If the task has no owner, `who`
     /// becomes its owner.
+    ///
+    /// # Errors
+    /// Fails if [`TaskGraph::check_complete`] does.
     pub fn complete(
         &mut self,
         id: TaskId,
@@ -105,6 +114,9 @@ impl TaskGraph {
     }
 
     /// Marks task `id` of `claimer` as in progress. If the task has no owner, claims it for `claimer` first.
+    ///
+    /// # Errors
+    /// Fails if the task is completed, belongs to another agent, has open blockers, or cannot be claimed.
     pub fn start(
         &mut self,
         id: TaskId,
@@ -131,6 +143,9 @@ impl TaskGraph {
     }
 
     /// Releases a task on behalf of `who`: it becomes pending and has no owner.
+    ///
+    /// # Errors
+    /// Fails if [`TaskGraph::check_release`] does.
     pub fn release(
         &mut self,
         id: TaskId,
@@ -147,6 +162,9 @@ impl TaskGraph {
     }
 
     /// Releases a task of `owner` on behalf of the user. Afterwards `owner` can claim the task only by its number.
+    ///
+    /// # Errors
+    /// Fails if the task has no owner, belongs to another agent, or is completed.
     pub fn take_from_owner(
         &mut self,
         id: TaskId,
@@ -169,6 +187,9 @@ impl TaskGraph {
     }
 
     /// Records in which worktree a task is worked on.
+    ///
+    /// # Errors
+    /// Fails if the task does not exist.
     pub fn bind(
         &mut self,
         id: TaskId,
@@ -183,8 +204,10 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Changes the subject, description, tags or blockers of a task. If one of the changes is invalid, none is
-    /// applied.
+    /// Changes the subject, description, tags or blockers of a task.
+    ///
+    /// # Errors
+    /// Fails if the task is completed or one of the changes is invalid. No change is applied then.
     pub fn edit(
         &mut self,
         id: TaskId,
@@ -232,7 +255,10 @@ impl TaskGraph {
         Ok(unique(changed))
     }
 
-    /// Deletes a task and unblocks the tasks that wait for it. Fails if the task has an owner and is not completed.
+    /// Deletes a task and unblocks the tasks that wait for it.
+    ///
+    /// # Errors
+    /// Fails if the task has an owner and is not completed.
     pub fn remove(&mut self, id: TaskId, now: Timestamp) -> Result<Vec<TaskId>, GraphError> {
         let task = self.require(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
@@ -272,8 +298,8 @@ impl TaskGraph {
         Ok(on.iter().copied().collect())
     }
 
-    /// Returns the shortest chain of tasks from `from` to `to`, in which each task waits for the next. `None` if `from`
-    /// does not wait for `to`.
+    /// Returns the shortest chain of tasks from `from` to `to`, in which each task waits for the next. Returns `None`
+    /// if `from` does not wait for `to`, directly or through other tasks.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         let mut previous: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);

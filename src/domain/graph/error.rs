@@ -5,19 +5,21 @@ use super::super::ids::{Name, TaskId};
 /// Why a change of the task graph is rejected. Each message says what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// The task does not exist. The second field describes the existing tasks, formatted for the message.
+    /// The task does not exist. The second field ends the message: how many tasks the board has, and the number of the
+    /// last one.
     #[error("task {0} does not exist{1}")]
     Unknown(TaskId, String),
     /// A task was given by its subject (first field) instead of its number (second field).
     #[error("'{0}' is the subject of a task: use its number {1}")]
     Subject(String, u64),
-    /// Text that is neither a number nor the subject of a task was given instead of a task number.
+    /// The given text (the field) is neither a task number nor the subject of a task.
     #[error("'{0}' is not the number of a task (list the tasks to see them)")]
     NoNumber(String),
     /// The subject is empty or blank.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
-    /// A field is too long. The values are the name of the field, its limit and the unit of the limit.
+    /// A text of a task is too long. The values are the name of the text, such as `subject`, its limit, and the unit of
+    /// the limit.
     #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name it")]
     TooLong(&'static str, usize, &'static str),
     #[error("task {0} cannot wait for itself: name another task")]
@@ -30,7 +32,7 @@ pub enum GraphError {
         task: TaskId,
         /// The task that should become a blocker of `task`.
         on: TaskId,
-        /// The chain of blockers because of which `on` already waits for `task`, formatted for the message.
+        /// The chain of blockers through which `on` already waits for `task`, formatted for the message.
         path: String,
     },
     /// A completed task cannot become a blocker.
@@ -39,7 +41,7 @@ pub enum GraphError {
     /// A completed task cannot be changed.
     #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
     Completed(TaskId),
-    /// The task's owner is not the one who requested the change. The second field names the owner.
+    /// Another agent than the task's owner requested the change. The second field names the owner.
     #[error(
         "task {0} belongs to {1}, and only its owner can do that: send {1} a message or claim another task"
     )]
@@ -49,7 +51,7 @@ pub enum GraphError {
         "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"
     )]
     Claimed(TaskId, String),
-    /// The task has open blockers. The second field lists them.
+    /// The task has open blockers. The second field lists their numbers.
     #[error("task {0} is blocked by {1}: complete that first")]
     Blocked(TaskId, String),
     /// The claimer already has an open task.

@@ -70,7 +70,8 @@ impl GraphIndex {
         self.done
     }
 
-    /// Returns the open task of `owner` that has the lowest number. The case of the name does not matter.
+    /// Returns the open task of `owner` that has the lowest number; `None` if `owner` has no open task. The case of the
+    /// name does not matter.
     pub(super) fn first_open_task(&self, owner: &str) -> Option<TaskId> {
         let ids = self.open.get(&owner.to_ascii_lowercase())?;
         ids.first().copied()

@@ -210,8 +210,8 @@ impl TaskGraph {
             .find(|t| t.attempts < ATTEMPTS_MAX && can_choose(t, claimer))
     }
 
-    /// Returns every task that `id` waits or waited for: the `blocked_by` of `id`, and the tasks that list `id` in
-    /// `blocks`.
+    /// Returns every task that `id` waits for or has waited for: the `blocked_by` of `id`, and the tasks that list `id`
+    /// in `blocks`.
     pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.tasks_blocking(id);
         if let Some(task) = self.get(id) {
@@ -220,8 +220,8 @@ impl TaskGraph {
         all
     }
 
-    /// Returns every task that waits or waited for `id`: the `blocks` of `id`, and the tasks that list `id` in
-    /// `blocked_by`.
+    /// Returns every task that waits for `id` or has waited for it: the `blocks` of `id`, and the tasks that list `id`
+    /// in `blocked_by`.
     pub fn dependants(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.tasks_waiting_for(id);
         if let Some(task) = self.get(id) {
@@ -241,7 +241,10 @@ impl TaskGraph {
         }
     }
 
-    /// Like [`TaskGraph::get`], but fails for an unknown number. The error says how many tasks the board has.
+    /// Returns the task with the number `id`.
+    ///
+    /// # Errors
+    /// Fails if there is no such task. The error says how many tasks the board has.
     pub fn require(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();

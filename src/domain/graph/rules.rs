@@ -10,6 +10,9 @@ impl TaskGraph {
     /// Checks whether `claimer` may claim task `id` (guarantee 2 in docs/GUARANTEES.md). The task must be pending,
     /// without owner and open blockers, and must require only tags that `claimer` has. `claimer` must have no other
     /// open task.
+    ///
+    /// # Errors
+    /// Returns the first of these rules that is broken.
     pub fn check_claim(&self, id: TaskId, claimer: &Claimer) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
@@ -37,8 +40,11 @@ impl TaskGraph {
         }
     }
 
-    /// Checks whether `who` may complete task `id`: the task is not completed, no other agent owns it, the user has not
-    /// taken it from `who`, and it has no open blockers.
+    /// Checks whether `who` may complete task `id`. The task must not be completed, must have no open blockers, and
+    /// must belong to `who` or to no agent. If the user has taken the task from `who`, `who` must claim it again first.
+    ///
+    /// # Errors
+    /// Returns the first of these rules that is broken.
     pub fn check_complete(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {
@@ -55,7 +61,10 @@ impl TaskGraph {
         Ok(())
     }
 
-    /// Checks whether `who` may release task `id`: it is not completed, and no other agent owns it.
+    /// Checks whether `who` may release task `id`. The task must not be completed, and no other agent may own it.
+    ///
+    /// # Errors
+    /// Returns the first of these rules that is broken.
     pub fn check_release(&self, id: TaskId, who: &Name) -> Result<(), GraphError> {
         let task = self.require(id)?;
         if task.status == TaskStatus::Completed {

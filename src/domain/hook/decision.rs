@@ -6,9 +6,9 @@ use super::event::HookEvent;
 use super::spec::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// Maximum length, in characters, of a text from a hook that a message quotes.
+/// Maximum number of characters that a message quotes of a text from a hook.
 const SHOWN_MAX: usize = 200;
-/// The exit code by which a hook blocks, for example prevents a tool call.
+/// The exit code with which a hook blocks what its event announces, for example a tool call.
 const BLOCKS: i32 = 2;
 
 /// What a hook decides about a tool call, from weakest to strictest. If several hooks decide, the strictest decision
@@ -42,10 +42,11 @@ pub enum HookResult {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookDecision {
     pub permission: Option<(PermissionVerdict, String)>,
-    /// The whole new input of the tool call, with the field names of Claude Code.
+    /// The new input of the tool call, which replaces the whole input; `None` if the hook does not change the input.
+    /// The fields have the names of Claude Code.
     pub updated_input: Option<Value>,
-    /// The reason for which the hook blocks; [`HookEvent::block_effect`] says what that changes. `None` if it does not
-    /// block, or if it denies a tool call, see `permission`.
+    /// The reason for which the hook blocks; `None` if the hook does not block. [`HookEvent::block_effect`] says what a
+    /// block changes. If the hook denies a tool call, the reason is in `permission` instead.
     pub block: Option<String>,
     /// Why the hook stops the agent; `None` if it does not.
     pub stop: Option<String>,
@@ -60,7 +61,7 @@ pub struct HookDecision {
 }
 
 impl HookDecision {
-    /// Returns the reason if the hook blocks or denies a tool call.
+    /// Returns the reason for which the hook blocks or denies a tool call; `None` if it does neither.
     pub fn block_reason(&self) -> Option<&str> {
         match &self.permission {
             _ if self.block.is_some() => self.block.as_deref(),
@@ -69,7 +70,8 @@ impl HookDecision {
         }
     }
 
-    /// Returns this decision without the block or the denial, for a hook that the user ignores.
+    /// Returns this decision without its block and its denial. Used when the user decides to ignore the block of a
+    /// hook.
     #[must_use]
     pub fn without_block(mut self) -> HookDecision {
         self.block = None;
@@ -130,9 +132,9 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     out
 }
 
-/// Returns the decision of a hook that is not run because its files have changed since the user approved it. The hook
-/// then blocks with the reason `why`, if a block of its event prevents anything. Otherwise, an agent could switch a hook
-/// off by editing its files.
+/// Returns the decision of a hook that is not run because its files have changed since the user approved it. If a block
+/// of the hook's event prevents anything, the hook counts as blocking with the reason `why`. Without this rule, an
+/// agent could switch a hook off by editing its files.
 pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
     let mut out = HookDecision::default();
     if hook.event.block_effect().prevents() {
@@ -160,7 +162,9 @@ impl HookDecision {
     }
 }
 
-/// Returns the decision in a hook's standard output or in the body of a response.
+/// Returns the decision in `text`, which is a hook's standard output or the body of a response. A text that is not a
+/// JSON object is the path of the directory for `WorktreeCreate`, and context for the model for the events of
+/// [`HookEvent::is_output_context`]. For other events it is ignored.
 fn output(event: HookEvent, text: &str) -> HookDecision {
     let text = text.trim();
     if text.starts_with('{') {
@@ -190,7 +194,7 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
     out
 }
 
-/// Reads a decision from the JSON object that a hook answers.
+/// Reads a decision from the JSON object with which a hook answers.
 struct AnswerReader {
     event: HookEvent,
     out: HookDecision,

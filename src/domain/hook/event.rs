@@ -42,7 +42,7 @@ pub enum BlockEffect {
 }
 
 impl BlockEffect {
-    /// Returns whether a block prevents what the hook was asked about: an action, or the end of the agent's work.
+    /// Returns whether a block prevents anything: the action that the event announces, or the end of the agent's work.
     pub fn prevents(self) -> bool {
         matches!(self, BlockEffect::Refuses | BlockEffect::Continues)
     }
@@ -57,12 +57,14 @@ pub enum SessionEndReason {
     Resume,
     /// The user quits.
     Quit,
-    /// A signal, the end of `crewdeck run`, or another restart of the dashboard.
+    /// A signal ends crewdeck, `crewdeck run` ends, or the dashboard restarts for another reason than `Clear` and
+    /// `Resume`.
     Other,
 }
 
 impl SessionEndReason {
-    /// Returns the name of the reason in the input of hooks. Matchers of hooks apply to this name.
+    /// Returns the name of the reason in the input of hooks, such as `prompt_input_exit`. A hook's matcher is compared
+    /// with this name.
     pub fn name(self) -> &'static str {
         match self {
             SessionEndReason::Clear => "clear",
@@ -151,7 +153,8 @@ impl HookEvent {
         )
     }
 
-    /// Returns whether a hook of this event can have a matcher. Without one, a hook runs at every such event.
+    /// Returns whether a hook of this event can have a matcher. A hook without a matcher runs at every event of its
+    /// kind.
     pub fn has_matcher(self) -> bool {
         self.is_about_tool()
             || matches!(

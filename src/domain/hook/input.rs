@@ -66,7 +66,7 @@ pub enum HookInput {
         duration_ms: u64,
     },
     Stop {
-        /// Whether the agent works only because a hook has already blocked the end of this turn.
+        /// Whether the agent still works only because a hook has already blocked the end of this turn.
         is_active: bool,
         last_message: String,
     },
@@ -134,14 +134,15 @@ impl HookInput {
         }
     }
 
-    /// Returns the tool call in the form in which hooks receive it; `None` if the event is not about a tool call.
+    /// Returns the tool call with the names and fields of Claude Code, as hooks receive it; `None` if the event is not
+    /// about a tool call.
     pub fn external_call(&self, context: &HookContext) -> Option<ExternalCall> {
         let call = self.call()?;
         Some(external_call(&call.name, &call.input, &context.dir))
     }
 
-    /// Returns the texts that a hook's matcher is compared with, such as the names of the tool; empty if the event has
-    /// none.
+    /// Returns the texts that a hook's matcher is compared with: the names of the tool, the type of the notification,
+    /// the role of the subagent, or the reason of the event. Empty if the event has no such text.
     pub fn subjects(&self, context: &HookContext) -> Vec<String> {
         match self {
             HookInput::SessionStart { source, .. } => vec![(*source).into()],
@@ -240,7 +241,8 @@ impl HookInput {
         out.into()
     }
 
-    /// Returns the fields that the input has for every event, or for every tool call.
+    /// Returns the fields that are the same for every event, and, if the event is about a tool call, the fields of the
+    /// call.
     fn common_fields(&self, context: &HookContext) -> Map<String, Value> {
         let event = self.event();
         let mut out = Map::new();

@@ -3,18 +3,18 @@
 
 use regex::Regex;
 
-/// Maximum length of a pattern, in bytes.
+/// Maximum length of a regular expression, in bytes.
 const PATTERN_MAX: usize = 4096;
-/// Maximum size of a compiled pattern, in bytes.
+/// Maximum size of a compiled regular expression, in bytes.
 const COMPILED_MAX: usize = 1024 * 1024;
 
 /// Selects the events at which a hook runs.
 #[derive(Debug, Clone)]
 pub enum Matcher {
     All,
-    /// Events of which one text is equal to one of these names.
+    /// Matches an event if one of its texts equals one of these names.
     Names(Vec<String>),
-    /// Events of which one text contains a match of this regular expression.
+    /// Matches an event if this regular expression matches a part of one of its texts.
     Pattern(Regex),
 }
 
@@ -49,7 +49,8 @@ impl Matcher {
         Ok(Matcher::Pattern(pattern))
     }
 
-    /// Returns whether one of the `subjects`, the texts of an event, matches.
+    /// Returns whether at least one of the `subjects` matches. These are the texts of an event, see
+    /// `HookInput::subjects`. Without subjects, nothing matches.
     pub fn matches<'a>(&self, subjects: impl IntoIterator<Item = &'a str>) -> bool {
         subjects.into_iter().any(|subject| match self {
             Matcher::All => true,
@@ -58,7 +59,7 @@ impl Matcher {
         })
     }
 
-    /// Returns the matcher as it is written in a configuration file.
+    /// Returns the matcher in the form that a configuration file contains, such as `Bash|Edit`.
     pub fn text(&self) -> String {
         match self {
             Matcher::All => "*".into(),

@@ -5,17 +5,19 @@ use serde_json::Value;
 use super::decision::{HookDecision, PermissionVerdict};
 use crate::domain::text::head_and_tail;
 
-/// Maximum length, in characters, of a text from a hook for a model or the user. A longer text is cut to this number of
-/// bytes.
+/// Maximum length, in characters, of a text from a hook for a model or the user. If a text has more characters, its
+/// middle is cut, so that this number of bytes remains.
 pub const CONTEXT_MAX: usize = 10_000;
 
 /// The merged decision of all hooks that ran for one event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookOutcome {
-    /// The strictest decision about a tool call, with the reasons of the hooks that made it. From strict to weak: deny,
-    /// defer, ask, allow.
+    /// The strictest decision about a tool call, and the reasons of the hooks that made this decision, one per line.
+    /// From strict to weak: deny, defer, ask, allow. `None` if no hook decided.
     pub permission: Option<(PermissionVerdict, String)>,
-    /// The whole new input of the tool call, with the field names of crewdeck.
+    /// The new input of the tool call, which replaces the whole input; `None` if no hook changes the input. In the
+    /// result of [`merge`], the fields have the names of Claude Code; in the result of the hook runner, they have
+    /// crewdeck's names.
     pub updated_input: Option<Value>,
     /// The reasons of the hooks that block; [`super::HookEvent::block_effect`] says what a block changes.
     pub blocks: Vec<String>,
@@ -44,12 +46,13 @@ pub struct BlockQuestion {
 }
 
 impl HookOutcome {
-    /// Returns whether a hook blocks, or denies a tool call.
+    /// Returns whether at least one hook blocks the event or denies the tool call.
     pub fn is_blocked(&self) -> bool {
         !self.blocks.is_empty() || matches!(self.permission, Some((PermissionVerdict::Deny, _)))
     }
 
-    /// Returns the reasons of all hooks that block, for a model or the user.
+    /// Returns the reasons for a model or the user, one per line: those of the hooks that deny the tool call, otherwise
+    /// those of the hooks that block. Empty if no hook blocks.
     pub fn reason(&self) -> String {
         match &self.permission {
             Some((PermissionVerdict::Deny, reason)) => reason.clone(),
@@ -58,7 +61,8 @@ impl HookOutcome {
     }
 }
 
-/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is cut, and a note says how much.
+/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is replaced by a note that says how many
+/// bytes were cut.
 pub fn limit_length(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();
@@ -66,7 +70,8 @@ pub fn limit_length(text: &str) -> String {
     head_and_tail(text, CONTEXT_MAX)
 }
 
-/// Merges the decisions of hooks. If only one of several decisions can be used, such as a new input, the first one is.
+/// Merges the decisions of hooks. Where only one value can be used, such as the new input of a call, the first hook
+/// that gives one decides.
 pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
     let mut out = HookOutcome::default();
     let strictest = decisions

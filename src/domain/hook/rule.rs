@@ -43,7 +43,8 @@ enum PathBase {
 }
 
 impl ToolRule {
-    /// Parses `TOOL` or `TOOL(PATTERN)`.
+    /// Parses `TOOL` or `TOOL(PATTERN)`. In both, `*` stands for any text. For file tools, `PATTERN` is a glob for the
+    /// path; for `Bash`, it is compared with each simple command.
     ///
     /// # Errors
     /// Returns why `text` is not a valid rule.
@@ -127,8 +128,8 @@ impl PartialEq for ToolRule {
 
 impl Eq for ToolRule {}
 
-/// Returns a regular expression for a simple command. `npm run test:*` and `npm run test *` match `npm run test` both
-/// with and without further words.
+/// Returns a regular expression that matches a simple command. A pattern that ends with `:*`, or with a blank and `*`,
+/// also matches without further words: `git push:*` matches `git push` and `git push origin`.
 fn command_pattern(pattern: &str) -> Result<Regex, String> {
     let prefix = pattern
         .strip_suffix(":*")
@@ -162,7 +163,8 @@ fn path_pattern(pattern: &str) -> Result<Argument, String> {
     })
 }
 
-/// Returns a regular expression that matches a whole text. In `pattern`, `*` stands for any text.
+/// Returns a regular expression that matches a whole text: `pattern`, in which `*` stands for any text, and then the
+/// regular expression `end`.
 fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
     Regex::new(&format!("(?s)^{}{end}$", parts.join(".*"))).map_err(|_| "if is too long".into())
@@ -171,7 +173,8 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
 /// Splits a shell command into its simple commands, and removes assignments before them. Returns `None` if the command
 /// cannot be split safely, because it contains a substitution or an open quote.
 ///
-/// Patterns of hooks are matched against the text as written, with its quotes, which the parser in `tools::policy` removes.
+/// Hook patterns are compared with the command as it is written, including its quotes. The parser in `tools::policy` is
+/// not used, because it removes the quotes.
 fn parts(command: &str) -> Option<Vec<String>> {
     let mut out = vec![String::new()];
     let mut quote = None;

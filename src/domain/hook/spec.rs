@@ -23,7 +23,7 @@ pub struct HookSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HookHandler {
     Command {
-        /// A shell command; if `args` is `Some`, the name of a program.
+        /// A shell command. If `args` is `Some`, the program to start without a shell.
         command: String,
         /// The arguments of a program that is started without a shell; `None` for a shell command.
         args: Option<Vec<String>>,
@@ -90,7 +90,8 @@ impl HookSpec {
         }
     }
 
-    /// Returns the command with its arguments, or `POST` and the URL, as written in the configuration file.
+    /// Returns what the hook runs, as the configuration file writes it: the command with its arguments, or `POST` and
+    /// the URL.
     pub fn runs(&self) -> String {
         match &self.handler {
             HookHandler::Command { command, args } => {
@@ -106,8 +107,8 @@ impl HookSpec {
     }
 }
 
-/// Returns the hooks that run for the event `input`, in the order of their files. If several hooks run the same command
-/// or call the same URL in the same way, returns only the first of them.
+/// Returns the hooks that run for the event `input`, in the order of their files. If several hooks have the same
+/// handler (the same command and arguments, or the same URL, headers and variables), returns only the first of them.
 pub fn distinct<'a>(
     hooks: &'a [HookSpec],
     input: &HookInput,

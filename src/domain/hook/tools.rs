@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// A tool call in the form in which hooks receive it.
+/// A tool call with the tool names and input fields of Claude Code, as hooks receive it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalCall {
-    /// The names of the tool that matchers and rules can use. The first one is in the input of hooks. The last one is
-    /// crewdeck's name of the tool.
+    /// The names by which matchers and rules can refer to the tool. The first name is the one that the input of hooks
+    /// contains. The last name is crewdeck's own.
     pub names: Vec<String>,
     pub input: Value,
 }
@@ -111,7 +111,7 @@ fn alias(tool: &str) -> Option<&'static Alias> {
     ALIASES.iter().find(|alias| alias.own == tool)
 }
 
-/// Returns crewdeck's names of the tools that Claude Code calls `name`; empty if there is none.
+/// Returns crewdeck's names of the tools that Claude Code calls `name`; empty if crewdeck has no such tool.
 pub fn own_tools(name: &str) -> Vec<&'static str> {
     let found = ALIASES.iter().filter(|alias| alias.names.contains(&name));
     found.map(|alias| alias.own).collect()
@@ -123,9 +123,9 @@ pub fn external_name(tool: &str) -> &str {
     names.copied().unwrap_or(tool)
 }
 
-/// Returns the result of a successful call in the form in which hooks receive it. Claude Code has a JSON form for each
-/// tool. This function follows those for commands, file tools and MCP tools, as far as a result of crewdeck, which is
-/// one text, allows it.
+/// Returns the JSON value that hooks receive as the result of a successful call. `text` is the result in crewdeck. For
+/// commands, file tools and MCP tools, the value has the fields that Claude Code uses for the tool; all text is in one
+/// of them, because results in crewdeck are one text. For other tools, the value is an object with the field `content`.
 pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> Value {
     let path = || external_call(tool, input, dir).input["file_path"].clone();
     match external_name(tool) {
@@ -137,8 +137,8 @@ pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> V
     }
 }
 
-/// Returns a call of crewdeck's tool `tool` in the form in which hooks receive it. File paths become absolute, and time
-/// limits are converted from seconds to milliseconds.
+/// Converts a call of crewdeck's tool `tool` to the names and fields of Claude Code. File paths, which are relative to
+/// `dir`, become absolute. Time limits are converted from seconds to milliseconds.
 pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     let Some(alias) = alias(tool) else {
         return ExternalCall {
@@ -169,7 +169,8 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     ExternalCall { names, input }
 }
 
-/// Converts the `updatedInput` of a hook to an input for crewdeck's tool `tool`: the reverse of [`external_call`].
+/// Converts `input`, the `updatedInput` of a hook, to an input for crewdeck's tool `tool`. This is the reverse of
+/// [`external_call`]: file paths below `dir` become relative to it.
 pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     let Some(alias) = alias(tool) else {
         return input.clone();

@@ -4,8 +4,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match<'a> {
     Nothing,
-    /// A secret of `length` bytes. `label` is its kind or the name of its environment variable. The first `prefix`
-    /// bytes show the kind and are not redacted.
+    /// A secret. `length` is the number of matched bytes. The first `prefix` of them only introduce the secret, as
+    /// `Bearer ` does, and are not redacted. `label` is the kind of secret or the name of its environment variable.
     Secret {
         prefix: usize,
         length: usize,
@@ -13,8 +13,8 @@ pub enum Match<'a> {
     },
     /// A secret may begin at this position; more input is needed to decide.
     Incomplete,
-    /// Like `Secret`, but the secret reaches the end of the input. If the following input begins with characters of
-    /// `body`, they belong to the secret too.
+    /// Like `Secret`, but the secret may continue after `length` bytes. Bytes of `body` that follow in the input belong
+    /// to the secret too.
     OpenSecret {
         prefix: usize,
         length: usize,
@@ -30,8 +30,8 @@ pub enum InputState {
     Partial,
 }
 
-/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Any real secret is
-/// shorter than this.
+/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. All known kinds of
+/// secrets are shorter.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The characters that a secret can consist of after its prefix.
@@ -67,17 +67,20 @@ impl SecretBody {
     }
 }
 
-/// What a key must contain to be taken for random characters instead of a word or name.
+/// What a text must contain to count as a random key and not as a word or name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requirement {
     Digit,
-    /// At least one digit, and at least this many letters and digits in a row, without a separator such as `-`. Names
-    /// that people choose have fewer in a row.
+    /// At least one digit, and at least this many letters and digits in a row without a separator such as `-`. Names
+    /// that people choose have shorter runs.
     Run(usize),
 }
 
-/// Returns the part of `rest` after the prefix `start`. Fails with `Incomplete` if `rest` ends within the prefix and
-/// more input may follow, or with `Nothing` if `rest` does not begin with the prefix.
+/// Returns the part of `rest` after the prefix `start`.
+///
+/// # Errors
+/// Fails with [`Match::Incomplete`] if `rest` ends within the prefix and more input may follow, otherwise with
+/// [`Match::Nothing`].
 pub fn strip_start<'a>(
     start: &str,
     rest: &'a [u8],
@@ -95,9 +98,9 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns the result for input in which no secret was found so far. `bytes` is the length of the input; at least
-/// `decided_by` bytes are needed to rule out a secret. Returns `Incomplete` if the input is shorter and more may
-/// follow, otherwise `Nothing`.
+/// Returns the result for an input of `bytes` bytes in which no secret was found so far: `Incomplete` if the input has
+/// fewer than `decided_by` bytes and more may follow, otherwise `Nothing`. `decided_by` is the number of bytes after
+/// which a secret is ruled out.
 pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

@@ -231,7 +231,8 @@ fn key_body_length(bytes: &[u8]) -> usize {
     at
 }
 
-/// Matches the password in `://user:password@` if `rest` begins with `://`.
+/// Matches the password in `://user:password@` at the start of `rest`. A letter or digit, the end of the URL's scheme,
+/// must be in front of `rest`.
 fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
         return Match::Nothing;

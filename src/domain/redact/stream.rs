@@ -12,7 +12,7 @@ pub struct RedactingStream {
     pending: Vec<u8>,
     /// The byte that was output last.
     before: Option<u8>,
-    /// The characters that a secret consists of if it was redacted but may continue in the next input; otherwise
+    /// If the last redacted secret may continue in the next input, the characters that it consists of; otherwise
     /// `None`.
     open_secret: Option<SecretBody>,
 }
@@ -34,7 +34,8 @@ impl RedactingStream {
         self.process(InputState::Partial)
     }
 
-    /// Like [`RedactingStream::push`], for text. The output is never cut within a character.
+    /// Like [`RedactingStream::push`], for text. Each output consists of whole characters: a secret begins and ends at
+    /// a character boundary.
     pub fn push_text(&mut self, piece: &str) -> String {
         String::from_utf8_lossy(&self.push(piece.as_bytes())).into_owned()
     }

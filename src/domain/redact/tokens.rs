@@ -14,7 +14,8 @@ pub struct TokenFormat {
     /// Minimum number of bytes after the prefix.
     pub min: usize,
     pub requirement: Requirement,
-    /// Whether the prefix counts only at the start of a word: the `sk-` in `task-…` is not a key.
+    /// Whether the prefix counts only at the start of a word. Without this condition, the `sk-` in `task-…` would count
+    /// as the prefix of a key.
     pub begins_word: bool,
 }
 
@@ -109,6 +110,10 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
 
 /// Returns the length of the first part of a JSON web token at the start of `rest`: a JSON object in base64 that is
 /// followed by a dot. The dot is not counted.
+///
+/// # Errors
+/// Returns what the caller returns in turn: [`Match::Incomplete`] if more input is needed, otherwise
+/// [`Match::Nothing`].
 fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     strip_start(JWT_START, rest, end)?;
     let length = SecretBody::Token.length(rest);

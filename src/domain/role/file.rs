@@ -30,7 +30,7 @@ pub(super) const FIELDS: &[&str] = &[
     "maxTurns",
     "color",
 ];
-/// Fields that Claude Code knows and crewdeck does not use, each with what to use instead.
+/// Fields that Claude Code knows and crewdeck does not use, each with the reason or with what to use instead.
 pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "permissionMode",
@@ -76,10 +76,11 @@ pub struct RoleFile(AgentRole);
 
 impl RoleFile {
     /// Parses the text of a role file. `stem` is the name of the file without `.md`. It becomes the role's name if the
-    /// text does not contain one. `built_in` are the names of all built-in tools.
+    /// front matter does not name the role. `built_in` are the names of all built-in tools.
     ///
     /// # Errors
-    /// Returns the line, the problem and what to do.
+    /// Fails if the front matter is missing or invalid, the name is not valid, or a field that limits what the agent
+    /// may do is unusable. The message names the line, the problem and what to do.
     pub fn parse(text: &str, stem: &str, built_in: &[&str]) -> Result<RoleFile, RoleError> {
         let front = FrontMatter::split(text)?;
         if front.is_empty() {
@@ -164,13 +165,13 @@ impl RoleReader<'_> {
         self.notices.push(RoleNotice { line, text });
     }
 
-    /// Removes a field from those that are not read yet, and returns its value. A field without a value counts as
-    /// absent.
+    /// Returns the value of a field, and removes the field from `fields`, which contains those that are not read yet.
+    /// Returns `None` if the field is absent or has no value.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|v| !v.is_null())
     }
 
-    /// Like `take`, but returns the value as one line of text. If the value is a list or map, reports a notice and
+    /// Like `take`, but returns the value as one line of text. If the value is a list or map, records a notice and
     /// returns `None`.
     fn text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
@@ -302,7 +303,8 @@ impl RoleReader<'_> {
         entries.iter().map(|e| clip(&single_line(e), 200)).collect()
     }
 
-    /// Reports the fields that were not read, and returns all notices, sorted by line.
+    /// Records a notice for each field that was not read, and returns the first [`NOTICES_MAX`] notices, sorted by
+    /// line.
     fn finish(mut self) -> Vec<RoleNotice> {
         for field in std::mem::take(&mut self.fields).keys() {
             let shown = one_line(&clip(field, 40));

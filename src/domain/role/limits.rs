@@ -17,7 +17,8 @@ const ROUNDS_MAX: u64 = 1000;
 /// or is misspelled: without the limit, the agent could do more than the role's author wants. An invalid `mcpServers`
 /// is an exception: the role is then used without any MCP server.
 const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
-/// Hook events that a Claude Code role can use to limit the agent's tools. crewdeck does not run the hooks of roles.
+/// Hook events with which a role of Claude Code can limit the agent's tools. A file with hooks for them is rejected,
+/// because crewdeck does not run the hooks of roles.
 const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
 /// The tools that an agent does not have with `permissionMode: plan`.
 const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
@@ -34,8 +35,11 @@ impl RoleReader<'_> {
         }
     }
 
-    /// Returns an error if a limit has no value, if an unknown field is probably a misspelled limit, or if the role has
-    /// hooks that limit its tools.
+    /// Checks the fields that limit what the agent may do.
+    ///
+    /// # Errors
+    /// Fails if a limit has no value, if an unknown field is probably a misspelled limit, or if the role has hooks for
+    /// one of the [`LIMITING_HOOKS`].
     pub(super) fn check_limits(&self) -> Result<(), RoleError> {
         for (field, value) in &self.fields {
             let shown = one_line(&clip(field, 40));
@@ -62,7 +66,11 @@ impl RoleReader<'_> {
         Ok(())
     }
 
-    /// Removes a field that contains a list of tools, and returns its resolved entries; `None` if the field is absent.
+    /// Removes a field that contains a list of tools from the fields not read yet, and returns the resolved entries;
+    /// `None` if the field is absent.
+    ///
+    /// # Errors
+    /// Fails if the value is neither a list nor a text, or has more than [`LIST_MAX`] entries.
     fn tools(&mut self, field: &str) -> Result<Option<Vec<PatternEntry>>, RoleError> {
         let Some(value) = self.take(field) else {
             return Ok(None);
@@ -155,8 +163,8 @@ impl RoleReader<'_> {
         Ok(names)
     }
 
-    /// Returns the tools that `permissionMode: plan` denies. The other modes would allow more tools and have no effect:
-    /// the settings and the user decide what is allowed.
+    /// Returns the tools that `permissionMode: plan` denies. All other modes of Claude Code would allow more tools.
+    /// They have no effect, because the settings and the user decide what is allowed.
     pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
         let is_plan = |mode: &Value| {
             mode.as_str()
@@ -199,7 +207,8 @@ impl RoleReader<'_> {
     }
 }
 
-/// Returns the limit that an unknown field probably means; `None` if the field is known or means something else.
+/// Returns the limiting field for which `field` is probably a misspelling; `None` if `field` is a known field or
+/// resembles no limit.
 fn meant_limit(field: &str) -> Option<&'static str> {
     let is_known =
         FIELDS.contains(&field) || UNUSED_FIELDS.iter().any(|(unused, _)| *unused == field);

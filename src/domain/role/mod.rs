@@ -20,7 +20,8 @@ pub use tools::{ToolSelection, ToolUse};
 pub const ROLES_MAX: usize = 200;
 /// Maximum length of a role's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 4096;
-/// Maximum number of entries of one list of a role. Further skills and servers are dropped; further tools are an error.
+/// Maximum number of entries in each list of a role. Further skills and servers are dropped; further tools are an
+/// error.
 pub const LIST_MAX: usize = 128;
 /// Maximum size of the list of roles in a prompt, in bytes.
 const PROMPT_LIST_MAX: usize = 2 * 1024;
@@ -33,8 +34,8 @@ const PROMPT_DESCRIPTION_MAX: usize = 160;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleSource {
-    /// The user's folder, whose roles are available in all projects. It comes first, so that a repository cannot loosen
-    /// the limits of a role that the user has set.
+    /// The user's own folder, whose roles are available in all projects. It comes first, so that a repository cannot
+    /// replace a role of the user by one with weaker limits.
     User,
     /// `.crewdeck/agents/` of the project.
     Project,
@@ -66,7 +67,8 @@ pub enum RoleEffort {
 }
 
 impl RoleEffort {
-    /// Returns the name of the effort, as shown to users and sent to the model's server.
+    /// Returns the name of the effort, such as `high`, as users see it and as requests to the model's server contain
+    /// it.
     pub fn word(self) -> &'static str {
         match self {
             RoleEffort::Low => "low",
@@ -83,8 +85,8 @@ impl RoleEffort {
 pub enum RoleServer {
     /// A server that is configured outside of the role.
     Named(String),
-    /// A server whose configuration is part of the role's file. Only agents with this role have its tools. Because it
-    /// can run a program, it is not started before the user has approved it.
+    /// A server whose configuration is part of the role's file. Only agents with this role have its tools. The server
+    /// may be a program, so it does not start before the user has approved it.
     Inline { name: String, config: Value },
 }
 
@@ -107,8 +109,8 @@ impl Serialize for RoleServer {
     }
 }
 
-/// A warning about a role's file that can be used: part of it has no effect, or not the effect that its author may
-/// expect.
+/// A warning about a role's file. The role can be used, but part of the file has no effect, or another effect than its
+/// author may expect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RoleNotice {
     /// The line in the file, from 1.
@@ -147,7 +149,8 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
-    /// Returns the limits on the agent's tools; a tool must be permitted by all of them.
+    /// Returns the limits on the agent's tools: the role's own selection, and the tools of its servers if the role
+    /// names servers. The agent has a tool only if all of them permit it.
     pub fn limits(&self) -> Vec<ToolSelection> {
         let named = self.servers.as_ref().map(|servers| {
             let names: Vec<&str> = servers.iter().map(RoleServer::name).collect();
@@ -166,14 +169,14 @@ pub struct BrokenRole {
     pub why: String,
     #[serde(skip)]
     pub source: RoleSource,
-    /// The names that the role of this file could have. Empty if another file defines the role of this name, or if the
-    /// names are unknown.
+    /// The names that the role in this file could have. Empty if the names are unknown, or if another file defines a
+    /// role with such a name.
     #[serde(skip)]
     pub names: Vec<String>,
 }
 
 impl BrokenRole {
-    /// Returns whether the file could define the role with that name, regardless of case.
+    /// Returns whether the file could define the role `name`. The case of the name does not matter.
     pub fn has_name(&self, name: &str) -> bool {
         let name = name.trim().to_lowercase();
         self.names.iter().any(|n| n.trim().to_lowercase() == name)
@@ -187,13 +190,13 @@ pub struct RoleCatalog {
     pub roles: Vec<AgentRole>,
     /// The files that cannot be used, at most [`ROLES_MAX`].
     pub broken: Vec<BrokenRole>,
-    /// Why some roles could not be read; `None` if all were.
+    /// Why some folders or files with roles could not be read; `None` if all were read.
     #[serde(skip)]
     pub incomplete: Option<String>,
 }
 
 impl RoleCatalog {
-    /// Returns the role with that name, regardless of case.
+    /// Returns the role `name`; `None` if there is none. Case and surrounding blanks do not matter.
     pub fn find(&self, name: &str) -> Option<&AgentRole> {
         let name = name.trim().to_lowercase();
         self.roles.iter().find(|r| r.name.to_lowercase() == name)
@@ -203,8 +206,9 @@ impl RoleCatalog {
     /// a role if it equals the role's name, regardless of case.
     ///
     /// # Errors
-    /// Fails if the text is, or could be, the name of a role that cannot be used. Taken as a free description, it would
-    /// give the agent all tools, without the limits of the role.
+    /// Fails if the text is the name of a role that cannot be used, or could be one because some roles could not be
+    /// read. If such a text counted as a free description, the agent would have all tools, without the limits of the
+    /// role.
     pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
         if let Some(role) = self.find(text) {
             return Ok(Some(role));
@@ -220,7 +224,8 @@ impl RoleCatalog {
         }
     }
 
-    /// Returns the list of roles for the lead's prompt; empty if only built-in roles exist.
+    /// Returns the list of roles for the lead's prompt, built-in roles last, at most about 2 KiB. Empty if only
+    /// built-in roles exist.
     pub fn prompt_list(&self) -> String {
         let is_own = |role: &AgentRole| role.source != RoleSource::BuiltIn;
         if !self.roles.iter().any(is_own) {

@@ -18,14 +18,14 @@ pub enum ToolUse {
     Coordination,
 }
 
-/// Entry of a selection that stands for all tools.
+/// Entry of a [`ToolSelection`] that stands for all tools.
 pub(super) const ALL: &str = "*";
 
-/// Entry of a selection that stands for all built-in tools.
+/// Entry of a [`ToolSelection`] that stands for all built-in tools.
 const BUILT_IN: &str = "built-in";
 
-/// Names of Claude Code's tools, some from older versions, that [`own_tools`] does not know, each with crewdeck's tools
-/// for the same purpose.
+/// Further names of Claude Code's tools, some from older versions, each with crewdeck's tools for the same purpose.
+/// [`own_tools`] does not know these names.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("LS", &["glob"]),
     ("BashOutput", &["check_background"]),
@@ -58,10 +58,10 @@ const MISSING: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tools that an agent also has if its role's list names `bash`.
+/// Tools that an entry `bash` in a role's list also stands for.
 const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
 
-/// Returns whether an entry of a selection stands for the tool, among others or alone.
+/// Returns whether an entry of a [`ToolSelection`] stands for the tool, alone or together with other tools.
 fn names(entry: &str, tool: &str) -> bool {
     match entry {
         ALL => true,
@@ -70,7 +70,7 @@ fn names(entry: &str, tool: &str) -> bool {
     }
 }
 
-/// A selection of the tools that an agent has.
+/// Selects the tools that an agent has.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ToolSelection {
     /// The allowed tools: crewdeck's names of built-in tools, and names or patterns of MCP servers' tools as in
@@ -83,7 +83,7 @@ pub struct ToolSelection {
 }
 
 impl ToolSelection {
-    /// Returns whether the selection contains the tool. Tools of MCP servers are for work.
+    /// Returns whether the selection contains the tool. `used_for` is [`ToolUse::Work`] for all tools of MCP servers.
     pub fn permits(&self, tool: &str, used_for: ToolUse) -> bool {
         let has = |list: &[String]| list.iter().any(|entry| names(entry, tool));
         if has(&self.denied) {
@@ -95,7 +95,7 @@ impl ToolSelection {
         }
     }
 
-    /// Returns whether the selection can contain a tool of the MCP server.
+    /// Returns whether the selection can contain any tool of the MCP server.
     pub fn permits_server(&self, server: &str) -> bool {
         let all_tools = format!("{TOOL_PREFIX}{server}__*");
         let is_denied = self.denied.iter().any(|entry| names(entry, &all_tools));
@@ -141,7 +141,7 @@ impl ToolSelection {
     }
 }
 
-/// An entry of a list of tools in a role's file, resolved.
+/// What an entry of a list of tools in a role's file stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ToolEntry {
     /// Names of crewdeck's tools, or a name or pattern of MCP servers' tools.
@@ -153,8 +153,9 @@ pub(super) enum ToolEntry {
     Unknown(String),
 }
 
-/// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. The pattern in parentheses does
-/// not change the tools; it is returned for the caller to check. `built_in` are the names of all built-in tools.
+/// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. Also returns the pattern in
+/// parentheses, which does not influence the result, for the caller to check. `built_in` are the names of all built-in
+/// tools.
 pub(super) fn resolve<'a>(entry: &'a str, built_in: &[&str]) -> (ToolEntry, Option<&'a str>) {
     let (name, pattern) = match entry.split_once('(') {
         Some((name, pattern)) => (name.trim(), Some(pattern.trim_end_matches(')'))),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{LIST_MAX, RoleServer};
 use crate::domain::mcp::is_server_name;
 
-/// Returns a text, number or boolean as text; `None` for other types.
+/// Returns a string, number or boolean as text; `None` for `null`, lists and maps.
 pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -15,7 +15,8 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the entries of a list, or of a text that `split` divides; `None` for other types.
+/// Returns the entries of a list, or the parts into which `split` divides a string, number or boolean. Returns `None`
+/// for `null`, maps, and lists that contain a list, a map or `null`.
 pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
     match value {
         Value::Array(entries) => entries.iter().map(scalar).collect(),
@@ -43,7 +44,8 @@ pub(super) fn split_tools(text: &str) -> Vec<String> {
     entries
 }
 
-/// Returns the valid servers of `mcpServers`, and notices about the others.
+/// Returns the valid servers in `value`, the value of the field `mcpServers`, and a notice about each problem. If
+/// `value` is neither a list, a map nor a string, returns no servers.
 pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
     let named = |name: &str| RoleServer::Named(name.trim().to_string());
     let entries: Vec<Value> = match value {

@@ -4,9 +4,9 @@ use super::words::words;
 
 /// Maximum length of a value that is checked, in bytes. A longer value counts as not random, because keys are shorter.
 const VALUE_MAX: usize = 1024;
-/// Minimum length of a key with uppercase letters, lowercase letters and digits, in characters.
+/// Minimum length, in characters, of a key that consists of uppercase letters, lowercase letters and digits.
 const MIXED_MIN: usize = 20;
-/// Minimum length of a key with digits and letters of one case, in characters.
+/// Minimum length, in characters, of a key that consists of digits and letters of one case.
 const PLAIN_MIN: usize = 24;
 /// Minimum number of groups of digits in a key with letters of one case. A name with a version or a year has only one
 /// or two groups.
@@ -49,7 +49,9 @@ pub fn is_random_name(name: &str) -> bool {
         .any(|word| NAMES.contains(&word.as_str()))
 }
 
-/// Returns whether the value or a part of it is as random as a key. Paths and UUIDs never are.
+/// Returns whether the value contains a piece that looks like a random key: long enough, with digits and letters mixed.
+/// Pieces are separated by blanks, quotes, brackets and `:;,|<>`. A piece that is a path or UUID never counts as
+/// random.
 pub fn is_random(value: &str) -> bool {
     let value = value.trim();
     if value.len() > VALUE_MAX {

@@ -40,7 +40,7 @@ pub struct SkillFile {
     pub name: String,
     /// When to use the skill, on one line.
     pub description: String,
-    /// Tags that agents see in the list of skills.
+    /// Tags that agents see in the list of skills, at most [`TAGS_MAX`].
     pub tags: Vec<String>,
     /// The text that agents read. Cut to [`BODY_MAX`](super::BODY_MAX) bytes, with a marker if it was longer.
     pub body: String,
@@ -51,7 +51,8 @@ impl SkillFile {
     /// skill with the folder's name.
     ///
     /// # Errors
-    /// Returns an error that names the line, the problem and what to do.
+    /// Fails if the front matter or the name is not valid, or if there is no text below the front matter. The message
+    /// names the line, the problem and what to do.
     pub fn parse(text: &str, folder: &str) -> Result<SkillFile, SkillError> {
         let parts = FrontMatter::split(text)?;
         let meta = parts.fields::<Meta>()?;

@@ -22,8 +22,8 @@ pub const DESCRIPTION_MAX: usize = 1024;
 pub const TAGS_MAX: usize = 16;
 /// Maximum length of a tag, in characters.
 pub const TAG_MAX: usize = 32;
-/// Maximum length of each list of names (new, changed, removed) that [`SkillCatalog::changes_since`] returns. Names
-/// beyond it are only counted.
+/// Maximum number of names in each of the lists (new, changed, removed) that [`SkillCatalog::changes_since`] returns.
+/// Further names are only counted.
 const CHANGES_LISTED_MAX: usize = 10;
 
 /// The origin of a skill. If two sources contain a skill of the same name, the source that is declared first here is
@@ -50,7 +50,7 @@ impl SkillSource {
     }
 }
 
-/// A skill without its text. All strings are escaped and on one line.
+/// A skill without its text. All strings are on one line, with control characters escaped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
     /// The name by which agents load the skill. Unique regardless of case.
@@ -68,7 +68,8 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// Returns name, description and tags in one line, in the format of learn-claude-code.
+    /// Returns name, description and tags in one line, as `NAME: DESCRIPTION [TAG, TAG]`, which is the format of
+    /// learn-claude-code.
     pub fn line(&self) -> String {
         let tags = if self.tags.is_empty() {
             String::new()
@@ -101,12 +102,12 @@ pub struct SkillCatalog {
 }
 
 impl SkillCatalog {
-    /// Returns the skill with that name. The case of the name does not matter.
+    /// Returns the skill `name`; `None` if there is none. The case of the name does not matter.
     pub fn find(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|s| same(&s.name, name))
     }
 
-    /// Returns the command that the user can type as `/NAME`.
+    /// Returns the command that the user can type as `/NAME`; `None` if there is none. The case of `name` matters.
     pub fn command(&self, name: &str) -> Option<&SlashCommand> {
         self.commands.iter().find(|c| c.name == name)
     }
@@ -119,8 +120,8 @@ impl SkillCatalog {
         self.broken.iter().filter(|b| !before.broken.contains(b))
     }
 
-    /// Describes for agents, in one line, how the skills differ from those in `before`. Returns `None` if they are
-    /// equal.
+    /// Returns a line for agents that names the new, changed and removed skills, compared with `before`. Returns `None`
+    /// if the skills are equal.
     pub fn changes_since(&self, before: &SkillCatalog) -> Option<String> {
         let names = |of: &SkillCatalog, keep: &dyn Fn(&Skill) -> bool| {
             let kept = of.skills.iter().filter(|s| keep(s));

@@ -18,15 +18,15 @@ pub struct Branch {
     pub state: BranchState,
 }
 
-/// The merge status of a branch relative to its target, the branch that it is to be merged into.
+/// The merge status of a branch relative to its target, that is, the branch into which it is to be merged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
     /// The branch has commits that the branch `into` lacks.
     Unmerged {
-        /// The branch that this branch is to be merged into.
+        /// The target of this branch.
         into: String,
-        /// The size of the branch's changes; `None` if they were not counted.
+        /// The size of the branch's changes; `None` if the changes were not counted.
         size: Option<ChangeSize>,
     },
     /// The branch `into` contains all changes of this branch.
@@ -53,7 +53,7 @@ pub struct Unmerged<'a> {
 }
 
 /// Returns one completed task for each unmerged branch, ordered by task number. Branches without a completed task are
-/// left out. The function `is_unmerged` says for the name of a worktree whether its branch is unmerged.
+/// left out. `is_unmerged` returns for the name of a worktree whether its branch is unmerged.
 pub fn unmerged_branches(
     graph: &TaskGraph,
     is_unmerged: impl Fn(&str) -> bool,

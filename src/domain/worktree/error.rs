@@ -6,7 +6,7 @@ use crate::domain::ids::TaskId;
 /// Why an operation on a worktree is rejected. Each message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorktreeError {
-    /// The text is not a valid name for a worktree.
+    /// The text is not a valid name for a worktree, see [`WorktreeName::new`].
     #[error(
         "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit, not lead or user"
     )]
@@ -15,7 +15,7 @@ pub enum WorktreeError {
     #[error("there is no worktree {wanted:?}: {known}")]
     Unknown {
         wanted: String,
-        /// The existing worktrees, formatted for the message.
+        /// The names of the existing worktrees, formatted for the message.
         known: String,
     },
     /// The task has as many worktrees as a task can have: all names in [`WorktreeName::candidates`] are in use.
@@ -37,7 +37,7 @@ pub enum WorktreeError {
         ".worktrees/{0} is not a worktree of this repository: if the repository was moved, run git worktree repair .worktrees/{0}, otherwise check its content and move it away"
     )]
     Foreign(WorktreeName),
-    /// Another branch is checked out in the worktree.
+    /// Another branch than the worktree's own, or a commit, is checked out in the worktree.
     #[error(
         "worktree {name} has {on} checked out instead of {own}: run git switch {own} there first"
     )]
@@ -84,7 +84,7 @@ pub enum WorktreeError {
         /// The first of the uncommitted files, formatted for the message.
         files: String,
     },
-    /// The main worktree has uncommitted files. The text lists them.
+    /// The main worktree has uncommitted files. The text lists the first of them.
     #[error("the main worktree has uncommitted files ({0}): commit or stash them first")]
     MainDirty(String),
     /// No branch is checked out in the main worktree, so there is no branch to merge into.

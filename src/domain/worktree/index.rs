@@ -48,7 +48,7 @@ impl WorktreeIndex {
     /// Finds a worktree by its name. Ignores removed worktrees.
     ///
     /// # Errors
-    /// Returns a message that lists the existing names.
+    /// Fails if no existing worktree has that name. The message lists the names of existing worktrees.
     pub fn find(&self, name: &WorktreeName) -> Result<&Worktree, WorktreeError> {
         self.get(name).ok_or_else(|| self.unknown(name.as_str()))
     }
@@ -59,8 +59,9 @@ impl WorktreeIndex {
             .find(|t| t.exists() && t.name.same(name))
     }
 
-    /// Returns the worktree of a task. If the task has several, returns the newest one that is not merged; if all are
-    /// merged, the newest one.
+    /// Returns the worktree of a task. If the task has several, returns the newest one whose status is not
+    /// [`WorktreeStatus::Merged`]; if all have this status, the newest one. Returns `None` if the task has none.
+    /// Ignores removed worktrees.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
         self.existing_worktrees()
@@ -87,7 +88,7 @@ impl WorktreeIndex {
         self.drop_oldest_removed();
     }
 
-    /// Applies `rule` to the existing worktree with that name, and returns the changed worktree.
+    /// Changes the existing worktree `name` with the function `rule`, and returns the changed worktree.
     ///
     /// # Errors
     /// Fails if no existing worktree has that name. The error lists the names of existing worktrees.

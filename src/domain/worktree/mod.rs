@@ -53,10 +53,11 @@ pub enum MergePolicy {
 pub struct WorktreeName(Name);
 
 impl WorktreeName {
-    /// Validates a name. The rules are those for names of agents. The names `lead` and `user` are not allowed.
+    /// Parses a name: 1 to 32 ASCII letters, digits, `-` or `_`, starting with a letter or digit. The names `lead` and
+    /// `user` are not allowed.
     ///
     /// # Errors
-    /// Fails with a message that states the rules for names.
+    /// Fails if the name is not valid. The message states the rules.
     pub fn new(text: &str) -> Result<WorktreeName, WorktreeError> {
         Name::party(text)
             .ok()

@@ -79,7 +79,7 @@ pub enum BranchOutcome {
 /// The changes of a worktree since it branched off its base. For a merged worktree, the changes of its merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
-    /// One line for each changed file, and a last line with the sums, as from `git diff --stat`.
+    /// One line for each changed file, and a last line with the sums, as `git diff --stat` prints them.
     pub stat: String,
     /// The unified diff of committed and uncommitted changes. If the diff was cut, a line in the text says so.
     pub text: String,

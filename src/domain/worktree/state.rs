@@ -26,8 +26,8 @@ pub enum FolderState {
     Foreign,
 }
 
-/// Whether the base branch contains the changes of a worktree's branch. Changes are compared by content, because a
-/// squash or rebase gives them other commit hashes.
+/// Whether the base branch contains the changes of a worktree's branch. Changes are compared by content and not by
+/// commit hash, because a squash or rebase creates commits with other hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentStatus {
@@ -84,9 +84,10 @@ impl fmt::Display for GitOperation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
     pub on_disk: FolderState,
-    /// The branch or commit that is checked out, if it is not the worktree's own branch.
+    /// The branch or commit that is checked out; `None` if it is the worktree's own branch.
     pub other_checkout: Option<String>,
-    /// The checked-out commit, if it is on no branch and the base branch lacks its changes.
+    /// The checked-out commit, if it is on no branch and the base branch lacks its changes; otherwise `None`. It would
+    /// be lost if the worktree were removed.
     pub unreachable_commit: Option<String>,
     /// The git operation in progress, if any.
     pub busy: Option<GitOperation>,
@@ -100,7 +101,8 @@ pub struct WorktreeState {
     pub content: ContentStatus,
     /// Subjects of the commits whose changes are not in the base branch, newest first, at most [`SUBJECTS_MAX`].
     pub unmerged: Vec<String>,
-    /// Nested repositories (initialised submodules, clones). Their commits are not inspected.
+    /// Paths of nested repositories (initialised submodules, clones), relative to the worktree. Their commits are not
+    /// inspected.
     pub nested: Vec<String>,
 }
 
@@ -133,7 +135,7 @@ pub struct Losses {
     pub commits: u64,
     /// Subjects of the newest unmerged commits, at most [`SUBJECTS_MAX`].
     pub subjects: Vec<String>,
-    /// Nested repositories in the worktree, whose commits would be lost.
+    /// Paths of nested repositories in the worktree. Their commits would be lost.
     pub nested: Vec<String>,
     /// The git operation in progress, whose state would be lost.
     pub busy: Option<GitOperation>,

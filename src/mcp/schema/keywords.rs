@@ -41,7 +41,8 @@ pub enum KeywordKind {
     Plain,
 }
 
-/// Returns what the value of a keyword contains; `None` if a vendor may reject the keyword with this value.
+/// Returns what the value of a keyword contains. Returns `None` if a vendor may reject the keyword with this value, so
+/// that the keyword must be removed.
 pub fn kind_of(keyword: &str, value: &Value) -> Option<KeywordKind> {
     let (kind, is_valid) = match keyword {
         "additionalProperties"
@@ -102,7 +103,7 @@ fn is_valid_plain(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns whether `value` is a list of strings that are all different and valid.
+/// Returns whether `value` is a list of different strings, each of which `is_valid` accepts.
 fn is_names(value: &Value, is_valid: impl Fn(&str) -> bool) -> bool {
     let mut names = BTreeSet::new();
     let mut is_next = |name: &Value| {
@@ -114,7 +115,8 @@ fn is_names(value: &Value, is_valid: impl Fn(&str) -> bool) -> bool {
         .is_some_and(|all| all.iter().all(&mut is_next))
 }
 
-/// Returns whether `text` is a regular expression that all vendors support. Also false if checking it takes too long.
+/// Returns whether `text` is a regular expression that all vendors support. Also false if the compiled form is larger
+/// than [`PATTERN_MAX`].
 fn is_pattern(text: &str) -> bool {
     let mut plain = text.replace("(?:", "(");
     if RARE_PATTERNS.iter().any(|rare| plain.contains(rare)) {

@@ -15,7 +15,12 @@ use crate::mcp::types::{CallError, CallProgress};
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Starts the server if necessary, and sends it a request.
+    /// Starts the server if necessary, and sends it a request. Stores an error, unless it is [`CallError::Cancelled`],
+    /// as the server's last error.
+    ///
+    /// # Errors
+    /// Fails if the server is not available, rejects the request or does not answer in time, or if `cancel` is
+    /// cancelled.
     pub async fn request(
         self: &Arc<Self>,
         request: ClientRequest,
@@ -39,6 +44,9 @@ impl Server {
     }
 
     /// Starts the server if necessary, waits until it is ready, and returns the connection.
+    ///
+    /// # Errors
+    /// Fails with [`CallError::Unavailable`] if the server is not ready within its maximum start time.
     pub async fn link(self: &Arc<Self>) -> Result<Link, CallError> {
         self.start(StartCause::Demand);
         let timeout = self.start_timeout();
@@ -93,7 +101,8 @@ impl Server {
         }
     }
 
-    /// Waits until the server's task knows why the connection ended, and returns the reason.
+    /// Waits, at most [`REASON_TIMEOUT`], until the server's task knows why the connection ended. Returns the reason,
+    /// or a general text if the reason is not known.
     async fn crash_reason(&self) -> String {
         let mut state = self.state.subscribe();
         let is_known = |state: &ServerState| *state != ServerState::Ready;

@@ -99,7 +99,11 @@ impl Server {
         }
     }
 
-    /// Connects and lists the tools.
+    /// Connects to the server, and lists and publishes its tools.
+    ///
+    /// # Errors
+    /// Fails if the connection cannot be established or the tools cannot be listed. In the second case, closes the
+    /// connection.
     async fn connect(&self, shared: &Arc<HandlerShared>) -> Result<Connection, ConnectError> {
         let first = self.lock().handshake;
         let options = &self.context.options;

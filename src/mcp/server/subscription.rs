@@ -1,5 +1,5 @@
-//! Keeps a subscription to changes of an MCP server's lists open. Only protocol versions without `initialize` need one:
-//! with the others, servers report changes by themselves.
+//! Keeps a subscription to changes of an MCP server's lists open. A subscription is needed only in protocol versions
+//! without `initialize`. In versions with `initialize`, servers report changes without a subscription.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,8 +22,9 @@ enum SubscriptionEnd {
     Ended,
 }
 
-/// Reports changes of the server's lists to `link.shared`. When a subscription ends, subscribes again after a wait that
-/// doubles as after crashes. Never returns: if the server reports no changes or needs no subscription, does nothing.
+/// Reports changes of the server's lists to `link.shared`. When a subscription ends, subscribes again after a wait,
+/// which doubles with each consecutive failure. Never returns, even if the server reports no changes or needs no
+/// subscription.
 pub async fn watch_lists(link: &Link, options: &PoolOptions) -> Infallible {
     if let Some(filter) = subscription_filter(link) {
         let mut failures = 0;

@@ -6,8 +6,8 @@ use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
-/// Returns the JSON body of a Messages request. Cache breakpoints, which mark the ends of the parts that the server
-/// caches, are set at the last tool, the system prompt and the last message.
+/// Returns the JSON body of a Messages request. Sets cache breakpoints at the last tool, the system prompt and the last
+/// message: the server caches the request up to each breakpoint.
 pub fn body(request: &ModelRequest) -> Value {
     let images = SentImages::of(request);
     let messages = request.messages.iter();

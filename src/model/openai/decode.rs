@@ -142,6 +142,9 @@ impl Decoder {
     /// Adds `part` to the tool call with the same index. If the part has no index, its id and name decide: a part with
     /// neither continues the last call, a part with the id of an earlier call continues that call, and any other part
     /// starts a new call.
+    ///
+    /// # Errors
+    /// Fails if the response contains more than [`CALLS_MAX`] calls or is too large.
     fn call(
         &mut self,
         part: &Value,

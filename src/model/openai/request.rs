@@ -47,7 +47,7 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
     body
 }
 
-/// Appends a user message in the form of the API. First, each tool result becomes a message of its own, because results
+/// Appends a user message as the API expects it. First, each tool result becomes a message of its own, because results
 /// must directly follow the calls. Then one message contains the text and the images.
 fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
     for block in &message.blocks {

@@ -140,8 +140,8 @@ impl CallQueue {
     }
 
     /// Records that call `number` has failed. If the failure affects all calls to the server and the call may be
-    /// retried, starts or extends the shared back-off and returns its remaining time. `jitter`, in 0..1, varies the
-    /// length of the back-off.
+    /// retried, starts or extends the shared back-off and returns its remaining time. Otherwise returns `None`.
+    /// `jitter`, in 0..1, varies the length of the back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,

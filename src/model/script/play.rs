@@ -60,7 +60,7 @@ impl Script {
     }
 
     /// Selects the first rule that matches the message `last`, and counts its use. Skips rules that `agent` has already
-    /// used as often as they allow. Returns the rule's index and its response.
+    /// used as often as they allow. Returns the rule's index and its response; `None` if no rule matches.
     fn pick(&self, agent: &str, last: &str) -> Option<(usize, ScriptedResponse)> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.rules.iter().enumerate().find_map(|(at, rule)| {

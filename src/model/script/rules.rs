@@ -259,8 +259,9 @@ impl ScriptRule {
     }
 }
 
-/// Replaces the placeholders in `text`. Inserted values are not searched for placeholders, because they may come from
-/// the conversation.
+/// Replaces `{{agent}}` by the agent's name, and `{{1}}`, `{{2}}` and so on by the capture groups of the rule's
+/// pattern. Other text in double braces stays. Inserted values are not searched for placeholders, because they may come
+/// from the conversation.
 fn fill(text: &str, agent: &str, captures: Option<&Captures<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

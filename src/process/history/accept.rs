@@ -168,7 +168,7 @@ impl PrivateHistory {
     }
 
     /// Updates a ref if it still has its old value. Also succeeds if the ref already has its new value, as after an
-    /// interrupted transfer.
+    /// interrupted transfer. If the ref was not updated, the inner error is the reason.
     fn update(&self, change: &RefChange) -> io::Result<Result<(), RefusalReason>> {
         try_to_update(
             change,
@@ -177,8 +177,8 @@ impl PrivateHistory {
         )
     }
 
-    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches it. Returns the name of
-    /// that ref; `None` if none is needed.
+    /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches the commit. Returns the
+    /// name of the new ref; `None` if no ref is needed or if it could not be created.
     fn keep_unreferenced(&self, value: Option<&str>) -> io::Result<Option<String>> {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);
@@ -223,7 +223,8 @@ impl PrivateHistory {
 }
 
 /// Tries to update a ref, up to [`ATTEMPTS`] times. `update` makes one attempt, `current` returns the ref's current
-/// value. Gives up early if the ref has neither its old nor its new value.
+/// value. Also succeeds if the ref already has its new value. If the ref has neither its old nor its new value, gives
+/// up early with [`RefusalReason::Moved`].
 fn try_to_update(
     change: &RefChange,
     mut update: impl FnMut() -> io::Result<Result<(), String>>,

@@ -186,8 +186,8 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Restores `HEAD` if git does not accept its content. Returns a note for the model, or `None` if nothing was
-    /// restored.
+    /// Restores `HEAD` if its content does not have the form that git accepts. Returns a note for the model, or `None`
+    /// if nothing was restored.
     pub fn check_head(&self) -> io::Result<Option<String>> {
         let now = match self.read(CheckoutFile::Head) {
             Ok(now) => now.unwrap_or_default(),
@@ -205,7 +205,7 @@ impl<'a> Checkout<'a> {
         Ok(Some(head_note(text(&copy), text(&now))))
     }
 
-    /// Returns whether `text` is the content of a valid `HEAD` that points to an existing commit.
+    /// Returns whether `text` has the form of a `HEAD` file and points to an existing commit.
     fn has_commit(&self, text: &str) -> io::Result<bool> {
         match text.strip_prefix("ref: ") {
             _ if !is_head(text) => Ok(false),
@@ -215,6 +215,9 @@ impl<'a> Checkout<'a> {
     }
 
     /// Reads a protected file; `None` if it is missing or not a regular file.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or is larger than its maximum size.
     fn read(&self, file: CheckoutFile) -> io::Result<Option<Vec<u8>>> {
         let logs = match file {
             CheckoutFile::Head | CheckoutFile::Index => None,

@@ -52,7 +52,8 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
     Ok(dir.kind(COMMANDS)?.is_some())
 }
 
-/// If the transfer has a note, stores the note, so that the result of the next command shows it.
+/// If the transfer has a note, adds it to the stored notes, so that the result of the next command shows it. If the
+/// notes would exceed [`FILE_MAX`], deletes the older ones.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
@@ -64,7 +65,7 @@ pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Resu
     dir.write(NOTES, &format!("{text}{note}\n"))
 }
 
-/// Returns the notes that earlier transfers of git changes left for the next one, and deletes them.
+/// Returns the stored notes of earlier transfers, and deletes them. Returns `None` if there are none.
 pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     let text = dir.read(NOTES, FILE_MAX)?;
     if text.is_some() {
@@ -83,7 +84,8 @@ pub struct CommandTransfer {
 }
 
 impl PrivateHistory {
-    /// Transfers the changes of earlier commands to the repository, and marks the new command as running.
+    /// Transfers the changes of earlier commands to the repository, and marks the new command as running. An error is
+    /// only logged, because the next transfer tries again.
     pub fn start(&self, phase: TransferPhase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {
@@ -108,7 +110,8 @@ impl PrivateHistory {
 }
 
 impl CommandTransfer {
-    /// Transfers the changes of the command to the repository. Returns what the model must know about the transfer.
+    /// If the command wrote to the private history, transfers its changes to the repository. Returns what the model
+    /// must know about this transfer and the earlier ones.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.

@@ -44,7 +44,8 @@ pub fn command(common: &Path) -> Command {
     command
 }
 
-/// Returns the setting `core.hooksPath` of the git folder `own`; `None` if it is not set.
+/// Returns the setting `core.hooksPath` of the git folder `own`, in which git has expanded a leading `~`. The path may
+/// be relative. Returns `None` if the setting is missing or git fails.
 pub fn hooks_path(own: &Path) -> Option<PathBuf> {
     let git = command(own);
     // Takes the environment of [`command`], but not its arguments, which override the setting that is read here.
@@ -116,7 +117,7 @@ pub fn can_write(common: &Path) -> bool {
 }
 
 /// Returns whether the repository `common` has all objects that `new` reaches. Objects that a ref of this repository
-/// reaches are assumed to exist.
+/// reaches are assumed to exist. Returns false if git fails.
 pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     let child = command(common)
         .args([

@@ -84,8 +84,8 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Calls `search` on the private folder. Returns the lock files among the paths that it finds, sorted. Returns none
-    /// while a command runs.
+    /// Calls `search` on the private folder. Returns the absolute paths of the lock files among the files that `search`
+    /// finds, sorted. Returns an empty list while a command runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::was_used(&dir)? {
@@ -101,14 +101,15 @@ impl PrivateHistory {
     }
 }
 
-/// Returns the lock files that killed git processes have left in the private folders of a repository. Skips folders
-/// where a command runs. Waits until running transfers end.
+/// Returns the absolute paths of the lock files that killed git processes have left in the private folders of a
+/// repository. Skips folders where a command runs. Waits until running transfers end.
 pub fn stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, find)
 }
 
 /// Removes the lock files and temporary files that killed git processes have left in the private folders of a
-/// repository. Skips folders where a command runs. Returns the removed lock files. Waits until running transfers end.
+/// repository. Skips folders where a command runs. Waits until running transfers end. Returns the absolute paths of the
+/// removed lock files.
 pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, remove)
 }

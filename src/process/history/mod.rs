@@ -426,7 +426,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Returns the private histories of the root and of all worktrees that have a private folder.
+/// Returns the private history of the root, and that of each worktree that has a private folder.
 fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     let root = PrivateHistory::of(
         root_git,

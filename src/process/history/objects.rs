@@ -98,8 +98,8 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Copies those of the objects `names` that are undamaged to the repository; finds them by bisection. Returns whether
-/// git can write objects to the repository at all.
+/// Copies the undamaged ones of the objects `names` to the repository. Finds them by bisection: if a part cannot be
+/// copied, tries its halves. Returns whether git can write objects to the repository at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -155,7 +155,8 @@ fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     Ok(found)
 }
 
-/// Lists the regular files of a folder and removes everything else.
+/// Returns the names of the regular files in the folder `name` of `objects`, and removes all other entries of that
+/// folder.
 fn files(objects: &Folder, name: &str) -> io::Result<Vec<OsString>> {
     let folder = objects.sub(name)?;
     let mut out = Vec::new();
@@ -179,7 +180,7 @@ fn is_hex(text: &str, length: std::ops::RangeInclusive<usize>) -> bool {
     length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Returns the names of all objects in an object folder, including those in packs.
+/// Returns the names (hashes) of all objects in an object folder, including those in packs, in no particular order.
 fn all_names(private: &Path, common: &Path) -> io::Result<Vec<String>> {
     let mut list = tempfile::tempfile()?;
     let child = git::command(common)

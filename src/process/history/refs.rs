@@ -218,14 +218,15 @@ fn read_folder(folder: &Folder, name: &str, depth: usize, out: &mut RefMap) -> i
     Ok(())
 }
 
-/// Reads the value of a loose ref; `None` if the ref does not exist.
+/// Reads the value of a loose ref from the file `name` in `folder`; `None` if the file is missing or empty.
 fn value(folder: &Folder, name: &str) -> io::Result<Option<String>> {
     let text = folder.read(name, VALUE_MAX)?.unwrap_or_default();
     let text = text.trim();
     Ok((!text.is_empty()).then(|| text.to_string()))
 }
 
-/// Returns the value of the loose ref `name`, in a folder `dir` that contains `refs`.
+/// Returns the value of the loose ref with the full name `name`. `dir` is the folder that contains `refs`. Returns
+/// `None` if the ref does not exist or cannot be read.
 pub fn loose(dir: &Folder, name: &str) -> Option<String> {
     match name.split_once('/') {
         Some((folder, rest)) => loose(&dir.sub(folder).ok()?, rest),
@@ -259,7 +260,8 @@ pub fn refs_below(common: &Path, prefix: &str) -> io::Result<RefMap> {
     Ok(all)
 }
 
-/// Reads a file of `VALUE NAME` lines; `None` if the file does not exist.
+/// Reads a file of `VALUE NAME` lines, such as `packed-refs`; `None` if the file does not exist. Skips comments and the
+/// peeled values of annotated tags.
 pub fn read_list(dir: &Folder, name: &str) -> io::Result<Option<RefMap>> {
     Ok(dir.read(name, LIST_MAX)?.map(|text| parse_list(&text)))
 }
@@ -281,7 +283,7 @@ pub fn write_list(dir: &Folder, name: &str, refs: &RefMap) -> io::Result<()> {
     dir.write(name, &lines.collect::<String>())
 }
 
-/// Reads a file of names, one per line.
+/// Reads a file of names, one per line. A missing file counts as empty.
 pub fn read_names(dir: &Folder, name: &str) -> io::Result<BTreeSet<String>> {
     let text = dir.read(name, LIST_MAX)?.unwrap_or_default();
     Ok(text.lines().map(String::from).collect())

@@ -40,8 +40,8 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
-/// Files and folders with keys and tokens for git servers, relative to the home directory. Commands see them only if the
-/// settings allow the group [`SocketGroup::Ssh`], or if the user has approved a git command.
+/// Files and folders with keys and tokens for git servers, relative to the home directory. Commands see them only if
+/// the settings allow the group [`SocketGroup::Ssh`], or if the user has approved a git command.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
     ".git-credentials",
@@ -178,7 +178,8 @@ impl Sandbox {
         }
     }
 
-    /// Makes files of the project read-only that the user has approved to run outside of the sandbox.
+    /// Makes project files read-only if the user has approved that they run outside of the sandbox. `files` are the
+    /// paths of these files.
     #[must_use]
     pub fn with_approved(self, files: &[PathBuf]) -> Sandbox {
         // The folders of crewdeck's state are read-only as a whole.
@@ -193,7 +194,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns the files that [`Sandbox::with_approved`] made read-only, without symbolic links.
+    /// Returns the files that [`Sandbox::with_approved`] made read-only, with symbolic links resolved.
     pub fn approved_files(&self) -> &[PathBuf] {
         &self.approved
     }
@@ -280,8 +281,8 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Returns the folders with the user's settings and decisions to which a command could write, and the files that the
-    /// user has approved. Creates missing folders, because only existing ones can be mounted over.
+    /// Returns the folders with the user's settings and decisions to which a command could write, and the files that
+    /// the user has approved. Creates missing folders, because only existing ones can be mounted over.
     fn protected_folders(&self, workdir: &Path) -> Vec<PathBuf> {
         let writable = || {
             let others = self.temp.iter().chain(&self.write).map(PathBuf::as_path);
@@ -316,8 +317,8 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// Returns the git folder of the worktree in `workdir`, according to the repository. The worktree's own `.git` file is
-/// not trusted, because agents can write it.
+/// Returns the git folder that the repository `common` records for the worktree in `workdir`; `None` if it records
+/// none. The worktree's own `.git` file is not trusted, because agents can write it.
 fn git_dir_of(workdir: &Path, common: &Path) -> Option<PathBuf> {
     let link = workdir.join(".git");
     let all = common.join("worktrees");

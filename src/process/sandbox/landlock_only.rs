@@ -12,7 +12,8 @@ use crate::domain::folders::STATE;
 const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by
-/// its current entries, because Landlock can only allow a folder with everything below it.
+/// its current entries, because Landlock can only allow a folder with everything below it. If the command runs in the
+/// root, the same applies to the state folders and the other read-only paths.
 pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history

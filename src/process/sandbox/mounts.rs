@@ -47,7 +47,7 @@ const NEEDED: &[&str] = &[
 ];
 pub const SHARED_MEMORY: &str = "/dev/shm";
 const TERMINALS: &str = "/dev/pts";
-/// The name of the file systems that a mount view creates, in the list of mounts.
+/// The source that the list of mounts shows for the file systems that a mount view creates.
 const SOURCE: &str = "crewdeck";
 
 /// Creates the mount view for this process. Afterwards the caller must enter its current directory again, so that the
@@ -165,7 +165,8 @@ fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     }
 }
 
-/// Makes all mounts read-only except those below `paths`. Each of `paths` becomes a separate mount.
+/// Makes all mounts read-only except those at or below `paths`. Each of `paths` that is not inside another one becomes
+/// a separate mount.
 fn make_read_only_except(paths: &[PathBuf]) -> io::Result<()> {
     for path in paths {
         let is_below = |other: &PathBuf| path != other && path.starts_with(other);
@@ -214,7 +215,8 @@ fn unescape(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty folder over it.
+/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty folder over it. A missing path is
+/// skipped.
 fn hide(path: &Path) -> io::Result<()> {
     let is_folder = match path.symlink_metadata() {
         Ok(meta) => meta.is_dir(),
@@ -233,8 +235,9 @@ fn hide(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Mounts a private, empty folder over `/dev/shm`, and the paths `kept` of the original into it. Does nothing if `kept`
-/// contains `/dev/shm` itself.
+/// Mounts a private, empty folder over `/dev/shm`, and mounts those of the paths `kept` that are below `/dev/shm` back
+/// into it. The folder's size is limited to a quarter of the machine's memory, and to `memory_mb` MiB. Does nothing if
+/// there is no `/dev/shm`, or if `kept` contains `/dev/shm` itself.
 fn mount_shared_memory(kept: &[PathBuf], memory_mb: Option<u64>) -> io::Result<()> {
     let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
         return Ok(()); // no shared memory on this machine

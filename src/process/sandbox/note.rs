@@ -18,7 +18,8 @@ const SIGNS: &[&str] = &[
     "eperm",
 ];
 
-/// Returns a note that lists where the command can write, if `output` suggests that a write was denied.
+/// Returns a note that lists where the command can write, if `output` contains one of `SIGNS` in any case. Otherwise
+/// returns `None`.
 pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     if !SIGNS.iter().any(|sign| output.contains(sign)) {
@@ -61,7 +62,8 @@ const NETWORK_SIGNS: &[&str] = &[
     "dns error",
 ];
 
-/// Returns a note that says that the network is off, if `output` suggests that the command needed the network.
+/// Returns a note that says that the network is off, if `output` contains one of `NETWORK_SIGNS` in any case.
+/// Otherwise returns `None`.
 pub fn network_off_note(output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();
     let is_wanted = NETWORK_SIGNS.iter().any(|sign| output.contains(sign));

@@ -19,8 +19,8 @@ const PROTECTED_IN_GIT: &[&str] = &[
 ];
 /// Entries of the common git folder that git also writes when it runs in a worktree.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// Entries of a git folder that private folders replace. If the refs are in the reftable format, commands write to
-/// these entries themselves.
+/// Entries of a git folder that private folders replace. Without a private history, nothing is replaced, and commands
+/// write to these entries of the repository.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
@@ -62,12 +62,13 @@ pub struct PlanInputs {
     /// Whether the command writes to the repository itself although the user did not approve that. The cause is a
     /// setting or the format of the repository.
     pub is_history_exposed: bool,
-    /// The folder that git's setting `core.hooksPath` names; `None` unless the command writes to the repository itself.
+    /// The folder that git's setting `core.hooksPath` names. `None` if the setting is missing, or if the command is not
+    /// a git command that the user has approved.
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
-    /// The folders with the user's settings and decisions, and the files that the user has approved. They stay read-only
-    /// even below a writable path.
+    /// The folders with the user's settings and decisions, and the files that the user has approved. They stay
+    /// read-only even below a writable path.
     pub protected: Vec<PathBuf>,
     pub temp: Vec<PathBuf>,
     /// Other writable folders: caches, and the folders in the setting `write`.
@@ -79,7 +80,7 @@ pub struct PlanInputs {
 pub struct SandboxPlan {
     /// Folders and files that the command can write, with everything below them.
     pub writable: Vec<PathBuf>,
-    /// Paths that are writable only if the mount view (see [the module](super)) was created.
+    /// Paths that are writable only if the mount view was created; see [the module](super).
     pub writable_in_view: Vec<PathBuf>,
     /// The private history whose changes are transferred when the command has ended. If the mount view cannot be
     /// created, the git folder is read-only instead.

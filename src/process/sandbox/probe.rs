@@ -51,7 +51,8 @@ impl SandboxReport {
         }
     }
 
-    /// Returns what is missing and what follows from that, as one line for the user; `None` if everything is available.
+    /// Returns what is missing, apart from network namespaces, and what follows from that, as one line for the user.
+    /// Returns `None` if nothing is missing.
     pub fn describe_missing(&self) -> Option<String> {
         match (&self.guard, self.landlock, &self.view) {
             (Availability::No { why }, ..) => Some(format!(
@@ -71,8 +72,8 @@ impl SandboxReport {
         }
     }
 
-    /// Like [`Self::describe_missing`], but for settings that disable protection of the git history. The line also says that
-    /// commits are not protected.
+    /// Like [`Self::describe_missing`], but for settings that disable protection of the git history. The line always
+    /// begins with a warning that commits are not protected.
     pub fn missing_without_history(&self) -> String {
         let unprotected = "Commands of agents can delete and rewind commits: sandbox = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {

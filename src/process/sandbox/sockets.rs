@@ -251,8 +251,8 @@ pub fn hidden_paths(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) ->
     outermost(there.filter(|path| !path.starts_with(own)))
 }
 
-/// Returns whether the path looks like a folder of runtime files. Checked because `XDG_RUNTIME_DIR` could name any
-/// folder.
+/// Returns whether the folder is below `/run/user`, or its name contains `runtime`. Checked because `XDG_RUNTIME_DIR`
+/// could name any folder.
 fn is_runtime(dir: &Path) -> bool {
     dir.starts_with("/run/user") && dir != Path::new("/run/user")
         || dir
@@ -261,7 +261,7 @@ fn is_runtime(dir: &Path) -> bool {
 }
 
 /// Returns the socket path in the value of an environment variable: `PATH`, `unix:///PATH`, `unix:path=PATH,…` or
-/// `PATH,…`.
+/// `PATH,…`. Returns `None` if there is no socket at this path, or if the path is not absolute.
 fn path_in(value: &str) -> Option<PathBuf> {
     let value = value.strip_prefix("unix:").unwrap_or(value);
     let value = value.strip_prefix("path=").unwrap_or(value);
@@ -276,7 +276,7 @@ fn path_in(value: &str) -> Option<PathBuf> {
     (path.is_absolute() && is_socket).then_some(path)
 }
 
-/// Iterates over the paths of all sockets in use on this machine.
+/// Iterates over the paths of the sockets in use on this machine, at most [`IN_USE_MAX`].
 fn in_use() -> impl Iterator<Item = PathBuf> {
     let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let paths = text
@@ -289,7 +289,7 @@ fn in_use() -> impl Iterator<Item = PathBuf> {
         .into_iter()
 }
 
-/// Returns the group of the socket, judged by its path; `None` if it belongs to no group.
+/// Returns the group to which a socket belongs according to its path; `None` if the path indicates no group.
 fn group_of(path: &Path) -> Option<SocketGroup> {
     if path.ends_with("bus") {
         return Some(SocketGroup::Dbus);
@@ -301,7 +301,7 @@ fn group_of(path: &Path) -> Option<SocketGroup> {
     found.map(|(group, _)| *group)
 }
 
-/// Returns the paths that are not inside another one of the paths.
+/// Returns those of `paths` that are not inside another one of them, sorted and without duplicates.
 fn outermost(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = paths.collect();
     let mut out: Vec<PathBuf> = Vec::new();

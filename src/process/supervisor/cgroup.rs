@@ -1,8 +1,8 @@
 //! A control group of the kernel for one command. The kernel counts memory and processes exactly and at once, where the
 //! [`Monitor`](super::monitor::Monitor) can only measure at intervals.
 //!
-//! Not every user may create one: a login shell and a container often have only read access. The command then runs
-//! without it, and the monitor alone enforces the limits.
+//! Not every user may create a control group: a login shell and a container often have only read access. The command
+//! then runs without a control group, and the monitor alone enforces the limits.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -47,10 +47,12 @@ impl Cgroup {
         (!groups.is_empty()).then_some(Cgroup(groups))
     }
 
-    /// Calls `start` while this process is a member of the groups, so that the processes that it starts are members too.
+    /// Calls `start` while this process is a member of the groups, so that the processes that it starts are members
+    /// too.
     ///
     /// # Errors
-    /// Returns an error if this process cannot enter a group. It is then in the groups it came from.
+    /// Fails, without a call of `start`, if this process cannot enter a group. The process is then in its previous
+    /// groups.
     pub fn with_membership<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
         let entered = self.0.iter().try_for_each(|group| join(&group.members));
         let result = entered.map(|()| start());
@@ -75,12 +77,12 @@ impl Cgroup {
     }
 }
 
-/// Makes this process a member of the group with this list of members.
+/// Makes this process a member of a group. `members` is the group's file `cgroup.procs`.
 fn join(mut members: &File) -> io::Result<()> {
     members.write_all(b"0")
 }
 
-/// The version of the interface, which decides the names of the files.
+/// The version of the kernel's cgroup interface. It decides the names of the files in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
@@ -93,12 +95,12 @@ struct Hierarchy {
     version: Version,
     /// The group of this process.
     own: PathBuf,
-    /// The groups in which the new group could be created, the best first.
+    /// The groups in which the new group could be created, in order of preference: first the group of this process.
     parents: Vec<PathBuf>,
 }
 
-/// Returns the hierarchies with a controller for memory or processes. `own` is the text of `/proc/self/cgroup`, `mounts`
-/// that of `/proc/self/mountinfo`.
+/// Returns the hierarchies with a controller for memory or processes. `own` is the text of `/proc/self/cgroup`,
+/// `mounts` that of `/proc/self/mountinfo`.
 fn hierarchies(own: &str, mounts: &str) -> Vec<Hierarchy> {
     let lines = own.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -166,7 +168,7 @@ struct Group {
     name: String,
     folder: OwnedFd,
     members: File,
-    /// The members of the group to which this process belongs.
+    /// The file `cgroup.procs` of the group to which this process belonged when this group was created.
     outer_members: File,
     limits_memory: bool,
 }
@@ -246,7 +248,7 @@ impl Group {
         opened.is_ok_and(|file| File::from(file).write_all(value.as_bytes()).is_ok())
     }
 
-    /// Returns how often the kernel has refused this to a member; 0 if the group does not limit it.
+    /// Returns how often the kernel has refused a member the resource `refused`; 0 if the group does not limit it.
     fn count(&self, refused: Refused) -> u64 {
         let (file, name) = match (refused, self.version) {
             (Refused::Memory, Version::One) => ("memory.oom_control", "oom_kill"),

@@ -75,6 +75,10 @@ pub struct JobOutcome {
 impl SupervisorClient {
     /// Starts a supervisor that runs `job`, with an empty standard input if it has no `input`. Returns the supervisor's
     /// process and its client.
+    ///
+    /// # Errors
+    /// Fails if the supervisor cannot be started. If the supervisor cannot start the program, [`Self::wait`] fails
+    /// instead.
     pub async fn start(
         supervisor: &Supervisor,
         job: &CommandSpec,
@@ -115,8 +119,11 @@ impl SupervisorClient {
         Ok((child, client))
     }
 
-    /// Starts a supervisor, the program `program`, that runs `service` outside of the sandbox, with `stdin` as its
-    /// standard input. Returns the supervisor's process and its client.
+    /// Starts a supervisor that runs `service` outside of the sandbox, with `stdin` as its standard input. `program` is
+    /// the program that runs as the supervisor. Returns the supervisor's process and its client.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
     pub async fn start_service(
         program: &Path,
         service: &ServiceSpec,
@@ -169,7 +176,11 @@ impl SupervisorClient {
     }
 
     /// Waits until the program and everything it has started have ended. Cancel-safe: the call can be dropped and
-    /// repeated without losing an event.
+    /// repeated without losing an event. If the supervisor is killed, kills the program and reports how the supervisor
+    /// ended.
+    ///
+    /// # Errors
+    /// Fails if the supervisor could not start the program.
     pub async fn wait(&mut self, child: &mut Child) -> io::Result<JobOutcome> {
         loop {
             while let Some(event) = self.next_event()? {
@@ -218,7 +229,7 @@ impl SupervisorClient {
         }
     }
 
-    /// Decodes the next complete line that was received; `None` if there is none.
+    /// Removes the next complete line from the received bytes and decodes it; `None` if no complete line was received.
     fn next_event(&mut self) -> io::Result<Option<SupervisorEvent>> {
         let Some(at) = self.received.iter().position(|b| *b == b'\n') else {
             return Ok(None);
@@ -228,7 +239,7 @@ impl SupervisorClient {
     }
 
     /// Makes the supervisor kill everything that the program has started, and waits until all these processes have
-    /// ended.
+    /// ended. If this takes longer than `END_TIMEOUT`, kills the supervisor and the processes directly.
     pub async fn end(mut self, child: &mut Child) {
         // Fails if the supervisor has already ended.
         let _ = self.socket.shutdown().await;

@@ -91,7 +91,7 @@ mod linux {
         let request = read_request(&crewdeck)?;
         let event = match supervise(&request, &crewdeck, program_stdin) {
             Ok(Some(event)) => event,
-            // crewdeck has ended, so no process would receive an event.
+            // The program could not be killed, so there is no result to report.
             Ok(None) => return Ok(()),
             Err(why) => SupervisorEvent::NotStarted { why },
         };
@@ -115,7 +115,11 @@ mod linux {
             .map_err(|e| format!("cannot send the event to crewdeck: {e}"))
     }
 
-    /// Runs the program and returns how it ended; `None` if the program was killed because crewdeck has ended.
+    /// Runs the program until it exits, exceeds a limit or crewdeck ends, then kills everything that it has started.
+    /// Returns how the program ended; `None` if it could not be killed.
+    ///
+    /// # Errors
+    /// Returns why the program could not be started.
     fn supervise(
         request: &StartRequest,
         crewdeck: &UnixStream,
@@ -220,6 +224,9 @@ mod linux {
 
     /// Creates the mount view, the private mount namespace of the command. Returns the plan to enforce with Landlock.
     /// If the view could not be created and the git folder is read-only for that reason, also returns the error.
+    ///
+    /// # Errors
+    /// Fails if the view could not be created although the network must be off.
     fn enter_mount_view(
         mut plan: SandboxPlan,
         request: &StartRequest,
@@ -266,7 +273,10 @@ mod linux {
         )
     }
 
-    /// Returns the program that the request names, as the leader of a new process group.
+    /// Returns the command that starts the program of `request` as the leader of a new process group.
+    ///
+    /// # Errors
+    /// Fails if `request` names no program.
     fn command(request: &StartRequest, stdin: Stdio) -> Result<Command, String> {
         let (program, args) = request.argv.split_first().ok_or("the command is empty")?;
         let mut command = Command::new(program);
@@ -280,8 +290,8 @@ mod linux {
         Ok(command)
     }
 
-    /// Starts the program in the sandbox. If Landlock alone must protect the git folder, `without_view` is the reason why
-    /// there is no mount view; otherwise it is `None`.
+    /// Starts the program in the sandbox. If Landlock alone must protect the git folder, `without_view` is the reason
+    /// why there is no mount view; otherwise it is `None`.
     fn start(
         command: &mut Command,
         plan: Option<&SandboxPlan>,

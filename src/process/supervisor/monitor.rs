@@ -43,7 +43,7 @@ const SCAN_FRACTION: u64 = 4;
 /// Ratio of the process limit that the kernel enforces to the lower limit that the monitor enforces.
 pub const KERNEL_LIMIT_FACTOR: u64 = 4;
 pub const MIB: u64 = 1024 * 1024;
-/// What the link of an open file in `/proc` begins with if `memfd_create` has made the file.
+/// The beginning of a link in `/proc/PID/fd` that leads to a file made by `memfd_create`.
 const MEMORY_FILE: &str = "/memfd:";
 /// The unit in which the kernel reports the allocated size of a file, in bytes.
 const BLOCK: u64 = 512;
@@ -96,7 +96,8 @@ impl Monitor {
         start()
     }
 
-    /// Returns the memory limit, as a sentence for the model, if the kernel has killed a process of the command for it.
+    /// Returns the memory limit, as a sentence for the model, if the kernel has killed a process of the command because
+    /// of this limit. Otherwise returns `None`.
     pub fn killed_for_memory(&self) -> Option<String> {
         let is_memory = self.cgroup.as_ref()?.refused() == Some(Refused::Memory);
         self.limits
@@ -224,7 +225,7 @@ fn available() -> u64 {
     machine_memory("MemAvailable:")
 }
 
-/// Returns a value of `/proc/meminfo` in bytes.
+/// Returns the value of `name`, such as `MemAvailable:`, from `/proc/meminfo` in bytes.
 fn machine_memory(name: &str) -> u64 {
     kilobytes(
         &fs::read_to_string("/proc/meminfo").unwrap_or_default(),
@@ -232,7 +233,8 @@ fn machine_memory(name: &str) -> u64 {
     )
 }
 
-/// The files in memory that are counted as files. Their pages are not counted again in the processes that map them.
+/// The in-memory files whose sizes are counted separately. Their pages are not counted again in the processes that map
+/// them.
 struct CountedFiles {
     inodes: HashSet<u64>,
     has_shared_memory: bool,
@@ -249,8 +251,8 @@ impl CountedFiles {
     }
 }
 
-/// Returns the sizes in bytes of the files that `memfd_create` has made and that the processes have open, each file
-/// once. The key is the device and the inode.
+/// Returns the allocated sizes, in bytes, of the files that `memfd_create` has made and that the processes `all` have
+/// open. The key is the device number and the inode number, so each file is contained once.
 fn open_memory_files(all: &[Pid]) -> HashMap<(u64, u64), u64> {
     let folders = all
         .iter()
@@ -281,8 +283,8 @@ fn resident_in(status: &str) -> u64 {
     kilobytes(status, "RssAnon:") + kilobytes(status, "RssShmem:")
 }
 
-/// Like [`resident`], but shared pages are divided among the processes that share them, and pages of `counted` files are
-/// left out. `read` returns a file of the process in `/proc`, or `None` if it cannot be read.
+/// Like [`resident`], but shared pages are divided among the processes that share them, and pages of `counted` files
+/// are left out. `read` returns a file of the process in `/proc`, or `None` if it cannot be read.
 fn proportional(counted: &CountedFiles, read: impl Fn(&str) -> Option<String>) -> u64 {
     // Read before the total: if the process ends between the two, the total is 0. In the other order, the pages of
     // counted files would be counted twice.

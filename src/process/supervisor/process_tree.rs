@@ -66,8 +66,8 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     }
 }
 
-/// Kills all descendants of a fork bomb. Gives them no grace period and makes no pause, so that the bomb cannot start
-/// more processes.
+/// Kills all descendants of this process after a fork bomb. `program` is the leader of the bomb's process group. Gives
+/// the processes no grace period and makes no pause, so that the bomb cannot start more processes.
 pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     // Raises the priority of this process above that of the bomb. Works only for root; for other users, the kernel
     // limits the number of processes.
@@ -112,15 +112,15 @@ fn all() -> impl Iterator<Item = (i32, i32)> {
     })
 }
 
-/// Returns the parent process id in a line of `/proc/PID/stat`. The program name in the line is in parentheses and may
-/// itself contain parentheses.
+/// Returns the parent process id in a line of `/proc/PID/stat`; `None` if the line is invalid. The program name in the
+/// line is in parentheses and may itself contain parentheses.
 fn parent_in(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Kills every process whose environment contains `entry`. Used for the processes of a command whose supervisor was
-/// killed.
+/// Kills every process whose environment contains `entry`, in the form `NAME=VALUE`. Used for the processes of a
+/// command whose supervisor was killed.
 pub fn kill_marked(entry: &str) {
     for (pid, _) in all() {
         let is_marked = fs::read(format!("/proc/{pid}/environ"))

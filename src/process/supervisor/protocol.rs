@@ -39,8 +39,8 @@ pub enum SupervisorEvent {
     Started {
         /// The process id of the program, which is also its process group id.
         pid: i32,
-        /// If the git folder is read-only because the mount view could not be created: the first paths that the program
-        /// can write. Otherwise `None`.
+        /// Set if the git folder is read-only because the mount view could not be created: the first 16 writable paths
+        /// of the sandbox plan. Otherwise `None`.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },
@@ -50,9 +50,11 @@ pub enum SupervisorEvent {
     Ended {
         code: Option<i32>,
         signal: Option<i32>,
-        /// Whether processes that the program had started were still running when it exited. They were killed.
+        /// Whether processes that the program had started were still running when it exited. If so, the supervisor has
+        /// killed them.
         left: bool,
-        /// The limit for which the program was killed, if it exceeded one.
+        /// The limit that the program exceeded and for which it was killed, as a sentence for the model. `None` if it
+        /// exceeded no limit.
         limit: Option<String>,
     },
 }

@@ -63,7 +63,7 @@ pub enum AgentEvent {
         tool: String,
         /// What the tool works on, such as a path or a command, in one line.
         on: String,
-        /// The input of the tool call, cut to a bounded size.
+        /// The input of the tool call. An input of more than 16 KiB of JSON is shortened to about this size.
         input: Value,
     },
     /// Output of a running tool, as it arrives. May be merged or dropped.
@@ -73,7 +73,7 @@ pub enum AgentEvent {
         call: CallId,
         tool: String,
         outcome: Outcome,
-        /// The result as the model reads it, cut to a bounded size.
+        /// The result as the model reads it, cut to at most 64 KiB.
         output: String,
         /// The unified diff of the changed file; empty if no file was changed.
         diff: String,
@@ -84,7 +84,7 @@ pub enum AgentEvent {
     UserCommandEnded {
         call: CallId,
         outcome: Outcome,
-        /// The output as the agent reads it, cut to a bounded size.
+        /// The output as the agent reads it, cut to its start and its end, about 16,000 bytes in total.
         output: String,
         took_ms: u64,
     },
@@ -103,7 +103,7 @@ pub enum AgentEvent {
         context: u64,
         /// Size of the context window in tokens, if known.
         window: Option<u64>,
-        /// Whether `window` is an assumption, for example from the model's name.
+        /// Whether `window` is only assumed, for example derived from the model's name.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         assumed: bool,
         /// Cost of all tokens in US dollars, if the price is known.
@@ -130,7 +130,7 @@ pub enum AgentEvent {
         parent: Name,
         /// The parent's tool call, which returns the subagent's result.
         call: CallId,
-        /// What the subagent may do.
+        /// The kind of the subagent, which decides what it may do.
         kind: SubagentKind,
         prompt: String,
         /// The colour in which the subagent's name is shown. It comes from the subagent's role.

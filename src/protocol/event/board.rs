@@ -49,10 +49,10 @@ pub enum BoardEvent {
         task: TaskId,
         /// One line for each changed file and a total, as from `git diff --stat`.
         stat: String,
-        /// The unified diff. If it was cut, a line of it says so.
+        /// The unified diff. If the diff was cut, it contains a line that says so.
         text: String,
-        /// The paths of untracked files and folders, up to a maximum number. If git could show the content of untracked
-        /// files, `text` contains it too.
+        /// The paths of the first 20 untracked files and folders. `text` also shows the content of up to 200 untracked
+        /// files, unless git failed to show it.
         untracked: Vec<String>,
     },
     /// What would be lost if a task's worktree were removed. Answers [`crate::protocol::Command::InspectWorktree`].
@@ -60,7 +60,7 @@ pub enum BoardEvent {
     WorktreeInspected {
         task: TaskId,
         losses: Losses,
-        /// Disk usage of the worktree's folder, formatted for the screen.
+        /// Disk usage of the worktree's folder, formatted for the screen, such as `1.5 MiB`.
         size: String,
     },
 }

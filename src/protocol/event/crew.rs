@@ -21,9 +21,9 @@ pub enum CrewEvent {
     /// The crew has started, or its model has changed.
     #[serde(rename = "crew_ready")]
     Ready(SessionInfo),
-    /// The models that the server offers. Answers [`crate::protocol::Command::ListModels`].
+    /// The models that the model server offers. Answers [`crate::protocol::Command::ListModels`].
     ModelsListed {
-        /// Model names in the server's order.
+        /// Model names in the order of the model server's answer.
         names: Vec<String>,
     },
     /// The limits of the crew have changed, because the user raised a budget. Also sent once at the start.
@@ -37,7 +37,7 @@ pub enum CrewEvent {
     /// Tools of MCP servers were called, and nothing else changed: the number of calls since the crew started, by the
     /// name of the server. May be dropped.
     ServersCalled { calls: BTreeMap<String, u64> },
-    /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`].
+    /// The end of the log of an MCP server. Answers [`crate::protocol::Command::Server`] with the action `Show`.
     ServerShown { server: String, log: String },
     /// What an MCP server offers to the user. Answers [`crate::protocol::Command::ListOffers`].
     OffersListed(ServerOffers),

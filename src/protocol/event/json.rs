@@ -48,8 +48,8 @@ impl<'de> Deserialize<'de> for EventKind {
     }
 }
 
-/// The fields of a JSON object in their order. A list and not a map, because it is faster to build and journals have
-/// many events.
+/// The fields of a JSON object in their order. The fields are in a list and not in a map, because a list is faster to
+/// build and journals have many events.
 struct Fields<'de>(Vec<(Cow<'de, str>, Value)>);
 
 impl<'de> Fields<'de> {
@@ -121,8 +121,8 @@ static TAGS: LazyLock<Tags> = LazyLock::new(|| Tags {
     team: tags::<TeamEvent>(),
 });
 
-/// Returns all values that the field `type` can have in the JSON form of `T`. Finds them by decoding an unknown value:
-/// serde's error lists the known ones.
+/// Returns all values that the field `type` can have in the JSON form of `T`. For this, decodes a value with an unknown
+/// `type`: serde's error lists the known types.
 pub(super) fn tags<T: DeserializeOwned>() -> &'static [&'static str] {
     let unknown = MapDeserializer::<_, UnknownTag>::new(std::iter::once(("type", "")));
     T::deserialize(unknown).err().map_or(&[], |e| e.known)

@@ -74,7 +74,8 @@ impl Cache {
     }
 
     /// Compares the files of the tasks in `which` with the cache, and reads the changed ones. The first call reads all
-    /// files.
+    /// files. Fails only if the folder cannot be listed: an unreadable file becomes a problem of its task
+    /// ([`Cache::problems`]).
     pub(super) fn refresh(&mut self, dir: &Path, which: &TaskSet) -> Result<(), StoreError> {
         match which {
             TaskSet::These(ids) if self.is_loaded() => {
@@ -245,7 +246,7 @@ impl Cache {
         problems.chain(self.folder_problems.lines()).collect()
     }
 
-    /// Returns the problems that were not reported yet and marks them as reported.
+    /// Returns the problems that this function has not returned before, in the order of [`Cache::problems`].
     pub(super) fn take_unreported(&mut self) -> Vec<String> {
         let mut unreported = Vec::new();
         for id in &self.unusable {

@@ -38,7 +38,8 @@ pub(super) struct Revision {
 }
 
 impl Revision {
-    /// Returns whether this revision contains all changes up to `other`.
+    /// Returns whether this revision contains all changes up to `other`. Returns `false` if the revisions belong to
+    /// different logs.
     pub(super) fn includes(&self, other: &Revision) -> bool {
         self.epoch == other.epoch && self.change >= other.change
     }
@@ -67,7 +68,8 @@ impl ChangeLog {
         ChangeLog::parse(std::str::from_utf8(&bytes[..filled]).ok()?)
     }
 
-    /// Reads the log from the lock file at the path `lock`, without holding the lock.
+    /// Reads the log from the lock file at the path `lock`, without holding the lock. Returns `None` if the file cannot
+    /// be opened or contains no valid log.
     pub(super) fn peek(lock: &Path) -> Option<ChangeLog> {
         ChangeLog::read(&regular_file::open(lock).ok()?)
     }

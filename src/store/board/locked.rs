@@ -31,7 +31,7 @@ pub(super) struct LockedBoard<'a> {
 pub(super) enum FirstWrite {
     /// Create the file, which must not exist, and record the task number as used.
     Insert,
-    /// Like `Insert`, with a number that is already recorded.
+    /// Like `Insert`, but the task number is already recorded as used.
     InsertReserved,
     Update,
     /// Delete the file. The task number still counts as used.
@@ -45,8 +45,9 @@ impl FirstWrite {
 }
 
 impl LockedBoard<'_> {
-    /// Updates the cached task `id`, its blockers and its dependants from their files. Then applies `rule` to the graph
-    /// and writes the tasks that `rule` returns.
+    /// Updates the cached task `id`, its blockers and its dependants from their files. Then applies `rule` to the
+    /// graph, writes the tasks that `rule` returns, and returns the task `id`. Fails if the task does not exist, `rule`
+    /// rejects the change, or a file cannot be read or written.
     pub(super) fn change(
         &mut self,
         id: TaskId,
@@ -78,8 +79,9 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Checks the task that the cache shows as the open task of `name`: reads its file again. If the task is no longer
-    /// open, checks the next open task of `name` in the cache, until a file confirms one or the cache has none left.
+    /// Reads the file of the task that is the open task of `name` according to the cache. If the file shows that the
+    /// task is no longer open, continues with the next open task of `name` in the cache, until a file confirms a task
+    /// or no open task is left.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;
@@ -95,8 +97,8 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Returns the first task that `claimer` may claim according to the files on disk. Fails if the claimer already has
-    /// an open task.
+    /// Returns the first task that `claimer` may claim according to the files on disk; `None` if there is none. Fails
+    /// if the claimer already has an open task.
     pub(super) fn first_claimable(
         &mut self,
         claimer: &Claimer,
@@ -220,7 +222,8 @@ impl LockedBoard<'_> {
         atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
     }
 
-    /// Checks a new task and records a number for it as used.
+    /// Checks a new task, records the next free task number as used, and returns this number. Fails if a blocker does
+    /// not exist, the graph rejects the task, or a file cannot be read or written.
     pub(super) fn reserve(&mut self, new: &NewTask, now: Timestamp) -> Result<TaskId, StoreError> {
         self.refresh_existing(&new.blocked_by)?;
         let id = self.next_id()?;
@@ -230,7 +233,8 @@ impl LockedBoard<'_> {
         Ok(id)
     }
 
-    /// Returns the number for a new task: one that no task ever had.
+    /// Returns the number for a new task, which no earlier task had. Fails if a file cannot be read or no number is
+    /// left.
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
         let path = self.dir.join(LAST_ID);
         let recorded: u64 = match regular_file::read_text(&path, LAST_ID_MAX) {

@@ -195,7 +195,8 @@ impl Board {
         self.create_as(None, new, now)
     }
 
-    /// Creates a task like [`Board::create`], with the number that [`Board::reserve`] has returned, if it did.
+    /// Creates a task like [`Board::create`]. If `reserved` is a number that [`Board::reserve`] has returned, the task
+    /// gets this number. If another program has used the number meanwhile, the task gets the next free number.
     ///
     /// # Errors
     /// When the graph rejects the task, or a file cannot be written.
@@ -232,7 +233,8 @@ impl Board {
         self.lock()?.reserve(new, now)
     }
 
-    /// Claims the task `id`, or the first claimable task. Returns `None` if there is no claimable task.
+    /// Claims the task `id`, or the first claimable task if `id` is `None`. Returns `None` if there is no claimable
+    /// task.
     ///
     /// # Errors
     /// When the claimer may not claim the task, or a file cannot be read or written.
@@ -259,7 +261,8 @@ impl Board {
         locked.task(id).map(Some)
     }
 
-    /// Starts a task that the claimer owns or that has no owner.
+    /// Marks a task as in progress. A task without owner is claimed for the claimer first; a task of another owner is
+    /// rejected.
     ///
     /// # Errors
     /// When the graph rejects the change, or a file cannot be written.

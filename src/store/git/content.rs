@@ -79,7 +79,8 @@ fn is_rebased(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     has_equivalents(git, base, tip)
 }
 
-/// Returns whether `base` has, for each commit of `tip` except merge commits, a commit with the same change.
+/// Returns whether, for each commit of `tip` that `base` lacks, `base` has another commit with the same change. Merge
+/// commits do not count.
 fn has_equivalents(git: &Git, base: &str, tip: &str) -> Result<bool, GitError> {
     let twins = git.ok(&["cherry", base, tip])?;
     Ok(!twins.lines().any(|line| line.starts_with('+')))

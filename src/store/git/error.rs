@@ -24,7 +24,7 @@ pub enum GitError {
     /// The command ended with an unexpected exit code.
     #[error("git {what} failed: {why}")]
     Failed {
-        /// The first two arguments of the command.
+        /// The first two arguments of the command, such as `worktree add`.
         what: String,
         /// Git's error message on one line, or its exit code.
         why: String,

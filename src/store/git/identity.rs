@@ -9,8 +9,8 @@ const FALLBACKS: [(&str, &str); 2] = [
 ];
 
 impl Git {
-    /// Returns a copy that can commit. The author is the user. If the user has configured no name or no e-mail address,
-    /// crewdeck's name or address is used instead.
+    /// Returns a copy of this [`Git`] whose commits have an author: the user. For a name or an e-mail address that the
+    /// user has not configured, the copy uses crewdeck's.
     ///
     /// # Errors
     /// When git's settings cannot be read.

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Removes git's entry for a worktree if the `commondir` file in the entry is empty. `common` is the git folder that
-/// holds the entries. Git writes `commondir` before it checks anything out, so no work can be lost. Waits up to two
-/// seconds for a running git that is about to write the file.
+/// Removes git's entries for worktrees whose `commondir` file is empty. `common` is the git folder that holds the
+/// entries. Git writes `commondir` before it checks anything out, so no work can be lost. Waits up to two seconds for a
+/// running git that is about to write the file.
 pub fn clear(common: &Path) {
     let until = Instant::now() + WAIT_MAX;
     let mut incomplete = entries(common);
@@ -28,7 +28,8 @@ pub fn clear(common: &Path) {
     }
 }
 
-/// Returns whether the `commondir` file in the folder `entry` is older than [`WAIT_MAX`].
+/// Returns whether the `commondir` file in the folder `entry` is at least [`WAIT_MAX`] old. Returns `false` if its age
+/// is unknown.
 fn is_old(entry: &Path) -> bool {
     let meta = fs::symlink_metadata(entry.join("commondir"));
     let age = meta.and_then(|m| m.modified()).ok().map(|at| at.elapsed());

@@ -117,10 +117,10 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// Returns the lock files that no visible process holds. The second value is [`LockHolder::Invisible`] if a process
-/// that is invisible to this one may hold the lock, else `None`. `root` is the top folder of the repository, `common`
-/// the git folder that all worktrees share. `interrupted` contains the start times of crewdeck operations that were
-/// interrupted.
+/// Returns the lock files that no visible process holds. Each is paired with `None` if it can be removed, or with
+/// [`LockHolder::Invisible`] if a process that is invisible to this one may hold it. `root` is the top folder of the
+/// repository, `common` the git folder that all worktrees share. `interrupted` contains the start times of crewdeck
+/// operations that were interrupted.
 pub fn left_behind(
     root: &Path,
     common: &Path,
@@ -170,8 +170,8 @@ fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }
 
-/// Returns the inode and the modification time of a file. Both change if the file is replaced by a new file with the
-/// same name.
+/// Returns the inode and the modification time of a file, to detect that the file was replaced by a new file with the
+/// same name. Returns `None` if the file is gone.
 fn identity(path: &Path) -> Option<(u64, i64, i64)> {
     let meta = fs::symlink_metadata(path).ok()?;
     Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))

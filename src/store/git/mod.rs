@@ -354,7 +354,7 @@ impl<T> GitOutput<T> {
 }
 
 /// Parses the major and minor version number from the output of `git --version`, such as `git version 2.47.3 (Apple
-/// Git-1)`.
+/// Git-1)`. Returns `None` for a text of another form.
 fn version(text: &str) -> Option<(u32, u32)> {
     let number = text.strip_prefix("git version ")?;
     let mut parts = number.split('.');

@@ -119,7 +119,7 @@ impl Repo {
     /// Returns what is checked out in the root.
     ///
     /// # Errors
-    /// When there is no commit yet.
+    /// When there is no commit yet, or git cannot be run.
     pub fn head(&self) -> Result<Head, GitError> {
         head(&self.git)?.ok_or(GitError::NoCommits)
     }
@@ -182,7 +182,8 @@ impl Repo {
         entries.map(|entry| folder(entry.ok()?)).collect()
     }
 
-    /// Returns the git folder of the worktree in `dir`; `None` if it is not a worktree of this repository.
+    /// Returns the git folder of the linked worktree in `dir`; `None` if `dir` is not a linked worktree of this
+    /// repository.
     ///
     /// Agents can write the `.git` file in a worktree, so it is trusted only if the repository's entry for the worktree
     /// contains the path of this file.
@@ -198,7 +199,8 @@ impl Repo {
     }
 }
 
-/// Returns the content of a file that holds a path, such as a worktree's `.git` file; `None` if it is not a regular file.
+/// Returns the content of a file that holds a path, such as a worktree's `.git` file; `None` if there is no regular
+/// file at `path` or it cannot be read.
 fn short_file(path: &Path) -> Option<String> {
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
@@ -222,7 +224,7 @@ pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     .map(|(_, busy)| busy)
 }
 
-/// Returns what is checked out in the directory of `git`; `None` if there is no commit yet.
+/// Returns what is checked out in the directory of `git`; `None` if there is no commit yet. Fails if git cannot be run.
 pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
     let both = [
         "--revs-only",
@@ -246,6 +248,7 @@ pub fn head(git: &Git) -> Result<Option<Head>, GitError> {
 }
 
 /// Returns the hash of the commit that `name`, a full reference name or a hash, refers to; `None` if there is none.
+/// Fails if git cannot be run.
 pub fn commit_of(git: &Git, name: &str) -> Result<Option<String>, GitError> {
     let name = format!("{name}^{{commit}}");
     let answer = git.run(&["rev-parse", "--quiet", "--verify", &name])?;

@@ -11,7 +11,8 @@ use super::{GitError, Repo};
 #[derive(Debug, Clone, Default)]
 pub struct RepoCache(Arc<Mutex<Option<(DotGit, Repo)>>>);
 
-/// Identifies the file or folder `.git` in the root. As long as it stays equal, git finds the same repository.
+/// Identifies the file or folder `.git` in the root. If two values are equal, git finds the same repository at both
+/// times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DotGit {
     device: u64,

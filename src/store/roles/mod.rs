@@ -158,7 +158,8 @@ fn add(
     }
 }
 
-/// Adds the notice that a role of the project replaces the built-in role of the same name, whose limits then do not apply.
+/// Adds a notice to the project's role `name`: it replaces the built-in role of the same name, so that the limits of
+/// the built-in role do not apply.
 fn note_replacement(catalog: &mut RoleCatalog, name: &str) {
     for role in catalog.roles.iter_mut().filter(|role| role.name == name) {
         let text = format!("it replaces the built-in role '{}'", name.to_lowercase());
@@ -189,7 +190,8 @@ fn add_unreadable(catalog: &mut RoleCatalog, source: RoleSource, folder: &Path, 
 }
 
 /// Returns the name that a role file declares, even if its front matter is invalid: the value of the first line `name:
-/// VALUE` among the first 100 lines. Returns `None` if there is no such line or the value is empty.
+/// VALUE`, without quotes. Only the first 100 lines are searched, and the search ends at a line of 1,000 bytes or more.
+/// Returns `None` if there is no such line or the value is empty.
 fn written_name(text: &str) -> Option<String> {
     let lines = text.lines().take_while(|line| line.len() < 1000).take(100);
     let name = lines

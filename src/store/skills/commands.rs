@@ -14,7 +14,7 @@ const FOLDER: &str = ".claude/commands";
 /// Maximum number of command files. Further ones are ignored and reported.
 const COMMANDS_MAX: usize = 200;
 
-/// A command of a file or a skill, with its arguments filled in.
+/// A slash command of a command file or a skill, with its arguments filled in.
 pub struct ExpandedCommand {
     pub name: String,
     pub expansion: Expansion,
@@ -23,14 +23,14 @@ pub struct ExpandedCommand {
 /// A valid command file.
 struct Found {
     command: SlashCommand,
-    /// The names of its arguments.
+    /// The names of the command's arguments, in order.
     arguments: Vec<String>,
     body: String,
 }
 
 impl Skills {
-    /// Returns the commands of files and `skills`, sorted by name, and the files that cannot be used. A file takes
-    /// precedence over a skill of the same name.
+    /// Returns the slash commands of the command files and of `skills`, sorted by name, and the command files that
+    /// cannot be used. A file takes precedence over a skill of the same name.
     pub(super) fn commands(&self, skills: &[Skill]) -> (Vec<SlashCommand>, Vec<BrokenSkill>) {
         let (files, broken) = self.command_files();
         let mut commands: Vec<SlashCommand> = files.into_iter().map(|f| f.command).collect();
@@ -51,8 +51,8 @@ impl Skills {
         (commands, broken)
     }
 
-    /// Reads the command that a message such as `/fix 12` names, and returns its text with the arguments. Returns
-    /// `None` if no file or skill has the name.
+    /// Reads the slash command with which `message` begins, such as `/fix 12`, and returns its text with the arguments
+    /// filled in. Returns `None` if `message` is not a slash command, or if no command file and no skill has its name.
     pub fn expand(&self, message: &str) -> Option<ExpandedCommand> {
         let (name, arguments) = slash_command::split(message)?;
         let root = self.root.to_string_lossy();
@@ -135,7 +135,8 @@ impl Skills {
     }
 }
 
-/// Returns the name of the command in a file: that of `git/fix.md` is `git:fix`. `None` if the name cannot be typed.
+/// Returns the name of the command in the file at `path`, which is relative to the commands folder: that of
+/// `git/fix.md` is `git:fix`. Returns `None` if [`command_name`] rejects the name.
 fn name_of(path: &Path) -> Option<String> {
     let path = path.with_extension("");
     let parts: Vec<String> = path

@@ -41,7 +41,8 @@ pub struct FileVersion {
 pub struct SearchResult {
     /// The files, sorted by path.
     pub files: Vec<FoundSkill>,
-    /// Paths that cannot be used, each with the reason.
+    /// Files and folders that cannot be used, each with the reason as a text for the user. The empty path is the skills
+    /// folder itself.
     pub unusable: Vec<(PathBuf, String)>,
     pub visited: Vec<PathBuf>,
     /// Number of files and folders that the search has checked so far.
@@ -71,7 +72,8 @@ impl SkillsDir {
         }
     }
 
-    /// Searches the folder and its subfolders for SKILL.md files.
+    /// Searches the folder and its subfolders, at most four levels deep, for SKILL.md files. What cannot be searched is
+    /// reported in [`SearchResult::unusable`].
     pub fn search(&self) -> SearchResult {
         let mut out = SearchResult::default();
         let own = self.dir.dir_metadata().ok();

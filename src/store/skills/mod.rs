@@ -26,7 +26,8 @@ const WATCHED_MAX: usize = 128;
 pub struct Skills {
     root: PathBuf,
     user: Option<PathBuf>,
-    /// The id of the session, for commands that contain it; empty if there is no session.
+    /// The id of the session, which replaces the variable `CLAUDE_SESSION_ID` in commands; empty if there is no
+    /// session.
     session: String,
 }
 
@@ -38,7 +39,8 @@ pub struct SkillsFingerprint(u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedSkill {
     pub skill: Skill,
-    /// The instructions for the agent, bounded in length.
+    /// The instructions for the agent, at most [`crate::domain::skill::BODY_MAX`] bytes (63 KiB) and a note about the
+    /// cut.
     pub body: String,
     /// The skill's folder, relative to the project's root, if the folder contains other files besides SKILL.md. `None`
     /// for skills outside of the root.
@@ -56,14 +58,14 @@ impl Skills {
         }
     }
 
-    /// Returns the skills for the session `session`.
+    /// Returns these skills with the id of the session, which commands can contain as a variable.
     #[must_use]
     pub fn with_session(self, session: &str) -> Skills {
         let session = session.to_string();
         Skills { session, ..self }
     }
 
-    /// Returns all skills and the files that cannot be used.
+    /// Returns all skills, the slash commands of command files and skills, and the files that cannot be used.
     pub fn read(&self) -> SkillCatalog {
         let (loaded, mut broken) = self.scan();
         let skills: Vec<Skill> = loaded.into_iter().map(|l| l.skill).collect();
@@ -79,7 +81,7 @@ impl Skills {
     /// Reads one skill from disk. The name is not case-sensitive.
     ///
     /// # Errors
-    /// If no skill has the name, returns the catalog of all skills.
+    /// If no skill has the name, returns the catalog of all skills, without the slash commands.
     pub fn load(&self, name: &str) -> Result<LoadedSkill, SkillCatalog> {
         let (mut loaded, broken) = self.scan();
         match loaded.iter().position(|l| same(&l.skill.name, name)) {
@@ -110,7 +112,7 @@ impl Skills {
         SkillsFingerprint(hasher.finish())
     }
 
-    /// Returns the skills of another `root`, with the same user folder.
+    /// Returns the skills of another `root`, with the same user folder and without the id of a session.
     pub(super) fn with_root(&self, root: &Path) -> Skills {
         Skills::open(root, self.user.clone())
     }
@@ -139,7 +141,8 @@ impl Skills {
         })
     }
 
-    /// Returns the skills folders in order of precedence. If two have a skill of the same name, the first wins.
+    /// Returns the skills folders in order of precedence. If two folders contain a skill of the same name, the skill in
+    /// the first of them is used.
     fn locations(&self) -> Vec<SkillLocation<'_>> {
         let below_root = |source, folder: &'static str| SkillLocation {
             source,

@@ -84,7 +84,7 @@ impl DirtyQueue {
     }
 
     /// Waits until `is_enough` returns true for the pending changes, or until the time `within` has passed. Returns the
-    /// pending changes.
+    /// locked pending changes in both cases.
     pub(super) fn wait(
         &self,
         within: Duration,

@@ -7,8 +7,8 @@ use super::super::{Skills, atomic};
 use super::dirty::{Dirty, dirty_for_path};
 use super::dirty_queue::{DirtyQueue, PendingChanges};
 
-/// Adds to `queue` what has changed according to an event of the operating system. If events were lost, adds
-/// everything.
+/// Adds to `queue` the parts of the state that have changed according to `event`, an event of the operating system. If
+/// events were lost or `event` is an error, adds all parts.
 pub(super) fn handle_event(
     queue: &DirtyQueue,
     root: &Path,

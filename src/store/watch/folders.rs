@@ -33,7 +33,8 @@ pub(super) struct WatchedFolders {
 
 impl WatchedFolders {
     /// Starts to watch the state folders of the project in `base`, the folders of the repository's branches, and the
-    /// folders of `skills`.
+    /// folders of `skills`. Fails if a state folder cannot be watched. Polling finds the changes in other folders that
+    /// cannot be watched.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,

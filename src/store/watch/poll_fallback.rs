@@ -98,8 +98,8 @@ pub(super) struct PollFallback {
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
-/// The state files in a folder. The list is valid while the fingerprint of the folder matches. It is stored so that
-/// polls need not list the folder: opening a folder causes an event for every process that watches the folder.
+/// The state files in a folder. The list `files` is valid while the folder has the fingerprint `folder`. It is stored
+/// so that polls need not list the folder: opening a folder causes an event for every process that watches the folder.
 struct FolderFiles {
     folder: FileFingerprint,
     files: Vec<PathBuf>,
@@ -206,7 +206,8 @@ impl PollFallback {
     }
 
     /// Returns one fingerprint for all state files in `folder`, which is the folder `FOLDERS[at]`. The order of the
-    /// files does not matter. Returns `None` while a file is too new for a reliable fingerprint.
+    /// files does not matter. Returns `None` if the folder cannot be read, and while a file is too new for a reliable
+    /// fingerprint.
     fn fingerprint(&mut self, at: usize, folder: &Path, now: SystemTime) -> Option<u64> {
         let meta = fs::metadata(folder).ok()?;
         let known = self.folder_files[at]

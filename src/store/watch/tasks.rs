@@ -135,7 +135,8 @@ impl TaskFiles {
         (which, found)
     }
 
-    /// Checks the file of the task `id` at the time `now`. Returns `None` if it is unchanged.
+    /// Checks the file of the task `id` at the time `now`. Returns what the check says about the reliability of events;
+    /// `None` if the file is unchanged.
     fn poll_file(&mut self, id: TaskId, now: SystemTime) -> Option<PollOutcome> {
         #[cfg(test)]
         {

@@ -16,8 +16,8 @@ use crate::store::file_fingerprint::FileFingerprint;
 use crate::store::git::{Git, is_hash};
 use crate::store::refs::GitFolders;
 
-/// Maximum number of branches whose status one scan computes, because each branch takes several git commands. The next
-/// scan computes the others.
+/// Maximum number of computations of branch status in one scan ([`ScanBudget`]), because each takes several git
+/// commands. The next scan does the others.
 const COMPUTED_MAX: usize = 64;
 /// Number of characters of a commit hash that are shown to the user.
 const COMMIT_SHOWN: usize = 10;
@@ -41,8 +41,8 @@ impl BranchSnapshot {
         self.file_states.is_none()
     }
 
-    /// Returns whether the last scan did not cover all branches, because there were too many. The next scan covers the
-    /// others.
+    /// Returns whether the last scan did not compute the status of all branches, because there were too many. The next
+    /// scan computes the others.
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
@@ -64,7 +64,8 @@ pub enum ScanMode {
     Always,
 }
 
-/// The state of a file, compared to detect changes.
+/// The state of a file at one scan. If a file has the same state at two scans, it is unchanged, except for
+/// [`FileState::Recent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileState {
     Missing,
@@ -76,8 +77,8 @@ enum FileState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct BranchRecord {
     state: BranchState,
-    /// What the branch has that the history of its base branch lacks; `None` if it has nothing more, or if this was not
-    /// computed yet.
+    /// What the branch has that the history of its base branch lacks; `None` if the base branch lacks nothing, or if
+    /// this was not computed yet.
     changes: Option<BranchChanges>,
 }
 
@@ -279,8 +280,8 @@ fn in_history(tree: &Worktree, base: &BaseBranch, tip: &str) -> BranchState {
     }
 }
 
-/// Returns the first characters of a commit hash. Returns an empty string if `commit` is no hash, which can happen because
-/// other programs write the registry too.
+/// Returns the first [`COMMIT_SHOWN`] characters of a commit hash. Returns an empty string if `commit` is not a hash,
+/// which can happen because other programs write the registry too.
 fn short(commit: &str) -> String {
     let number = if is_hash(commit) { commit } else { "" };
     number.chars().take(COMMIT_SHOWN).collect()

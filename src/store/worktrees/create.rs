@@ -22,11 +22,12 @@ pub struct NewWorktree {
     pub task: TaskId,
     pub subject: String,
     pub owner: String,
-    /// The branch to start from; `None` for what the main worktree has checked out.
+    /// The branch to start from; `None` to start from what the main worktree has checked out.
     pub base: Option<String>,
     /// The branches to merge into the new worktree: those of the task's blockers.
     pub needs: Vec<String>,
-    /// The worktree of this repository that a hook has made for the task, if one has.
+    /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
+    /// made one.
     pub made: Option<PathBuf>,
 }
 
@@ -36,7 +37,8 @@ enum NameStatus {
     Free,
     /// The folder of the worktree was lost, but its branch exists and has unmerged work.
     LostFolder,
-    /// A folder or another worktree's branch has this name.
+    /// The name is in use: the folder exists, the branch is checked out in another folder, or the branch has unmerged
+    /// work and the registry has no entry for it.
     Taken,
 }
 
@@ -138,6 +140,8 @@ impl Worktrees {
 
 impl OpenRegistry {
     /// Returns the branch and the commit from which the worktree starts. The branch is `None` if `HEAD` is detached.
+    /// Fails if there is no commit, the branch `new.base` does not exist, or, without a base, a rebase or bisect is in
+    /// progress in the main worktree.
     fn start_point(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
@@ -166,8 +170,8 @@ impl OpenRegistry {
         Err(WorktreeError::TooMany(task).into())
     }
 
-    /// Returns whether a name can be used for a new worktree. First removes what an interrupted creation left under
-    /// that name; such a leftover contains no work yet.
+    /// Returns whether `name` can be used for a new worktree that starts at the commit `base`. First removes what an
+    /// interrupted creation left under that name, and a branch of that name whose content `base` has. No work is lost.
     fn name_status(
         &self,
         name: &WorktreeName,

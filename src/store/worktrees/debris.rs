@@ -34,7 +34,7 @@ const PACKED_MAX: u64 = 64 * 1024 * 1024;
 /// Something that a killed git process left behind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Debris {
-    /// A lock file that no process holds. A path below the root is relative to the root.
+    /// A lock file that no process holds. The path is relative to the root, or absolute if it is not below the root.
     Lock(PathBuf),
     /// A lock file that a git process in another container or on another machine may hold. The file is removed once it
     /// is ten minutes old.
@@ -217,7 +217,8 @@ impl RepoPaths {
         names.into_iter().map(debris).collect()
     }
 
-    /// Returns the worktrees in `.worktrees` for which git has an entry. The value is true if the entry is complete.
+    /// Returns the worktrees of tasks in `.worktrees` for which git has an entry. The value is `true` if the entry is
+    /// complete.
     pub(super) fn entries(&self) -> BTreeMap<WorktreeName, bool> {
         let all = fs::read_dir(self.common.join("worktrees"));
         let mut found = BTreeMap::new();

@@ -17,7 +17,7 @@ pub(super) struct HookMade {
 
 impl OpenRegistry {
     /// Checks that `dir`, the directory that a hook has named, is a linked worktree of this repository and has a
-    /// commit.
+    /// commit. Fails with the reason if it is not.
     pub(super) fn made_by_hook(&self, dir: &Path) -> Result<HookMade, StoreError> {
         let refused = |why: &str| {
             WorktreeError::Hook(format!(

@@ -23,9 +23,10 @@ const SUBJECT_MAX: usize = 100;
 pub struct UncommittedFiles {
     /// Number of uncommitted files. An untracked folder counts as one file.
     pub count: usize,
-    /// The paths of the first [`FILES_MAX`] uncommitted files.
+    /// The paths of the first [`FILES_MAX`] uncommitted files, relative to the worktree, in the order of `git status`.
     pub files: Vec<String>,
-    /// The paths of the first [`FILES_MAX`] untracked files.
+    /// The paths of the first [`FILES_MAX`] untracked files and folders, relative to the worktree, in the order of `git
+    /// status`.
     pub untracked: Vec<String>,
 }
 
@@ -104,7 +105,7 @@ impl OpenRegistry {
         Ok(state)
     }
 
-    /// Returns whether `commit` is in the history of a branch or a tag.
+    /// Returns whether `commit` is in the history of a branch, a remote-tracking branch or a tag.
     fn is_referenced(&self, commit: &str) -> Result<bool, StoreError> {
         let places = ["refs/heads", "refs/remotes", "refs/tags"];
         let mut args = vec!["for-each-ref", "--count=1", "--contains", commit];
@@ -112,8 +113,9 @@ impl OpenRegistry {
         Ok(!self.repo.git.ok(&args)?.is_empty())
     }
 
-    /// Sets in `state` how many commits in the history of `tips` the base branch lacks, whether the base branch has
-    /// their content, and, if it does not, their subject lines.
+    /// Sets in `state` the number of commits in the history of `tips` that the base branch lacks, and whether the base
+    /// branch has the content of `tips`. If it has not, also sets the hashes and subject lines of the newest of these
+    /// commits.
     fn inspect_commits(
         &self,
         tree: &Worktree,

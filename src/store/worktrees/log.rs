@@ -83,7 +83,7 @@ impl LogEntry {
         self
     }
 
-    /// Adds the paths of the files in conflict.
+    /// Adds the paths of the files in conflict to the entry.
     #[must_use]
     pub fn files(mut self, files: &[String]) -> LogEntry {
         self.worktree.insert("files".into(), json!(files));
@@ -116,7 +116,8 @@ impl WorktreeLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// Returns the last event of each worktree. The key is the name of the worktree.
+    /// Returns the last event of each worktree. The key is the name of the worktree. The renamed log `events.1.jsonl`
+    /// is not read.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -141,7 +142,8 @@ impl WorktreeLog {
         Ok(lines.filter_map(of).collect())
     }
 
-    /// Returns the start times of operations without a recorded end.
+    /// Returns the start times of the operations without a recorded end: those of the worktrees whose last event has a
+    /// tag that ends with `.before`.
     ///
     /// # Errors
     /// When the log cannot be read.

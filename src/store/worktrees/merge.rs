@@ -26,11 +26,12 @@ pub enum MergeOutcome {
 impl Worktrees {
     /// Commits all uncommitted files of a worktree except ignored ones. Returns the hash of the new commit; `None` if
     /// there were no such files. The author is the user, or crewdeck if the user has configured no name. Hooks and
-    /// signing are off, because the commit is made unattended. Both apply when the branch is merged into the base
+    /// signing are off, because the commit is made unattended. They are on when the branch is merged into the base
     /// branch.
     ///
     /// # Errors
-    /// When the folder is gone, has another branch checked out, has an operation in progress, or git fails.
+    /// When the folder is gone, has an operation in progress, has another branch checked out together with uncommitted
+    /// files or with commits that the worktree's own branch lacks, or git fails.
     pub fn commit_leftovers(
         &self,
         name: &WorktreeName,
@@ -66,8 +67,10 @@ impl Worktrees {
         Ok(Some(commit))
     }
 
-    /// Merges a worktree's branch into its base branch. The main worktree must have the base branch checked out, and
-    /// both worktrees must be clean. The user's hooks run and the commit is signed if the user's settings say so.
+    /// Merges a worktree's branch into its base branch. If the base branch already has the branch's content, only
+    /// records this. Otherwise, the main worktree must have the base branch checked out and have no uncommitted changes
+    /// in tracked files. The task's worktree must be clean. The user's hooks run, and the commit is signed if the
+    /// user's settings say so.
     ///
     /// # Errors
     /// When the merge cannot be started, or something other than a conflict prevents it. Nothing was changed then.
@@ -140,8 +143,8 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Checks that the worktree has its own branch checked out, is clean and has no operation in progress. If the
-    /// folder is gone, the check passes, because only the branch is left.
+    /// Checks that the worktree has its own branch checked out, is clean and has no operation in progress; fails
+    /// otherwise. If the folder is gone, the check passes, because only the branch is left.
     fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
         if self.folder(name).on_disk == FolderState::Missing {
             return Ok(());
@@ -187,8 +190,8 @@ impl OpenRegistry {
         .into())
     }
 
-    /// Checks that the main worktree has the branch `base` checked out (any branch if `None`), that no git operation
-    /// such as a rebase is in progress in it, and that its tracked files have no uncommitted changes.
+    /// Fails unless the main worktree has the branch `base` checked out (any branch if `None`), no git operation such
+    /// as a rebase is in progress in it, and its tracked files have no uncommitted changes.
     fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {
@@ -256,8 +259,8 @@ pub fn check_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError
     Err(WorktreeError::OtherBranch { name, on, own }.into())
 }
 
-/// Checks that the branch changes no file in crewdeck's state folders. Git ignores these files, so a merge would
-/// overwrite them silently: a teammate could forge messages, requests and settings by committing them.
+/// Fails if the branch changes a file in crewdeck's state folders. Git ignores these files, so a merge would overwrite
+/// them silently: a teammate could forge messages, requests and settings by committing them.
 fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Result<(), StoreError> {
     let between = format!("{base}...{tip}");
     let specs = STATE.map(|folder| format!(":(top,icase){folder}"));

@@ -46,7 +46,8 @@ pub(super) struct BranchChanges {
     pub(super) is_contained: bool,
 }
 
-/// Limits the number of branches whose status is computed in one scan.
+/// Limits the number of computations of branch status in one scan. A branch can need two: its changes, and whether the
+/// base branch has its content.
 pub(super) struct ScanBudget {
     left: usize,
     is_exhausted: bool,
@@ -60,7 +61,8 @@ impl ScanBudget {
         }
     }
 
-    /// Counts one branch whose status is to be computed. Returns false if the limit was reached before.
+    /// Counts one computation. Returns `false` if the limit was already reached, so that the computation must wait for
+    /// the next scan.
     fn take(&mut self) -> bool {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,
@@ -166,9 +168,10 @@ impl BaseHistory {
         })
     }
 
-    /// Returns the merge bases of the base branch and the branch whose last commit is `tip`. If there are too many
-    /// commits to compute the merge bases, returns the last commit of the base branch instead. The branch's changes are
-    /// then computed again after every change of the base branch.
+    /// Returns the merge bases of the base branch and the branch whose last commit is `tip`: the commits of the base
+    /// branch that are parents of the branch's own commits. If there are too many commits to compute the merge bases,
+    /// returns the last commit of the base branch instead. The branch's changes are then computed again after every
+    /// change of the base branch.
     pub(super) fn merge_bases(&self, tip: &str) -> BTreeSet<String> {
         let Some(lacking) = self.lacking.as_ref().filter(|all| all.contains_key(tip)) else {
             return [self.commit.clone()].into();

@@ -112,7 +112,8 @@ impl Worktrees {
         })
     }
 
-    /// Returns the worktree of a task. Its folder may be gone: see [`Worktrees::state`].
+    /// Returns the worktree of a task; `None` if the task has no worktree. The worktree's folder may be gone: see
+    /// [`Worktrees::state`].
     ///
     /// # Errors
     /// When the root is not a repository, or the registry cannot be read.
@@ -190,7 +191,8 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Takes the worktree lock for a change, and reads the registry of worktrees.
+    /// Takes the worktree lock for a change, waiting for it without a limit, and reads the registry of worktrees.
+    /// Completes or reverts an interrupted removal, and replaces a damaged registry.
     fn begin_change(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         let lock = Lock::take(&lock_path(&dir))?;
@@ -277,7 +279,8 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Returns the name of the worktree in the folder `path`; `None` if the folder is not in `.worktrees/`.
+    /// Returns the name of the worktree in the folder `path`; `None` if the folder is not in `.worktrees/` or its name
+    /// is not a valid worktree name.
     fn name_of(&self, path: &Path) -> Option<WorktreeName> {
         let text = path.file_name()?.to_str()?;
         let is_here = path.parent() == Some(&self.dir);
@@ -355,7 +358,9 @@ fn index_path(dir: &Path) -> PathBuf {
     dir.join("index.json")
 }
 
-/// Reads the registry. Returns `None` if it is damaged, and an empty registry if there is no file.
+/// Reads the registry and adds notices about its entries to `notices`. Returns `None` if the registry is damaged, and
+/// an empty registry if there is no file. Fails if the file cannot be read or has values that this version does not
+/// know.
 fn read_index(dir: &Path, notices: &mut Vec<String>) -> Result<Option<WorktreeIndex>, StoreError> {
     let path = index_path(dir);
     match read_stable::read::<WorktreeIndex>(&path)? {

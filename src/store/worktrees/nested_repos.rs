@@ -18,7 +18,8 @@ const LINK_MAX: u64 = 16 * 1024;
 /// The option with which `git status` and `git diff` compare only the commit of a nested repository, not its files.
 pub const IGNORE_NESTED_FILES: &str = "--ignore-submodules=dirty";
 
-/// Returns the paths of the nested repositories that are both in the index and on disk.
+/// Returns the paths, relative to `dir`, of the nested repositories (such as submodules) that are both in the index and
+/// on disk. `git` runs in `dir`.
 pub fn nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
     let args = &["ls-files", "--stage", "-z"];
     let answer = git.run_keeping(args, INDEX_MAX)?;
@@ -53,9 +54,9 @@ pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the nested repositories in which `git merge` would run git. If `.gitmodules`, in the worktree or in the
-/// commit `tip`, has an `ignore` setting, these are all nested repositories on disk; otherwise there are none. Leaves
-/// out repositories whose git folder is below `kept`, where agents cannot write.
+/// Returns the paths, relative to `dir`, of the nested repositories in which `git merge` would run git. If
+/// `.gitmodules`, in the worktree or in the commit `tip`, has an `ignore` setting, these are all nested repositories on
+/// disk; otherwise there are none. Leaves out repositories whose git folder is below `kept`, where agents cannot write.
 pub fn scanned_by_merge(
     git: &Git,
     dir: &Path,
@@ -86,7 +87,7 @@ pub fn scanned_by_merge(
     Ok(if is_said { open } else { Vec::new() })
 }
 
-/// Returns the git folder to which the `.git` file in `dir` points.
+/// Returns the git folder to which the `.git` file in `dir` points; `None` if there is no such file or folder.
 fn git_folder(dir: &Path) -> Option<PathBuf> {
     let text = regular_file::read_text(&dir.join(".git"), LINK_MAX).ok()?;
     fs::canonicalize(dir.join(text.strip_prefix("gitdir:")?.trim())).ok()

@@ -9,7 +9,7 @@ use crate::store::StoreError;
 
 const ORPHANS_MAX: usize = 200;
 
-/// Something in `.worktrees` that the registry does not list.
+/// A folder in `.worktrees`, or an entry in git's list of worktrees, that crewdeck's registry does not list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrphanWorktree {
     pub name: String,
@@ -19,9 +19,10 @@ pub struct OrphanWorktree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanKind {
     Empty,
-    /// A folder with content, and its size.
+    /// A folder with content that is not in git's list of worktrees, and its disk usage.
     Folder(DiskUse),
-    /// A worktree in git's list that is not in crewdeck's registry, because it is on another branch or incomplete.
+    /// A worktree in git's list that crewdeck does not add to its registry, because it has another branch checked out
+    /// or git did not finish creating it.
     Unregistered,
     /// A worktree in git's list whose folder is gone.
     FolderMissing,

@@ -19,7 +19,7 @@ use crate::store::StoreError;
 #[derive(Debug, Clone, Copy)]
 enum Allowed<'a> {
     By(RemovalMode),
-    /// Only the losses that the user has confirmed.
+    /// Exactly the losses that the user has confirmed.
     Confirmed(&'a Losses),
 }
 
@@ -63,7 +63,7 @@ impl Worktrees {
     /// As [`Worktrees::remove`], after the user has confirmed the losses in `confirmed`.
     ///
     /// # Errors
-    /// As [`Worktrees::remove`]; also when the losses differ from the confirmed ones.
+    /// As [`Worktrees::remove`]; also when something would be lost and the losses are not exactly the confirmed ones.
     pub fn remove_confirmed(
         &self,
         name: &WorktreeName,
@@ -104,7 +104,7 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Checks that the user has not locked the worktree (`git worktree lock`).
+    /// Fails if the user has locked the worktree (`git worktree lock`).
     fn check_not_locked(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         let known = self.repo.list_worktrees()?;
@@ -155,8 +155,8 @@ impl OpenRegistry {
         Ok((fate, trash))
     }
 
-    /// Checks again, after the folder was renamed, that the removal loses only what is allowed. Since the renaming,
-    /// programs can no longer write to the folder by its path.
+    /// Checks again, after the folder was renamed, that the removal loses only what `allowed` permits, and fails
+    /// otherwise. Since the folder was renamed, programs can no longer write to it by its old path.
     fn check_again(
         &self,
         tree: &Worktree,
@@ -196,7 +196,7 @@ impl OpenRegistry {
         })
     }
 
-    /// Deletes a worktree's branch if its last commit is still `tip`.
+    /// Deletes a worktree's branch. Fails if the last commit of the branch is no longer `tip`.
     pub(super) fn delete_branch(&self, name: &WorktreeName, tip: &str) -> Result<(), StoreError> {
         let full = format!("refs/heads/{}", name.branch());
         self.repo.git.ok(&["update-ref", "-d", &full, tip])?;

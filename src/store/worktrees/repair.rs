@@ -70,7 +70,8 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Repairs everything except interrupted removals. Returns the worktrees whose removal was interrupted.
+    /// Repairs everything except lock files and interrupted removals, and adds a line for each repair to `report`.
+    /// Returns the worktrees whose removal was interrupted.
     fn repair(
         &mut self,
         paths: &RepoPaths,
@@ -101,6 +102,7 @@ impl OpenRegistry {
     }
 
     /// Removes an incomplete worktree. If the worktree contains files that git did not write, completes it instead.
+    /// Returns a line for the report that says what was done, or why nothing was done.
     fn remove_or_complete(
         &self,
         paths: &RepoPaths,
@@ -150,8 +152,8 @@ impl OpenRegistry {
         )))
     }
 
-    /// Undoes the interrupted merge of a blocker's branch into the new worktree `name`. The blockers' branches are merged
-    /// again when the task starts.
+    /// Undoes the interrupted merge of a blocker's branch into the new worktree `name`. The blockers' branches are
+    /// merged again when the task starts. Returns a line for the report, or `None` if there was nothing to undo.
     fn undo_interrupted_start(
         &mut self,
         name: &WorktreeName,
@@ -192,7 +194,8 @@ impl OpenRegistry {
     }
 
     /// Undoes an interrupted merge of a worktree's branch into its base branch, or records the merge if git had
-    /// completed it. Keeps the user's changes, and any merge that the user has started since.
+    /// completed it. Keeps the user's changes, and any merge that the user has started since. Returns a line for the
+    /// report, or `None` if there is nothing to report.
     ///
     /// Whether a merge in progress is crewdeck's or the user's is decided by what git wrote and not by times, because a
     /// hook may run for minutes and the user may act within a second. The merge is crewdeck's if `HEAD` is still the
@@ -296,7 +299,8 @@ impl OpenRegistry {
         self.log.record(note, now)
     }
 
-    /// Deletes the branch of a worktree that was never created, if it has no commits of its own.
+    /// Deletes the branch of a worktree that was never created. Keeps the branch if it is checked out or has commits
+    /// that are not merged. Returns a line for the report, or `None` if there is no such branch.
     fn delete_unused_branch(
         &self,
         name: &WorktreeName,
@@ -338,7 +342,8 @@ impl OpenRegistry {
         })
     }
 
-    /// Undoes all interrupted merges before the next one starts; see [`OpenRegistry::undo_interrupted_merge`].
+    /// Undoes all interrupted merges before the next one starts; see [`OpenRegistry::undo_interrupted_merge`]. If there
+    /// are any, first removes the lock files of killed git processes. Fails if a lock file has to stay.
     pub(super) fn undo_interrupted_merges(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let last = self.log.last_events()?;
         let is_interrupted = |name: &WorktreeName| {

@@ -25,7 +25,8 @@ pub struct TrashCandidate {
 }
 
 impl TrashCandidate {
-    /// Renames the folder of the worktree `name` in `dir`, so that programs can no longer reach it by its path.
+    /// Renames the folder of the worktree `name` in the worktrees folder `dir`, so that programs can no longer reach it
+    /// by its path.
     pub fn move_away(dir: &Path, name: &WorktreeName) -> Result<TrashCandidate, StoreError> {
         let candidate = TrashCandidate {
             home: dir.join(name.as_str()),
@@ -61,12 +62,14 @@ impl TrashedFolder {
     }
 }
 
-/// Returns whether a removal in `dir` was interrupted or is in progress.
+/// Returns whether a removal in the worktrees folder `dir` was interrupted or is in progress.
 pub fn has_leftovers(dir: &Path) -> Result<bool, StoreError> {
     Ok(!leftovers(dir)?.is_empty())
 }
 
-/// Completes or reverts interrupted removals in the folder `dir`. The caller holds the worktree lock.
+/// Handles the interrupted removals in the worktrees folder `dir`: deletes folders that are marked for deletion, and
+/// renames the other removed folders back to their original names. Appends the error of each folder that cannot be
+/// handled to `notices`. The caller holds the worktree lock.
 pub fn recover(dir: &Path, notices: &mut Vec<String>) -> Result<(), StoreError> {
     for (path, phase, name) in leftovers(dir)? {
         let done = match phase {
@@ -98,13 +101,14 @@ fn leftovers(dir: &Path) -> Result<Vec<(PathBuf, TrashPhase, String)>, StoreErro
     Ok(entries.flatten().filter_map(known).collect())
 }
 
-/// Returns whether `name` is the name of a folder that a removal has renamed. Such a folder is not an orphan: the removal
-/// is in progress, or the next access completes it.
+/// Returns whether `name` is the name of a folder that a removal has renamed. Such a folder is not an orphan: the
+/// removal is in progress, or the next access completes or reverts it.
 pub fn is_trash(name: &str) -> bool {
     parse_name(name).is_some()
 }
 
-/// Parses the phase of a removal and the worktree's name from a folder name.
+/// Parses the phase of a removal and the worktree's name from a folder name; `None` if the folder is not one that a
+/// removal has renamed.
 fn parse_name(name: &str) -> Option<(TrashPhase, &str)> {
     let (phase, name) = match name.strip_prefix(CHECKING_PREFIX) {
         Some(name) => (TrashPhase::Checking, name),

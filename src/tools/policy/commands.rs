@@ -231,8 +231,8 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     }
 }
 
-/// Returns whether the arguments of the program `name` are targets (programs, files, processes, hosts). If not, the
-/// first argument may be a subcommand.
+/// Returns whether the program `name` uses all its arguments as targets: programs, files, processes or hosts. The first
+/// argument of any other program may be a subcommand.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
         WRAPPERS,
@@ -250,7 +250,8 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
         || name.starts_with("mkfs")
 }
 
-/// Returns the words of the command without leading [`WRAPPERS`] and their options.
+/// Returns the words of the command without leading [`WRAPPERS`] and their options. After `xargs` and `parallel`, which
+/// append arguments, adds a word that expands: the appended arguments are unknown.
 fn strip_wrappers(words: &[Word]) -> Vec<Word> {
     let mut rest = words;
     let mut adds_arguments = false;
@@ -386,8 +387,8 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns why the program `name` needs approval: an argument is a path that commands may not write. Returns `None` if
-/// there is no such argument.
+/// Returns why the program `name` needs approval: an argument looks like a path and is one that commands may not write
+/// without approval (see [`CommandDir::may_write`]). Returns `None` if there is no such argument.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands

@@ -107,7 +107,8 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
 }
 
-/// Skips the options before git's subcommand. Returns the subcommand and its arguments.
+/// Skips the options before git's subcommand. Returns the subcommand and its arguments; `None` if there is no
+/// subcommand.
 fn verb(args: &[Word]) -> Option<(&Word, &[Word])> {
     let mut rest = args;
     loop {

@@ -5,9 +5,9 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HereDocument {
     end: String,
-    /// Whether the shell expands variables and commands in the text. This is so if the delimiter is not quoted.
+    /// Whether the shell expands variables and commands in the text. The shell does so unless the delimiter is quoted.
     expands: bool,
-    /// Whether the shell strips tabs at the start of a line (`<<-`).
+    /// Whether the shell strips the tabs at the start of each line. The shell does so if the operator is `<<-`.
     strips_tabs: bool,
 }
 

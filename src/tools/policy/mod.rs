@@ -39,8 +39,8 @@ pub enum PlanGate {
 /// Permissions granted in advance: by the settings, and by the user for the session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PermissionRules {
-    /// Commands, given by their first words, and tools of MCP servers that need no approval: for example
-    /// `docker compose` or `mcp__git__*`.
+    /// What needs no approval. An entry is the first words of a command, such as `docker compose`, or a pattern for
+    /// tools of MCP servers, such as `mcp__git__*`.
     pub allow: Vec<String>,
     /// Permissions that the user granted until crewdeck ends.
     pub session: Vec<PermissionScope>,
@@ -119,7 +119,8 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
     offered
 }
 
-/// Returns the parts of a shell command that need approval. Empty if the command cannot be parsed.
+/// Returns the simple commands in a shell command that need approval, as text without duplicates. The text contains the
+/// words, and `> FILE` for each redirection. Empty if the shell command cannot be parsed.
 pub fn flagged_parts(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
@@ -174,8 +175,9 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     }
 }
 
-/// Returns where git history is written by a command that runs in `workdir`: in the repository if the command consists
-/// only of git commands that need approval, otherwise in a private copy. Ignores the prefix [`ASKS_FOR_NETWORK`].
+/// Returns where a command that runs in `workdir` writes the git history. If the command consists only of git commands
+/// that need approval, it writes to the repository, otherwise to a private copy. Ignores the prefix
+/// [`ASKS_FOR_NETWORK`] of the command.
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
     let command = command.strip_prefix(ASKS_FOR_NETWORK).unwrap_or(command);

@@ -79,8 +79,9 @@ const EXACT_MAX: usize = 4 * 1024;
 /// Maximum length, in bytes, of the words in a permission for a program and subcommand.
 const WORDS_MAX: usize = 80;
 
-/// Returns the session permissions that the user can grant for `command`. `all` contains its simple commands, and
-/// `asked` those of them that need approval. Returns an empty list if the user can only allow this one call.
+/// Returns the session permissions that the user can grant for `command`. `all` contains the simple commands of
+/// `command`, and `asked` those of them that need approval. Returns an empty list if the user can only allow this one
+/// call.
 pub fn offered_scopes(
     command: &str,
     all: &[SimpleCommand],
@@ -107,8 +108,8 @@ pub fn offered_scopes(
     out
 }
 
-/// Returns whether the permissions `scopes` cover all of `asked`. `asked` holds those simple commands of `command` that
-/// need approval.
+/// Returns whether the permissions `scopes` cover `command`. `all` contains the simple commands of `command`, and
+/// `asked` those of them that need approval.
 pub fn cover(
     scopes: &[PermissionScope],
     command: &str,
@@ -157,7 +158,8 @@ fn is_alone(all: &[SimpleCommand]) -> bool {
     })
 }
 
-/// Returns whether the command does not change the shell's directory, or changes it to one below the work directory.
+/// Returns whether the command does not change the shell's directory. Also returns true for `cd` with a relative path
+/// to a directory below the work directory.
 fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     match simple.words.split_first() {
         Some((name, args)) if name.text == "cd" => {
@@ -167,8 +169,9 @@ fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     }
 }
 
-/// Returns the program and its subcommand, for example `docker compose`. Returns `None` if these two words alone do not
-/// show what the command does.
+/// Returns the program and its subcommand, for example `docker compose`. Returns `None` if these two words do not show
+/// what the command does: one of them is not a plain lower-case name, the program takes no subcommands, or the
+/// subcommand can run another program ([`RUNNERS`]).
 fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;
@@ -200,8 +203,9 @@ fn has_first(simple: &SimpleCommand, words: &str) -> bool {
     first_words(simple).is_some_and(|first| first == words)
 }
 
-/// Returns whether a permission for commands can be granted: its text can be parsed, and this text determines what
-/// runs.
+/// Returns whether a permission for commands can be granted. The text of [`PermissionScope::Exact`] must determine what
+/// runs. The words of [`PermissionScope::Begins`] must be a program and subcommand that `first_words` accepts. Returns
+/// false for permissions for MCP servers.
 pub fn is_valid(scope: &PermissionScope) -> bool {
     match scope {
         PermissionScope::Exact { command } => {

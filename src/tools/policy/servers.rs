@@ -11,15 +11,17 @@ use crate::domain::mcp::{McpTool, server_of};
 use crate::domain::permission::PermissionScope;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum length of the input of a call, in bytes, for which the user can allow exactly this call.
+/// Maximum length, in bytes, of the input of a call for which the user can grant [`PermissionScope::ServerCall`].
 const EXACT_MAX: usize = 4 * 1024;
 /// Maximum length of the title and description of a tool in the reason why a call needs approval, in characters.
 const WORDS_MAX: usize = 200;
-/// Names of arguments that usually contain the file or folder that a call changes. The first one that the input
-/// contains is used.
+/// Names of arguments that usually contain the file or folder that a call changes. If an input contains several of
+/// them, the one that is first in this list is used.
 const PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "file", "filename", "uri"];
 
-/// Decides about the call of a server's tool. A tool that only reads always runs.
+/// Decides whether the call of an MCP tool runs. A tool that only reads always runs. While the plan gate is closed,
+/// calls of other tools are refused. Otherwise, such a call needs approval, unless the settings or a session permission
+/// allow it.
 pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     if tool.is_read_only {
         return Ruling::Allow;
@@ -48,8 +50,8 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
     }
 }
 
-/// Returns the title of a tool and the first sentence of its description, marked as words of the server. Empty if there
-/// are none.
+/// Returns the title of a tool and the first sentence of its description as a quotation of the server, for the end of a
+/// reason. Empty if the tool has neither.
 fn words_of(tool: &McpTool) -> String {
     let description = tool.description.trim_start();
     let line = description.lines().next().unwrap_or_default();
@@ -148,8 +150,8 @@ fn covers(scope: &PermissionScope, tool: &str, present: u64, input: &str) -> boo
     }
 }
 
-/// Returns whether a path contains no `..`, escapes or similar parts, so that its text shows which file it names. It
-/// can still lead elsewhere through a symbolic link.
+/// Returns whether the text of a path shows which file it names: the path does not begin with `./` and contains no
+/// `..`, `%`, backslash or NUL. The path can still lead elsewhere through a symbolic link.
 fn is_plain_path(path: &str) -> bool {
     !path.contains(['%', '\\', '\0'])
         && Path::new(path)

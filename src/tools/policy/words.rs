@@ -50,7 +50,7 @@ const KEYWORDS: &[&str] = &[
 /// Returns all simple commands of `command`, including those in substitutions.
 ///
 /// # Errors
-/// Returns what could not be parsed. A command that could not be parsed may start any program.
+/// Fails with the reason if `command` cannot be parsed. Such a command may start any program.
 pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
         return Err("it is too long".into());
@@ -326,7 +326,8 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns whether `args` contain the flag `short`, alone or combined with others as in `-rf`, or its long form `long`.
+/// Returns whether `args` contain the flag `short`, alone or combined with others as in `-rf`, or the flag `long`, such
+/// as `--recursive`.
 pub fn has_flag(args: &[Word], short: char, long: &str) -> bool {
     args.iter().any(|a| {
         a.text == long

@@ -1,8 +1,8 @@
 //! Removes from the texts of a model what does not belong to the file: code fences, line numbers and escapes. Also
 //! splits them at lines such as `...`.
 
-/// Maximum number of omission lines (such as `...`) at which a text is split. Any further ones are treated as text of
-/// the file.
+/// Maximum number of omission lines (such as `...`) at which a text is split. Further omission lines are treated as
+/// text of the file.
 const OMISSIONS_MAX: usize = 20;
 
 /// The entry of [`Variant::ignored`] if escapes were removed.
@@ -15,7 +15,7 @@ pub struct Variant {
     pub new: String,
     /// What was removed from `old` and `new`, such as `line numbers`. If the edit succeeds, the tool result lists it.
     pub ignored: Vec<&'static str>,
-    /// Whether `old` can match only whole lines of the file.
+    /// Whether `old` can match only whole lines of the file. True if a code fence or line numbers were removed.
     pub has_whole_lines: bool,
 }
 
@@ -68,7 +68,7 @@ fn fences(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(inner, new)]
 }
 
-/// Returns the text inside a code fence; `None` if `text` is not surrounded by a code fence.
+/// Returns the text inside a code fence; `None` if `text` does not consist of exactly one code fence.
 fn strip_fence(text: &str) -> Option<String> {
     let text = text.trim();
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
@@ -116,7 +116,9 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(old.join("\n"), new.join("\n"))]
 }
 
-/// Splits a line such as `12: text` into the number, the separator and the rest.
+/// Splits a line such as `12: text` into the number, the separator and the text after the separator. The separator is
+/// `:`, `|`, `→`, `│` or a tab. Returns `None` if the line does not begin with a number of at most 7 digits and a
+/// separator.
 fn split_number(line: &str) -> Option<(u64, char, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix('L').unwrap_or(line);
@@ -135,7 +137,7 @@ fn split_number(line: &str) -> Option<(u64, char, &str)> {
 }
 
 /// Removes one level of escapes from both texts. If escapes within quotes may belong to the file, returns two variants:
-/// the first keeps these escapes, the second removes them.
+/// the first keeps these escapes, the second removes them. Returns no variant in which `old` is unchanged.
 fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     let mut out = Vec::new();
     for keeps_quoted in [true, false] {

@@ -56,8 +56,8 @@ pub fn find(text: &str, old: &str, new: &str) -> Exact {
     }
 }
 
-/// Returns the replacement for the place where [`lines::find`] finds the lines of `old`. Returns `None` unless there is
-/// exactly one such place.
+/// Returns the replacement for the place where [`lines::find`] finds the lines of `old`. Returns `None` if there is no
+/// such place, or more than one.
 pub fn find_lines(text: &str, file: &[FileLine<'_>], old: &str, new: &str) -> Option<Patch> {
     let old = lines::pattern(old);
     let new = lines::pattern(new);

@@ -19,7 +19,9 @@ pub struct Indents {
 }
 
 impl Indents {
-    /// Compares the lines of `old` with the lines of the file that `pairs` assigns to them.
+    /// Compares the indentation of the lines of `old` with that of the lines of the file. For each line of `old`,
+    /// `pairs` contains the index of the matching line of `file`. `new` only helps to detect one level of the model's
+    /// indentation.
     pub fn new(
         file: &[FileLine<'_>],
         old: &[&str],
@@ -51,8 +53,9 @@ impl Indents {
         }
     }
 
-    /// Returns a line of the new text with its indentation converted to that of the file. If several lines of the old
-    /// text show how to convert it, the one whose index is closest to `near` decides.
+    /// Returns a line of the new text with its indentation converted to that of the file. `near` is the index of a line
+    /// of the old text: if several lines of the old text show how to convert the indentation, the line that is closest
+    /// to `near` decides. A blank line becomes empty, unless the model's text and the file have the same indentation.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();
@@ -134,7 +137,8 @@ fn leading_whitespace(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }
 
-/// Guesses what one level of indentation is: the most frequent increase from one line to the next.
+/// Guesses what one level of indentation is: the most frequent increase from one line to the next. Returns `None` if
+/// the indentation never increases.
 fn unit<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
     let mut steps: BTreeMap<String, usize> = BTreeMap::new();
     let mut last = "";

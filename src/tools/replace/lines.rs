@@ -114,8 +114,9 @@ pub fn pattern(text: &str) -> Vec<&str> {
     split(text).iter().map(|line| line.text).collect()
 }
 
-/// Returns the places where the lines of `old` match lines of `file`, and the tolerance with which they match: the
-/// strictest one with which there is a match. With [`Occurrences::All`], the places do not overlap.
+/// Returns the places where the lines of `old` match lines of `file`, and the strictest tolerance with which there is a
+/// match. With [`Occurrences::All`], the places do not overlap. Returns `None` if there is no match, or if all lines of
+/// `old` are blank.
 pub fn find(
     file: &[FileLine<'_>],
     old: &[&str],
@@ -188,8 +189,8 @@ pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     }
 }
 
-/// Returns the indexes in `text` at which `pattern` occurs. Uses the Knuth-Morris-Pratt algorithm, which takes linear
-/// time even if lines repeat.
+/// Returns the indexes in `text` at which `pattern` begins; with [`Occurrences::All`], only those of occurrences that
+/// do not overlap. Uses the Knuth-Morris-Pratt algorithm, which takes linear time even if lines repeat.
 fn occurrences(text: &[usize], pattern: &[usize], places: Occurrences) -> Vec<usize> {
     let mut border = vec![0; pattern.len()];
     let mut len = 0;
@@ -222,7 +223,7 @@ fn occurrences(text: &[usize], pattern: &[usize], places: Occurrences) -> Vec<us
     out
 }
 
-/// Removes whitespace from a line, except one space between two words, and converts typographic characters to ASCII.
+/// Removes the whitespace of a line, but keeps one space between two words. Converts typographic characters to ASCII.
 fn normalise_spaces(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut has_gap = false;
@@ -241,7 +242,8 @@ fn normalise_spaces(line: &str) -> String {
     out
 }
 
-/// Returns the ASCII form of a typographic quote, dash or invisible character. Other characters stay unchanged.
+/// Returns the ASCII form of a typographic quote or dash, and a space for an invisible character. Other characters stay
+/// unchanged.
 fn ascii(c: char) -> char {
     match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{201b}' => '\'',

@@ -68,7 +68,8 @@ impl Refusal {
     }
 }
 
-/// Minimum size, in bytes, of a new text that suggests, if the file already contains it, that the edit was made before.
+/// Minimum size of a new text, in bytes, for the hint that the edit was made before. The hint is given if the file
+/// already contains the new text.
 const REPEATED_MIN: usize = 8;
 /// Maximum number of line numbers that a refusal lists.
 const LISTED_MAX: usize = 10;
@@ -127,9 +128,13 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     })
 }
 
-/// Replaces the old text of `variant` where it matches exactly. If it does not, replaces whole lines that match apart
-/// from whitespace and punctuation (steps 1 and 2 of the [module documentation](self)). Returns `None` if nothing
-/// matches.
+/// Replaces the old text of `variant` where it matches exactly. If it does not match exactly, replaces whole lines that
+/// match apart from whitespace and punctuation (steps 1 and 2 of the [module documentation](self)). Returns `None` if
+/// nothing matches.
+///
+/// # Errors
+/// Fails if there are several matches although only one is allowed. The inner result fails if the edit would change
+/// nothing.
 #[allow(clippy::type_complexity)] // the outer error ends the search, the inner result is its end
 fn exact_or_lines(
     text: &str,

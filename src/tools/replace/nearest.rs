@@ -11,8 +11,8 @@ const SHOWN_MAX: usize = 16;
 const AROUND: usize = 1;
 /// Maximum length of a quoted line, in characters. The rest is cut.
 const WIDTH_MAX: usize = 160;
-/// Number of characters at the start of a line that are compared. Comparing two lines takes time in proportion to the
-/// product of their lengths.
+/// Number of characters at the start of a line that are compared with another line, because the time of a comparison
+/// grows with the product of both lengths.
 const COMPARED_MAX: usize = 200;
 /// Number of lines at the start of the file that are compared with a line of the old text.
 const COMPARED_LINES: usize = 5000;
@@ -72,10 +72,12 @@ fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
 }
 
 /// Finds the line of the file that is most similar to the longest line of `old`. Returns the indexes of the first and
-/// the last line of a block around it. The block has as many lines as `old`, and the found line has the same position
-/// in the block as the longest line has in `old`. Returns `None` if no line is similar enough.
+/// the last line of a block around the found line. The block has as many lines as `old`, and the found line has the
+/// same position in the block as the longest line has in `old`. Returns `None` if the similarity is not above
+/// [`SIMILARITY_MIN`].
 ///
-/// Compares only the first [`COMPARED_MAX`] characters of each line.
+/// Compares only the first [`COMPARED_MAX`] characters of each line, the first [`COMPARED_LINES`] lines of the file,
+/// and the first [`SHOWN_MAX`] lines of `old`.
 fn from_line(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let begin = |line: &str| line.trim().chars().take(COMPARED_MAX).collect::<String>();
     let (nth, wanted) = old

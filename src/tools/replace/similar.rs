@@ -29,8 +29,8 @@ const LINE_MAX: usize = 200;
 /// ignored.
 const REPEATS_MAX: usize = 500;
 
-/// Returns the block of the file that is most similar to `old`. Returns `None` if it is not similar enough, or if
-/// another block is nearly as similar.
+/// Returns the block of the file that is most similar to `old`. Returns `None` if this block does not match by the
+/// rules of the [module documentation](self).
 pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
     let places = best(file, old);
     let wanted = lines::numbers(old.iter().copied(), true);
@@ -54,7 +54,8 @@ pub struct Candidate {
     same: usize,
 }
 
-/// Returns the blocks that share at least one line with `old`, the most similar first. At most `PLACES_MAX` blocks.
+/// Returns the blocks that share at least one line with `old`, the most similar block first: at most `PLACES_MAX`
+/// blocks. Returns none if `old` has no lines that are not blank, or more than `LINES_MAX`, or more than the file.
 pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);

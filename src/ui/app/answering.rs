@@ -8,8 +8,9 @@ use crate::ui::app::role::SessionRole;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::model::requests::is_for_lead;
 
-/// Returns those open requests for which `is_meant` is true, oldest first. Returns none if an answer could not be sent,
-/// for example in a replay.
+/// Returns the open requests for which `is_meant` is true, without those that the user has already answered: first the
+/// requests that the user must decide, then those that the lead may decide, each oldest first. Returns none in a replay
+/// and while no crew runs, because an answer could not be sent.
 fn open(app: &App, is_meant: impl Fn(&Request) -> bool) -> impl Iterator<Item = &Request> {
     let is_heard = app.replay.is_none()
         && app.role != SessionRole::NoCrew
@@ -25,15 +26,15 @@ pub fn questions(app: &App) -> Vec<&Request> {
     open(app, is_question).collect()
 }
 
-/// Returns the question that a message sent with Enter answers: the oldest open one of the agent whose conversation is
-/// open.
+/// Returns the question that a message sent with Enter answers: the oldest open question of the agent whose
+/// conversation is open. Returns `None` if that agent has no open question.
 pub fn question(app: &App) -> Option<&Request> {
     questions(app).first().copied()
 }
 
 /// Returns the request that can be answered from the composer: the oldest open question of the agent whose conversation
-/// is open; if there is none, the oldest other open request by or about this agent. A request that the lead may decide
-/// counts only if it is a question.
+/// is open. If there is none, returns the oldest open request of another kind that is from or about this agent and
+/// whose approver is not the lead.
 pub fn request(app: &App) -> Option<&Request> {
     let is_shown =
         |r: &Request| !is_for_lead(r) && (r.from.same(&app.shown) || r.target.same(&app.shown));
@@ -41,9 +42,9 @@ pub fn request(app: &App) -> Option<&Request> {
     question(app).or_else(|| open(app, decision).next())
 }
 
-/// Returns whether a click on a choice of the card above the composer answers with that choice: the composer has the
-/// focus, the draft is empty, and a question with choices is shown. Digits are always typed, because an own answer can
-/// begin with a digit.
+/// Returns whether a click on a choice above the composer answers the question with that choice. This is the case if
+/// the composer has the focus, no popup is open, the draft is empty, and a question with choices is shown. Digits are
+/// always typed and never choose, because the user's own answer can begin with a digit.
 pub fn takes_click(app: &App) -> bool {
     let has_choices = |request: &Request| !request.choices.is_empty();
     app.focus == Focus::Composer
@@ -60,14 +61,15 @@ pub fn choice_numbers(count: usize) -> String {
     }
 }
 
-/// Returns whether the request above the composer has been shown for at least [`SETTLE`]. Earlier, the user has not
-/// seen the request, so a key is not meant for it.
+/// Returns whether the request above the composer has been shown for at least [`SETTLE`]. A key that was pressed
+/// earlier is not meant for the request. Also returns true if no request is shown.
 pub fn has_settled(app: &App) -> bool {
     let shown = app.keys.guard.shown.as_ref();
     shown.is_none_or(|shown| app.now.since(shown.since) >= SETTLE)
 }
 
-/// Records which request is shown above the composer now, and if it is a new one, since when.
+/// Records which request is shown above the composer now. For a request that was not shown before, also records the
+/// time.
 pub fn record_shown(app: &mut App) {
     let id = request(app).map(|r| r.id.clone());
     if app.keys.guard.shown.as_ref().map(|shown| &shown.request) != id.as_ref() {

@@ -156,8 +156,8 @@ impl App {
     }
 }
 
-/// Opens the text of the composer, comment or form in `$EDITOR`. For a comment, also records the request, because the
-/// request may be decided before the editor ends.
+/// Opens the text of the composer, comment or form in `$EDITOR`. For a comment, also records the request that the
+/// comment belongs to, because that request may be decided before the editor ends.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
     let request = app.popups.last().and_then(|popup| popup.request());
     let request = request.and_then(|id| app.model.requests.get(id));

@@ -46,7 +46,7 @@ pub enum Effect {
     /// Turns mouse capture on or off. While it is on, the terminal reports mouse events to crewdeck; while it is off,
     /// the terminal uses the mouse to select text.
     CaptureMouse(bool),
-    /// Calls for the user's attention even if another window has the focus. The text is the reason, on one line.
+    /// Notifies the user, even if another window has the focus. The text is the reason, on one line.
     Notify(String),
     SaveTheme(ThemeChoice),
     /// Saves the pane layout for the project.

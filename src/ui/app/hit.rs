@@ -13,7 +13,7 @@ pub enum Drag {
     Nothing,
     /// The border between two columns.
     Border,
-    /// The background of a pane, which follows the mouse. Holds the mouse position at the last event.
+    /// The background of a pane, whose content follows the mouse. Holds the mouse position at the last event.
     Ground(Pane, Position),
     /// The progress bar of a replay. Holds the area of the bar.
     Replay(Rect),
@@ -31,7 +31,7 @@ pub enum ScrollTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
     pub drag: Drag,
-    /// The target of the last click. A second click on the same target opens it. `None` after a key press.
+    /// The target of the last click, which a second click on the same target opens. `None` after a key press.
     pub clicked: Option<Hit>,
 }
 

@@ -14,7 +14,8 @@ use crate::ui::widgets::composer::Composer;
 pub struct UserInput {
     /// The composer, which holds the draft to the agent whose conversation is open.
     pub composer: Composer,
-    /// The drafts to all agents whose conversation is not open, and for each draft the question that it answers, if any.
+    /// The drafts to all agents whose conversation is not open. Each draft is stored with the question that it answers,
+    /// if any.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
     pub mentions: Mentions,
@@ -53,9 +54,9 @@ impl App {
         }
     }
 
-    /// Returns the index of the queued message that can be taken back now: the last one to the lead, while the lead
+    /// Returns the index of the queued message that can be taken back now: the last message to the lead, while the lead
     /// works, its conversation is shown and the composer is empty. Other messages cannot be taken back, because they
-    /// are delivered at once.
+    /// are delivered at once. Returns `None` if no message can be taken back.
     pub(in crate::ui) fn recallable(&self) -> Option<usize> {
         let is_free = self.input.composer.is_empty() && self.replay.is_none();
         let waits = self.shown.is_lead() && self.is_running(&self.shown);

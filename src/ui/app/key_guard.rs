@@ -5,16 +5,17 @@ use std::time::Duration;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::timestamp::Timestamp;
 
-/// Time for which keys are ignored after the focus has moved, or its content has changed, without a key press. A key
-/// that the user pressed for the previous content must not act on the new content.
+/// Time for which keys are ignored after the focus has moved or the focused content has changed, if no key press was
+/// the cause. A key that the user pressed for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// Time for which the focus stays in the empty pane "Needs you" after the user has pressed a key there that does not
-/// leave it. Without such a key, the focus stays while the agent that made the last request works, because its next
-/// request often follows.
+/// Time for which the focus stays in the pane "Needs you" after the user has decided the last open request and pressed
+/// another key. Before that other key, the focus stays as long as the agent that made the request is running, because
+/// its next request often follows.
 pub const HOLD: Duration = Duration::from_secs(5);
 
-/// State for ignoring keys that were meant for the previous focus, because the focus has changed without a key press.
+/// State for ignoring keys that were meant for the previous focus or content, after a change that no key press has
+/// caused.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
     /// When the focus last moved, or the focused content last changed, without a key press; `None` if keys are not
@@ -40,6 +41,6 @@ pub struct ShownRequest {
 pub struct Hold {
     /// The agent whose request was decided last. Its next request may follow soon.
     pub requester: Name,
-    /// The time at which the focus returns to where it was before, at the latest; `None` before the user presses a key.
+    /// The latest time at which the focus returns to where it was before; `None` until the user presses a key.
     pub until: Option<Timestamp>,
 }

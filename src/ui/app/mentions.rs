@@ -61,25 +61,27 @@ impl Mentions {
         self.found = Some(found);
     }
 
-    /// Remembers `path` as that of an existing file or directory.
+    /// Remembers `path` as the path of an existing file or directory. Does nothing if [`KNOWN_MAX`] paths are
+    /// remembered.
     pub fn remember(&mut self, path: &str) {
         if self.known.len() < KNOWN_MAX {
             self.known.insert(path.into());
         }
     }
 
-    /// Returns whether `path` is remembered as that of an existing file or directory.
+    /// Returns whether `path` is remembered as the path of an existing file or directory.
     pub fn is_known(&self, path: &str) -> bool {
         self.known.contains(path)
     }
 
-    /// Returns the mentions in the message `text`. The message is refused if a remembered path does not exist any more
-    /// when the message is sent.
+    /// Returns the mentions in the message `text`, in order. The mention of a remembered path is required: the message
+    /// is refused if the path does not exist any more when the message is sent.
     pub fn of(&self, text: &str) -> Vec<Mention> {
         mention::mentions(text, |path| self.is_known(path))
     }
 
-    /// Returns the byte ranges in `row`, a row of the draft, of the mentions of files that will be attached.
+    /// Returns the byte ranges of the required mentions in `row`, a row of the draft. A mention is required if its path
+    /// is remembered, is in quotes, or starts with `/`, `./`, `../` or `~/`.
     pub fn ranges_in(&self, row: &str) -> Vec<Range<usize>> {
         mention::required_ranges(row, |path| self.is_known(path))
     }
@@ -89,8 +91,9 @@ impl Mentions {
         self.found.as_ref().map(|found| found.state)
     }
 
-    /// Returns the files that match `query`. Until the front end has searched for `query`, returns those matches of the
-    /// previous query for which `still_matches` is true. Returns none if `query` is the whole path of a file.
+    /// Returns the files that match `query`, best match first. Until the front end has searched for `query`, returns
+    /// those matches of the previous query for which `still_matches` is true. Returns none before the first search, and
+    /// if `query` is the whole path of a found file.
     pub fn matches(
         &self,
         query: &str,

@@ -64,8 +64,8 @@ pub struct App {
     pub(in crate::ui) onboarding: Onboarding,
     pub(in crate::ui) focus: Focus,
     pub(in crate::ui) shown: Name,
-    /// The requests to the panes that are not delivered yet. The shell delivers them before each action and at the end
-    /// of each update.
+    /// The requests to the panes that are not delivered yet. The module `ui::shell` delivers them before each action
+    /// and at the end of each update.
     pub(in crate::ui) pane_requests: Vec<PaneRequest>,
     pub(in crate::ui) arrangement: PaneArrangement,
     pub(in crate::ui) popups: PopupStack,
@@ -104,7 +104,7 @@ pub struct Preferences {
     pub zone: TimeZone,
 }
 
-/// What earlier keys have left behind for the next key.
+/// State from earlier key presses that affects what the next key does.
 #[derive(Debug, Clone, Default)]
 pub struct KeyState {
     /// The first key of a two-key sequence such as `ctrl+x e`, while the second key is awaited.
@@ -114,10 +114,10 @@ pub struct KeyState {
     pub quit_armed: Option<Timestamp>,
     /// The agent that the user has interrupted and that has not stopped yet.
     pub interrupted: Option<Name>,
-    /// The key guard, which ignores keys that were meant for something that is no longer focused or shown.
+    /// The key guard, which ignores keys that were meant for content that is no longer focused or shown.
     pub guard: KeyGuard,
-    /// Whether the last key has moved the focus from the composer to a pane. If so, the key of that pane does not show
-    /// the pane full screen, because the user has not chosen this pane.
+    /// Whether the last key moved the focus from the composer to a pane. If so, the focus key of that pane does not
+    /// show the pane full screen: the user has only left the composer and has not chosen this pane.
     pub left_composer: bool,
     /// Whether a message has explained that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
@@ -210,13 +210,14 @@ impl App {
         self.dirty = true;
     }
 
-    /// Assigns an id to a command, by which a rejection names the command. The front end calls this once for each
-    /// command that it sends.
+    /// Assigns an id to a command. If the crew rejects the command, it names this id. The front end calls this function
+    /// once for each command that it sends.
     pub fn assign_id(&mut self, command: Command) -> SentCommand {
         self.input.sent_commands.assign_id(command)
     }
 
-    /// Returns the text to edit in `$EDITOR`: that of the open comment or form field, or else of the composer.
+    /// Returns the text to edit in `$EDITOR`: the text of the comment or form field in the topmost popup, otherwise the
+    /// text of the composer.
     pub fn composer_text(&self) -> String {
         let written = self.popups.last().and_then(|popup| popup.text());
         written.unwrap_or(&self.input.composer).text()

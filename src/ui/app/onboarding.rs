@@ -61,8 +61,8 @@ impl OfferedAction {
     }
 }
 
-/// The current setup pages, and the last prompt to the lead. The prompt returns to the composer if the model fails to
-/// answer it.
+/// The current setup pages and the prompt of the lead's current turn. If the model fails to answer the prompt, the
+/// prompt returns to the composer.
 #[derive(Debug, Default)]
 pub struct Onboarding {
     /// The setup pages, at most one of each severity, most severe first.
@@ -74,7 +74,7 @@ pub struct Onboarding {
 }
 
 impl App {
-    /// Shows a setup page instead of the one with the same severity. If the page says that no crew is running, queued
+    /// Shows a setup page in place of the page with the same severity. If the page says that no crew is running, queued
     /// prompts return to the composer or become drafts, and task forms that were sent become drafts again.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
@@ -180,16 +180,16 @@ impl App {
         }
     }
 
-    /// Stores a prompt to the lead until the turn ends, unless the lead has answered before. [`App::handle_turn_end`]
-    /// returns it to the composer if the turn fails.
+    /// Stores a prompt to the lead until the turn ends, unless the lead has answered before or the prompt is longer
+    /// than [`PROMPT_MAX`]. If the turn fails, [`App::handle_turn_end`] returns the prompt to the composer.
     pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.pending_prompt = text.to_string();
         }
     }
 
-    /// Handles the end of a turn. If the turn failed and the lead's model has never answered, returns the prompt to the
-    /// composer, so that the user does not have to type it again.
+    /// Handles the end of a turn of the lead. If the turn failed and the lead's model has never answered, returns the
+    /// prompt to the composer or makes it a draft, so that the user does not have to type it again.
     pub(in crate::ui) fn handle_turn_end(&mut self, agent: &Name, end: &TurnEnd) {
         if !agent.is_lead() {
             return;
@@ -249,7 +249,8 @@ pub fn on_event(app: &mut App, event: &EventKind) {
     }
 }
 
-/// Returns why `action` is not available because no crew is running; `None` if it is available.
+/// Returns why `action` is not available because no crew is running. Returns `None` if the action is available, or does
+/// not need a crew.
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(
         action,
@@ -260,8 +261,8 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
         .then(|| format!("No crew is running yet. {}", keys_line(app)))
 }
 
-/// Returns the setup page that is drawn in place of the lead's conversation; `None` if that has entries or no page
-/// applies.
+/// Returns the setup page that is drawn in place of the lead's conversation. Returns `None` if another conversation is
+/// shown, if the lead's conversation has entries, or if no page applies.
 pub fn visible_page(app: &App) -> Option<&OnboardingPage> {
     let page = app.onboarding_page().filter(|_| app.shown.is_lead());
     page.filter(|_| !has_spoken(app))
@@ -303,7 +304,7 @@ pub fn keys(app: &App, page: &OnboardingPage) -> Vec<(String, String)> {
     .collect()
 }
 
-/// Returns the keys that the setup page offers, with their labels, in one line.
+/// Returns the keys that the setup page offers, with their labels, in one line; empty if no page applies.
 pub fn keys_line(app: &App) -> String {
     let Some(page) = app.onboarding_page() else {
         return String::new();
@@ -314,7 +315,8 @@ pub fn keys_line(app: &App) -> String {
 }
 
 /// Returns the setup page in one line, if possible at most `columns` wide. The line is shown above the key hints while
-/// the lead's conversation has entries, because the page itself is not shown then.
+/// the lead's conversation has entries, because the page itself is not shown then. Returns `None` if the conversation
+/// has no entries or no page applies.
 pub fn line(app: &App, columns: usize) -> Option<String> {
     let page = app.onboarding_page().filter(|_| has_spoken(app))?;
     let keys = keys_line(app);

@@ -80,8 +80,8 @@ pub trait Popup: Any + Debug {
         &[]
     }
 
-    /// Returns whether the panes below are dimmed. They are not if the popup is about something that is visible beside
-    /// it.
+    /// Returns whether the panes below are dimmed. They are not dimmed if the popup is about something that is visible
+    /// beside the popup.
     fn dims(&self) -> bool {
         true
     }
@@ -112,7 +112,7 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the label of `action` for the hint line; `None` if it is the one in the keymap.
+    /// Returns the label of `action` for the hint line; `None` if the label in the keymap applies.
     fn hint(&self, _app: &App, _action: Action) -> Option<&'static str> {
         None
     }
@@ -172,7 +172,7 @@ pub trait Popup: Any + Debug {
     fn text_changed(&mut self, _app: &App) {}
 }
 
-/// The answer of a popup to an input: what happens next.
+/// What happens after a popup has received an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Next {
@@ -212,8 +212,8 @@ pub enum TextInput<'a> {
 }
 
 impl TextInput<'_> {
-    /// Returns `text` in the form in which it is inserted into this text field: on one line if the field can take
-    /// several rows but no line breaks, else unchanged.
+    /// Returns `text` as this text field accepts it: on one line if the field can take several rows but no line breaks,
+    /// otherwise unchanged.
     pub fn fit(&self, text: &str) -> String {
         if let TextInput::Area {
             is_multiline: false,
@@ -249,7 +249,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Returns targets without buttons and rows. A click outside closes the popup.
+    /// Returns the targets of a popup without buttons and rows. A click outside closes the popup.
     pub fn none() -> Targets {
         Targets {
             area: Rect::default(),
@@ -276,7 +276,7 @@ impl Targets {
     }
 }
 
-/// Opens a popup. Does nothing if the maximum number of popups is open.
+/// Opens a popup. Does nothing if the maximum number of popups, `POPUPS_MAX`, is open.
 pub fn open(app: &mut App, popup: impl Popup) {
     app.popups.push(Box::new(popup));
 }
@@ -318,7 +318,8 @@ impl App {
         self.popups.iter().any(Popup::holds_text)
     }
 
-    /// Returns whether keys reach the panes: no popup is open, or only the preview is.
+    /// Returns whether keys reach the panes: no popup is open, or the topmost popup shares its keys
+    /// ([`Popup::shares_keys`]).
     pub(in crate::ui) fn is_in_panes(&self) -> bool {
         self.popups.last().is_none_or(Popup::shares_keys)
     }

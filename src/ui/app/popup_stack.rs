@@ -89,8 +89,9 @@ impl PopupStack {
         self.retain(|popup| !(popup as &dyn Any).is::<P>());
     }
 
-    /// Removes the topmost popup for as long as it handles an input, because it can then change the `App` that contains
-    /// the stack. Returns its index and the popup. A placeholder takes its place.
+    /// Takes the topmost popup out of the stack while the popup handles an input: the popup can then change the `App`
+    /// that contains the stack. A placeholder stays in its place. Returns the index and the popup; `None` if no popup
+    /// is open.
     pub(super) fn lend(&mut self) -> Option<(usize, Box<dyn Popup>)> {
         let popup = self.open.last_mut()?;
         let lent = std::mem::replace(popup, Box::new(Placeholder));
@@ -127,7 +128,7 @@ impl PopupStack {
     }
 }
 
-/// Takes the place of a popup in the stack while the popup handles an input.
+/// Stands for a popup in the stack while the popup handles an input.
 #[derive(Debug)]
 pub(super) struct Placeholder;
 

@@ -12,9 +12,12 @@ pub fn named_recipient(app: &App) -> Option<Name> {
     }
 }
 
-/// Splits a message into its recipient, its text without the recipient, and whether the message names the recipient.
-/// `@name text` is for the agent `name`, any other text for the shown agent. Returns an error message if no agent has
-/// that name.
+/// Splits a message into its recipient, its text, and whether the message names the recipient. In `@name text`, the
+/// recipient is the agent `name`. A message is for the agent whose conversation is open if it does not begin with `@`,
+/// if the word after the `@` cannot be a name, or if that word is the path of a known file.
+///
+/// # Errors
+/// Fails with a message for the user if no agent has the name.
 pub fn split_recipient<'a>(app: &App, text: &'a str) -> Result<(Name, &'a str, bool), String> {
     let Some(rest) = text.strip_prefix('@') else {
         return Ok((app.shown.clone(), text, false));

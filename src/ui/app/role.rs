@@ -63,8 +63,8 @@ impl SessionRole {
         }
     }
 
-    /// Returns a tip about the role for the tour line, in the longest form that fits into `columns`. Returns `None`
-    /// unless this is a viewer, a window without a crew, or a window that has just taken over a crew.
+    /// Returns a tip about the role for the tour line: the longest form that fits into `columns`, or the shortest form
+    /// if none fits. Returns `None` for [`SessionRole::Crew`], [`SessionRole::Starting`] and [`SessionRole::Taking`].
     pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
@@ -96,8 +96,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the end of the message that asks the user to confirm quitting, if quitting does not end a crew; may be
-    /// empty. Returns `None` if quitting ends a crew.
+    /// Returns the text that is appended to the request to press the quit key again, if quitting does not end a crew.
+    /// The text may be empty. Returns `None` if quitting ends a crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),

@@ -28,8 +28,8 @@ pub struct StatusMessage {
     pub until: Timestamp,
     /// The request that the message warns about; `None` if it does not warn about a request.
     pub request: Option<RequestId>,
-    /// The pane of which the message says that it has nothing to preview. The message is removed once the pane has
-    /// something to preview. `None` for other messages.
+    /// The pane for which the message says that the pane has nothing to preview; `None` for other messages. The message
+    /// is removed once the pane has something to preview.
     pub nothing_in: Option<Pane>,
     holds: Holds,
 }
@@ -111,12 +111,12 @@ impl App {
         self.say_while(text, move |state| why(state).as_ref() == Some(&reason));
     }
 
-    /// Shows the message that no request is open, until one is.
+    /// Shows the message that no request is open. It is removed as soon as a request is open.
     pub(in crate::ui) fn say_nothing_waits(&mut self) {
         self.say_while("No open requests.", |state| state.model.requests.is_empty());
     }
 
-    /// Shows the message that the board is empty, until it has a task.
+    /// Shows the message that the board is empty. It is removed as soon as the board has a task.
     pub(in crate::ui) fn say_no_task(&mut self) {
         self.say_while("No tasks yet.", |state| state.model.board.is_empty());
     }

@@ -28,7 +28,7 @@ pub fn owner(task: &Task) -> Option<Name> {
     Name::party(&task.owner).ok()
 }
 
-/// Returns whether `owner` is a present member of the team.
+/// Returns whether `owner` is the lead or a teammate that has not shut down.
 pub fn owner_is_here(model: &CrewModel, owner: &Name) -> bool {
     model.present().iter().any(|name| name.same(owner))
 }

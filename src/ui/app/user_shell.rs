@@ -5,7 +5,8 @@ use crate::domain::ids::Name;
 use crate::ui::app::App;
 
 impl App {
-    /// Returns whether the draft is a shell command, which Enter runs instead of sending it.
+    /// Returns whether the draft is a shell command, which begins with `!`. Enter runs the command instead of sending
+    /// it.
     pub(in crate::ui) fn is_shell_mode(&self) -> bool {
         self.input.composer.begins_with('!')
     }

@@ -67,7 +67,7 @@ pub fn digits(lines: &[DiffLine<'_>]) -> usize {
     most.to_string().len().min(DIGITS_MAX)
 }
 
-/// Renders a diff in one or more parts, in order: syntax highlighting and line numbering continue from one part to the
+/// Renders a diff in one or more parts, in order. Syntax highlighting and line numbering continue from one part to the
 /// next.
 pub struct DiffPainter<'a> {
     look: DiffParams<'a>,

@@ -98,17 +98,17 @@ struct Reader<'a> {
     before: Option<Cow<'a, str>>,
 }
 
-/// The part of the diff in which the parser is. It determines how the next line is read.
+/// The part of the diff that the parser has reached. The part determines how the next line is read.
 #[derive(Default, Clone, Copy)]
 enum ParserState {
     /// Neither in a hunk nor in a git header. The next line begins a file, begins a hunk, or is text that does not
     /// belong to the diff.
     #[default]
     Outside,
-    /// In git's extended header, which has lines such as `new file mode 100755`.
+    /// In git's extended header, the lines such as `new file mode 100755` between the `diff` line and the first hunk.
     Head,
-    /// In a hunk. Holds two numbers for the old file, then the same for the new file: the number of the next line, and
-    /// how many lines of the hunk are still to come.
+    /// In a hunk. Holds a pair for the old file and a pair for the new file. Each pair contains the number of the next
+    /// line, and how many lines of the hunk are still to come.
     Hunk((usize, usize), (usize, usize)),
     /// In a hunk of a combined diff. Holds the number of old files, and the number of the next line in the new file.
     Combined(usize, usize),
@@ -127,7 +127,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses `line` as part of a hunk. Returns `false` if it is not part of one.
+    /// Parses `line` as part of a hunk. Returns `false` if the line is not part of the hunk. `old` and `new` are the
+    /// pairs of [`ParserState::Hunk`].
     fn hunk(&mut self, line: &'a str, old: (usize, usize), new: (usize, usize)) -> bool {
         let rest = line.get(1..).unwrap_or_default();
         let next = |at: (usize, usize)| (at.0.saturating_add(1), at.1 - 1);
@@ -152,8 +153,8 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Parses `line` as part of a combined diff's hunk, where a line begins with one sign per old file. Returns `false`
-    /// if it is not part of one.
+    /// Parses `line` as part of a combined diff's hunk, where a line begins with one sign for each of the `signs` old
+    /// files. Returns `false` if the line is not part of the hunk.
     fn parse_combined_line(&mut self, line: &'a str, signs: usize, new: usize) -> bool {
         let Some((marks, rest)) = line.split_at_checked(signs) else {
             return false;
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Parses `line` as part of git's extended header. Returns `false` if it is not part of one.
+    /// Parses `line` as part of git's extended header. Returns `false` if the line is not part of the header.
     fn head(&mut self, line: &'a str) -> bool {
         let after = |start: &str| line.strip_prefix(start);
         if let Some(mode) = after("old mode ") {
@@ -292,7 +293,8 @@ fn text_of(line: &str) -> &str {
 }
 
 /// Parses a hunk header such as `@@ -1,2 +3,4 @@ about`, which has the first line and line count of both files, and the
-/// section heading. A combined diff has one more `@` for each additional old file.
+/// section heading. A combined diff has one more `@` for each additional old file. Returns the state for the lines of
+/// the hunk and the section heading; `None` if `line` is not a hunk header.
 fn hunk(line: &str) -> Option<(ParserState, &str)> {
     let signs = line.bytes().take_while(|b| *b == b'@').count();
     let (ranges, about) = line

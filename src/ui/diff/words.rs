@@ -6,14 +6,16 @@ use similar::{Algorithm, capture_diff_slices};
 
 /// Maximum length of a line, in bytes, for the comparison of its words. In longer lines, no words are marked.
 const LINE_MAX: usize = 400;
-/// Minimum share of the shorter line that must be equal in both lines, in percent of its characters that are not
-/// blanks. Lines with a smaller equal part are treated as unrelated, and no words are marked in them.
+/// Minimum share, in percent, of the shorter line that must be equal in both lines. Blanks do not count. Lines with a
+/// smaller equal part are treated as unrelated, and no words are marked in them.
 const COMMON_MIN: usize = 40;
 /// Maximum number of comparisons to find similar lines in one change. In a change that would need more, lines are
 /// paired by position.
 const COMPARED_MAX: usize = 256;
 
-/// Returns the byte ranges that differ in two versions of a line, in order; none if the lines have little in common.
+/// Returns the byte ranges that differ in two versions of a line: first the ranges in `old`, then those in `new`, each
+/// in order. Returns none if the lines have little in common ([`COMMON_MIN`]), or if one of them is longer than
+/// [`LINE_MAX`].
 pub fn changed_ranges(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     if old.len().max(new.len()) > LINE_MAX {
         return Default::default();
@@ -54,8 +56,8 @@ pub fn changed_ranges(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     }
 }
 
-/// The index of an old line and the index of the new line that replaces it. One of them is `None` if the line was only
-/// added or only removed.
+/// The index of an old line and the index of the new line that replaces it. The first index is `None` for a line that
+/// was only added, the second for a line that was only removed.
 pub type Pair = (Option<usize>, Option<usize>);
 
 /// Returns which old lines are replaced by which new lines, as pairs of indexes in order. If there are as many old as

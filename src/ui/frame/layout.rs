@@ -46,7 +46,7 @@ pub fn class(area: Rect) -> SizeClass {
     }
 }
 
-/// The areas of all parts of the screen. A part without an area is not drawn.
+/// The areas of all parts of the screen. A part whose area is `None` is not drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     pub class: SizeClass,
@@ -59,20 +59,20 @@ pub struct Layout {
     pub replay: Option<Rect>,
     /// The tab line, and the panes that it lists.
     pub tabs: Option<(Rect, Vec<Pane>)>,
-    /// The line that announces open requests while the pane "Needs you" is not in view.
+    /// The line that announces open requests while the pane "Needs you" is not visible.
     pub banner: Option<Rect>,
     /// The border between two columns, which the mouse can drag.
     pub border: Option<Rect>,
     pub panes: Vec<(Pane, Rect)>,
     pub composer: Option<Rect>,
-    /// The card, above the composer, of the request that the user answers from the composer.
+    /// The area above the composer that shows the request that the user can answer from the composer.
     pub request: Option<Rect>,
     /// The preview of the selected item, if it is open.
     pub peek: Option<Rect>,
 }
 
 impl Layout {
-    /// Returns the area of a pane; `None` if it is not in view.
+    /// Returns the area of a pane; `None` if the pane is not visible.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes
             .iter()

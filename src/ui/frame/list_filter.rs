@@ -52,7 +52,7 @@ impl ListFilter {
         self.text().trim()
     }
 
-    /// Returns the text input while the text is being typed.
+    /// Returns the text input of the filter while the user types in it; `None` otherwise.
     pub fn input(&mut self) -> Option<&mut LineInput> {
         let filter = self.filter.as_mut().filter(|f| f.is_typing);
         filter.map(|f| &mut f.words)
@@ -83,7 +83,8 @@ impl ListFilter {
         self.filter.take().is_some()
     }
 
-    /// Divides `inside` into the row of the filter, `None` if the filter is not set, and the area of the list below.
+    /// Divides `inside` into the row of the filter and the area of the list below it. If the filter is not set, the row
+    /// is `None` and the list gets the whole area.
     pub fn areas(&self, inside: Rect) -> (Option<Rect>, Rect) {
         if self.is_set() {
             let (row, list) = cut_top(inside, 1);

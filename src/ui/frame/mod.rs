@@ -34,8 +34,8 @@ pub const END_SEARCH: &str = "end search";
 
 const THUMB: &str = "┃";
 
-/// Width, in columns, to which the shorter titles of panes of one row are padded. Such panes show the placeholder after
-/// the title, and the padding aligns their placeholders.
+/// Width, in columns, to which shorter titles are padded in panes with a height of one row. Such a pane shows its
+/// placeholder after the title, and the padding aligns the placeholders of several panes.
 const PLACEHOLDER_FROM: usize = 6;
 
 #[derive(Debug, Clone, Default)]
@@ -59,8 +59,8 @@ pub struct Titles {
 }
 
 /// Draws a pane's border, titles, scrollbar and placeholder. The focused pane has a border on all sides, other panes
-/// only at the top. A pane of one row has no content; its placeholder is beside the title. Returns the area of the
-/// content.
+/// only at the top. A pane with a height of one row has no content, and its placeholder is beside the title. Returns
+/// the area of the content.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -169,14 +169,15 @@ pub fn title_with_counts(pane: Pane, filter: &ListFilter, rows: usize, all: usiz
     }
 }
 
-/// Returns the placeholder of a list in which nothing matches the filter.
+/// Returns the placeholder of a list in which nothing matches the filter. `what` names an item of the list, such as
+/// `task`.
 pub fn no_match(prefs: &Preferences, what: &str) -> String {
     let key = prefs.keymap.key(Context::Panes, Action::Back);
     format!("No {what} matches. {key} clears the filter.")
 }
 
-/// Draws the search text, the number of the current match and the match count on the lower border. Returns the cursor
-/// position for typing in the search text.
+/// Draws the search text, the number `here` of the current match (from 1; 0 if none is current) and the match count
+/// `all` on the lower border. Returns the cursor position for typing in the search text.
 pub fn search_edge(
     mut words: &str,
     (here, all): (usize, usize),

@@ -43,8 +43,8 @@ const GAPS: [Gap; 3] = [
     Gap { step: 1, beside: 4 },
 ];
 
-/// Number of columns that each layer must get, unless it prefers fewer, for a gap wider than the narrowest one to be
-/// chosen.
+/// Number of columns for each layer in the choice of a gap. A gap wider than the narrowest one is chosen only if each
+/// layer can have this width or its preferred width, whichever is smaller.
 const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
@@ -123,7 +123,8 @@ struct Stroke {
     /// The line that the stroke belongs to: its layer, and the index of its [`Wire`](crate::ui::graph::route::Wire) in
     /// the channel after the layer.
     line: (usize, usize),
-    /// The sides of the cell that the line reaches, as bits.
+    /// The sides of the cell that the line reaches, as a combination of the bits [`NORTH`], [`EAST`], [`SOUTH`] and
+    /// [`WEST`].
     arms: u8,
     /// The source nodes of the edges in the line.
     sources: Vec<usize>,
@@ -151,7 +152,7 @@ impl Cells {
     }
 
     /// Adds the cells of one link, the part of a line between two points in adjacent layers. `corners` are the corners
-    /// of its polyline.
+    /// of the link, as column and row.
     fn link(&mut self, corners: &[(usize, usize)], line: (usize, usize), source: usize) {
         let way: Vec<(usize, usize)> = walk(corners).collect();
         for pair in way.windows(2) {
@@ -191,7 +192,7 @@ pub fn walk(corners: &[(usize, usize)]) -> impl Iterator<Item = (usize, usize)> 
     first.into_iter().chain(rest)
 }
 
-/// Draws the connected component number `part` below the existing content of `out`.
+/// Draws the connected component with the index `part` below the existing content of `out`.
 pub fn add(
     out: &mut Drawing,
     part: usize,

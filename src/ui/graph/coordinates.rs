@@ -3,8 +3,8 @@
 
 use crate::ui::graph::layers::LayeredGraph;
 
-/// Number of rounds that move points towards their neighbours. Each round goes over all layers forward, then backward.
-/// A last pass considers both sides at once.
+/// Number of rounds that move points towards their neighbours. Each round goes over all layers forward, then backward,
+/// and considers only the neighbours in the layer before. A last pass considers the neighbours in both adjacent layers.
 const ROUNDS: usize = 3;
 
 /// Returns the row of each point, from 0.
@@ -32,7 +32,7 @@ pub fn rows(web: &LayeredGraph) -> Vec<usize> {
 }
 
 /// Moves the points of a layer towards the median row of their neighbours. Points stay in order and at least one row
-/// apart. `near` and `also` each return the neighbours of a point in one adjacent layer, or none.
+/// apart. `near` and `also` return the neighbours of a point that count: those in one adjacent layer, or none.
 fn settle<'a>(
     web: &LayeredGraph,
     layer: usize,

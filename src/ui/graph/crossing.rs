@@ -5,8 +5,8 @@ use crate::ui::graph::layers::LayeredGraph;
 /// Number of sweeps over the layers. More sweeps rarely improve the result.
 const SWEEPS: usize = 10;
 
-/// Orders the points of each layer by the mean position of their neighbours in the adjacent layer, sweeping forward and
-/// backward in turn. Keeps the order with the fewest crossings.
+/// Orders the points of each layer so that few links cross. Each sweep sorts the points by the mean position of their
+/// neighbours in the adjacent layer; sweeps go forward and backward in turn. Keeps the order with the fewest crossings.
 pub fn reduce_crossings(web: &mut LayeredGraph) {
     let mut best = (crossings(web), web.layers.clone());
     for sweep in 0..SWEEPS {
@@ -110,7 +110,8 @@ pub fn crossings(web: &LayeredGraph) -> usize {
     all
 }
 
-/// A collection of numbers that can quickly count those up to a given number (a Fenwick tree).
+/// A multiset of numbers. Adding a number, and counting those up to a given number, takes logarithmic time (a Fenwick
+/// tree).
 struct Counter(Vec<usize>);
 
 impl Counter {

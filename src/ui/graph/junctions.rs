@@ -3,7 +3,8 @@
 use crate::ui::graph::Path;
 use crate::ui::graph::canvas::{EAST, NORTH, SOUTH, WEST, walk};
 
-/// The line characters that a drawing uses, each with its arms: the sides of the cell that the line reaches, as bits.
+/// The line characters that a drawing uses, each with its arms. The arms are the sides of the cell that the line
+/// reaches, as a combination of the bits [`NORTH`], [`EAST`], [`SOUTH`] and [`WEST`].
 const ARMS: [(char, u8); 11] = [
     ('│', NORTH | SOUTH),
     ('─', EAST | WEST),
@@ -80,7 +81,8 @@ const HEAVY: [(u8, u8, char); 51] = {
     ]
 };
 
-/// Returns `glyph` with the given arms drawn heavy. Returns it unchanged if it has none of these arms.
+/// Returns the line character `glyph` with the given arms drawn heavy. Arms that `glyph` does not have are ignored.
+/// Returns `glyph` unchanged if it has none of the given arms.
 pub fn heavy(glyph: char, arms: u8) -> char {
     let own = ARMS.iter().find(|(of, _)| *of == glyph).map(|(_, a)| *a);
     let Some(all) = own else { return glyph };

@@ -55,7 +55,7 @@ pub fn assign_layers(count: usize, edges: &[(usize, usize)]) -> Layering {
 }
 
 /// Returns the nodes of each connected component: first the components with edges, then single nodes. Within each of
-/// the two groups, components are in the order of their first node.
+/// the two groups, components are ordered by their lowest node index. The nodes of a component are in ascending order.
 pub fn components(count: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..count).collect();
     for (from, to) in edges {
@@ -97,11 +97,11 @@ pub struct LayeredGraph {
     pub points: Vec<Point>,
     /// The indexes in `points` of each layer's points, from the top.
     pub layers: Vec<Vec<usize>>,
-    /// For each point, the points in the next layer to which a link leads.
+    /// For each point, the indexes of the points in the next layer to which a link leads.
     pub next: Vec<Vec<usize>>,
-    /// For each point, the points in the previous layer from which a link comes.
+    /// For each point, the indexes of the points in the previous layer from which a link comes.
     pub prev: Vec<Vec<usize>>,
-    /// The points of each edge, from its source node over its bends to its target node.
+    /// The points of each edge, as indexes in `points`, from its source node over its bends to its target node.
     pub paths: Vec<Vec<usize>>,
 }
 

@@ -119,7 +119,7 @@ pub struct Drawing {
     pub omitted_edges: usize,
 }
 
-/// Draws a graph; `None` if it has more than [`POINTS_MAX`] nodes and bends.
+/// Draws a graph. Returns `None` if the edges need bends and there are more than [`POINTS_MAX`] nodes and bends.
 pub fn draw(wanted: &GraphInput) -> Option<Drawing> {
     let count = wanted.widths.len();
     let ranked = layers::assign_layers(count, &wanted.edges);

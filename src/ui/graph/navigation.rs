@@ -20,7 +20,8 @@ pub enum GraphMove {
     Last,
 }
 
-/// Returns the index of the node to which a move from node `at` leads, or `at` if there is none in that direction.
+/// Returns the index of the node to which a move from node `at` leads. Returns `at` if there is no node in that
+/// direction, and 0 if `at` is not the index of a node.
 pub fn step(drawing: &Drawing, at: usize, step: GraphMove) -> usize {
     let Some(here) = drawing.nodes.get(at) else {
         return 0;

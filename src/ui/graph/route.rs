@@ -22,7 +22,7 @@ pub enum Spacing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tangled;
 
-/// A vertical line that connects each of its sources with each of its targets.
+/// A vertical line between two layers that connects each of its source points with each of its target points.
 #[derive(Debug, Clone, Default)]
 pub struct Wire {
     from: Vec<usize>,
@@ -44,13 +44,13 @@ pub struct Detour {
     pub track: usize,
 }
 
-/// The lines between two layers.
+/// The lines between one layer and the next.
 #[derive(Debug, Clone, Default)]
 pub struct Channel {
     pub wires: Vec<Wire>,
     /// Maps each source point to the index of its wire in `wires`.
     pub wire_of: HashMap<usize, usize>,
-    /// The detours, by wire and target point.
+    /// The detours, by the index of the wire and the target point.
     pub detours: HashMap<(usize, usize), Detour>,
     /// Number of tracks: positions for vertical lines side by side.
     pub tracks: usize,
@@ -117,7 +117,7 @@ fn channel(
 struct VerticalLine {
     /// The first and the last row that the line occupies.
     span: (usize, usize),
-    /// The lines that must be to the right of this one.
+    /// The indexes of the lines that must be to the right of this one.
     before: Vec<usize>,
     /// Number of lines without a track that must be to the left of this one.
     waits: usize,

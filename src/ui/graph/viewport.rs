@@ -57,12 +57,13 @@ impl Zoom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
     pub zoom: Zoom,
-    /// Columns and rows by which the user scrolled away from the default position, which shows the selected task.
+    /// Columns and rows by which the user has scrolled away from the default position, which [`window`] returns.
     pub offset: (isize, isize),
 }
 
 impl Camera {
-    /// Returns the first visible column and row of a drawing: the default position, moved by the user's scroll offset.
+    /// Returns the first visible column and row of a drawing: the default position of [`window`], moved by the user's
+    /// scroll offset but not beyond the drawing.
     pub fn window(self, drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
         let (left, top) = window(drawing, selected, room);
         let most = |whole: usize, room: u16, at: usize| at.max(whole.saturating_sub(room.into()));
@@ -73,7 +74,7 @@ impl Camera {
         )
     }
 
-    /// Returns this position scrolled by a quarter of the visible area `room`. Scrolling stops at the edge of the
+    /// Returns this camera scrolled by a quarter of the visible area `room`. Scrolling stops at the edge of the
     /// drawing.
     #[must_use]
     pub fn pan(
@@ -88,7 +89,7 @@ impl Camera {
         self.scroll_by(toward.by(columns, rows), drawing, selected, room)
     }
 
-    /// Returns this position scrolled by some columns and rows. Scrolling stops at the edge of the drawing.
+    /// Returns this camera scrolled by `x` columns and `y` rows. Scrolling stops at the edge of the drawing.
     #[must_use]
     pub fn scroll_by(
         self,
@@ -112,9 +113,9 @@ impl Camera {
     }
 }
 
-/// Returns the default scroll position (the first visible column and row of a drawing), in which node `selected` and,
-/// if there is room, the nodes that it blocks are in view. The first visible column is the first column of a node, so
-/// that no node is cut off at the left.
+/// Returns the default scroll position: the first visible column and row of a drawing. Node `selected` is in view, and
+/// if there is room, also the nodes in the next layer that it blocks. The first visible column is the first column of a
+/// node, so that no node is cut off at the left.
 pub fn window(drawing: &Drawing, selected: usize, room: Rect) -> (usize, usize) {
     let node = drawing.nodes.get(selected).copied().unwrap_or_default();
     let (columns, height) = (usize::from(room.width), usize::from(room.height));

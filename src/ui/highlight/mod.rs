@@ -101,8 +101,8 @@ impl Language {
     }
 
     /// Returns the styled spans of one line of code without control characters. `open` is the comment or string that is
-    /// open at the start of the line; it is set to the one that is open at the end. A line of more than [`LINE_MAX`]
-    /// bytes has one style.
+    /// open at the start of the line. The function sets `open` to the comment or string that is open at the end of the
+    /// line. A line of more than [`LINE_MAX`] bytes has one style, and `open` stays unchanged.
     pub fn spans(self, line: &str, open: &mut OpenToken, theme: &Theme) -> Vec<Span<'static>> {
         let plain = theme.text;
         let mut out = Vec::new();

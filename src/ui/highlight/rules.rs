@@ -9,12 +9,14 @@ use synoptic::{Highlighter, TokOpt, TokenRef, from_extension};
 use crate::ui::highlight::{Token, TokenKind};
 
 thread_local! {
-    /// The rules by file ending. Those of a language are compiled when its first line is highlighted.
+    /// The compiled rules of each language, by file ending. The rules of a language are compiled when its first line is
+    /// highlighted.
     static RULES: RefCell<HashMap<&'static str, Highlighter>> = RefCell::default();
 }
 
-/// Returns the byte ranges of the tokens in `line`, in order, and the text of the token that is open at the end of the
-/// line. `open` is the text of the token that is open at the start of the line.
+/// Returns the byte ranges and kinds of the tokens in `line`, in order, and the text of the comment or string that is
+/// open at the end of the line. `ending` is the file ending of the language. `open` is the text of the comment or
+/// string that is open at the start of the line.
 pub fn tokens(
     ending: &'static str,
     line: &str,
@@ -73,8 +75,8 @@ fn of_line(
     (out, next.filter(|text: &Arc<str>| continues(ending, text)))
 }
 
-/// Returns whether a token that begins with `text` may continue on the next line. A token that begins with one single
-/// quote may do so only in shell scripts; elsewhere the quote is more often an apostrophe.
+/// Returns whether a token that begins with `text` may continue on the next line. A token in single quotes may do so
+/// only in shell scripts, because in other languages a single quote is more often an apostrophe.
 fn continues(ending: &str, text: &str) -> bool {
     !text.starts_with('\'') || text.starts_with("'''") || ending == "sh"
 }

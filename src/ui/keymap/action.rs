@@ -112,8 +112,8 @@ pub enum Action {
     Redraw,
     /// Approve the selected request.
     Approve,
-    /// Allow the command of the selected permission request for the whole team. The user first chooses which commands
-    /// that covers.
+    /// Allow the call of the selected permission request for the whole team. The user first chooses which similar calls
+    /// the permission covers.
     ApproveForTeam,
     /// Reject the selected request.
     Reject,
@@ -175,10 +175,10 @@ pub enum Action {
     DeleteNextWord,
     /// Insert the text that was deleted last.
     Yank,
-    /// After [`Action::Yank`], replace the inserted text with the one that was deleted before it.
+    /// After [`Action::Yank`], replace the inserted text with the text that was deleted before it.
     YankPop,
-    /// Replace the chip in the draft that stands for a long pasted text with that text. Without a chip, do the same as
-    /// [`Action::ToggleOutput`].
+    /// Replace the label of a long pasted text in the draft, such as `[pasted 200 lines]`, with the text. If the draft
+    /// has no such label, do the same as [`Action::ToggleOutput`].
     UnfoldPaste,
     /// Show or hide the output of all tool calls of the shown conversation.
     ToggleOutput,
@@ -258,7 +258,8 @@ impl Action {
         )
     }
 
-    /// Returns whether the action needs a running crew. Such an action has no effect in a replay.
+    /// Returns whether the action needs a running crew. In a replay, such an action is refused, unless it only shows or
+    /// exports something or quits.
     pub fn needs_crew(self) -> bool {
         matches!(
             self,

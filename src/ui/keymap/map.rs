@@ -61,7 +61,8 @@ impl Default for KeyMap {
 }
 
 impl KeyMap {
-    /// Looks up `name`: a key, or two keys separated by a space. Searches the contexts in the given order.
+    /// Looks up `name`, which is a key or two keys separated by a space. Searches the contexts in the given order; the
+    /// first binding that is found decides.
     pub fn lookup(&self, contexts: &[Context], name: &str) -> KeyLookup {
         for context in contexts {
             for bound in self.in_context(*context) {
@@ -85,7 +86,7 @@ impl KeyMap {
     }
 
     /// Replaces placeholders in `text` with keys of this keymap. For example, `{board.merge}` becomes the key of the
-    /// action `merge` in the context `board`.
+    /// action `merge` in the context `board`, or `no key` if the action has no key there.
     pub fn expand_keys(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;

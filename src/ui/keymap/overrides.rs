@@ -97,7 +97,7 @@ impl Context {
         }
     }
 
-    /// Returns whether this context belongs to a text input, which inserts unbound keys as text.
+    /// Returns whether this context belongs to a text input. A text input inserts unbound keys as text.
     pub fn takes_text(self) -> bool {
         matches!(
             self,
@@ -133,8 +133,9 @@ impl KeyMap {
     /// Returns the default keymap with the user's changes.
     ///
     /// # Errors
-    /// Fails at the first change that names an unknown action or an invalid key, or a key that another action has in
-    /// the same context.
+    /// Fails at the first change that names an unknown action, an action that the context does not have, or an invalid
+    /// key. Also fails if a key types text in a context in which text inputs need it, or if another action has the key
+    /// in the same context.
     pub fn with_overrides(changes: &KeyOverrides) -> Result<KeyMap, KeyOverrideError> {
         let mut map = KeyMap::default();
         let mut touched = vec![false; map.bound.len()];
@@ -168,7 +169,11 @@ impl KeyMap {
     }
 }
 
-/// Returns the indexes in `map` of the bindings that the setting `name` changes.
+/// Returns the indexes in `map` of the bindings that the setting `name` changes. `name` is an action, such as `open`,
+/// or a context and an action, such as `team.open`.
+///
+/// # Errors
+/// Returns an error if no binding has the action, or if none has it in the context.
 fn matching_rows(map: &KeyMap, name: &str) -> Result<Vec<usize>, KeyOverrideError> {
     let (context, action) = match name.split_once('.') {
         Some((context, action)) => (Some(context), action),
@@ -213,7 +218,11 @@ fn nearest(map: &KeyMap, action: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the normal form of a key: `shift+g` becomes `G`, `ctrl+X` becomes `ctrl+x`.
+/// Returns the normal form of `key`, which is one key or two keys separated by a space: `shift+g` becomes `G`, `ctrl+X`
+/// becomes `ctrl+x`. `name` is the setting that the error names.
+///
+/// # Errors
+/// Returns [`KeyOverrideError::BadKey`] if `key` is not one or two names of keys that terminals send.
 fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
     let bad = |why: String| KeyOverrideError::BadKey {
         name: name.into(),
@@ -240,7 +249,8 @@ fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
     Ok(chords.join(" "))
 }
 
-/// Returns whether a text input handles the key itself, to insert or delete text.
+/// Returns whether a text input handles the key itself, to insert or delete text. Of a sequence of two keys, the first
+/// one decides.
 fn is_text(key: &str) -> bool {
     let first = key.split(' ').next().unwrap_or(key);
     first.chars().count() == 1 || matches!(first, "space" | "backspace" | "delete")
@@ -272,8 +282,8 @@ fn check(map: &KeyMap, touched: &[bool]) -> Result<(), KeyOverrideError> {
     Ok(())
 }
 
-/// Returns whether two bindings conflict: either they are equal, or one is a two-key sequence and the other one is its
-/// first key.
+/// Returns whether the keys `a` and `b` conflict in one context: either they are equal, or one is a sequence of two
+/// keys that begins with the other.
 fn collide(a: &str, b: &str) -> bool {
     let begins = |long: &str, short: &str| long.split_once(' ').is_some_and(|(f, _)| f == short);
     a == b || begins(a, b) || begins(b, a)

@@ -32,8 +32,8 @@ const OTHERS_MAX: usize = 12 * 1024 * 1024;
 /// Maximum length of a subagent's prompt in memory, in characters. A longer prompt is cut.
 const SUBAGENT_PROMPT_MAX: usize = 200;
 
-/// Maximum length of an agent's last answer, in bytes, which is stored so that a key can copy it. A longer answer is
-/// cut in the middle.
+/// Maximum length in memory of an agent's last answer, in bytes. The answer is stored so that a key can copy it. A
+/// longer answer is cut in the middle.
 const LAST_ANSWER_MAX: usize = 256 * 1024;
 
 /// Whether an agent is in a turn and, if not, whether the user has interrupted the last one.
@@ -73,7 +73,7 @@ pub struct AgentView {
     pub last_answer: String,
     /// The prompt of a subagent, in one line; empty for other agents.
     pub subagent_prompt: String,
-    /// The colour of a subagent's name; `None` if its role sets none.
+    /// The colour of a subagent's name; `None` if its role sets none, and for other agents.
     pub color: Option<RoleColor>,
     /// The recent answers and tool calls, for the activity bars.
     pub pulse: Pulse,
@@ -164,9 +164,10 @@ impl AgentView {
         }
     }
 
-    /// Updates the usage from `so_far`, the total that the agent reports. If this total is lower than the one before,
-    /// or has changed without an additional call, it comes from a new agent with the same name. The usage until then is
-    /// then kept as that of earlier agents.
+    /// Updates the usage from `so_far`, the total that the agent has reported since it started. The report comes from a
+    /// new agent with the same name if the total has fewer tokens than the last one, or if the number of tokens has
+    /// changed but the number of calls has not grown. In this case, the usage until then is kept as that of earlier
+    /// agents.
     fn update_usage(&mut self, so_far: Used) {
         let own = self.own_usage().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -255,15 +256,16 @@ impl Agents {
         }
     }
 
-    /// Records that the image in the file `file` cannot be shown, and why.
+    /// Records in all conversations that the stored image with the file name `file` cannot be shown. `why` is the
+    /// reason.
     pub fn fail_picture(&mut self, file: &str, why: &str) {
         for agent in self.known.values_mut() {
             agent.transcript.fail_picture(file, why);
         }
     }
 
-    /// Drops an agent from memory but keeps its usage: that of a subagent is added to its parent, that of another agent
-    /// to the total of dropped agents.
+    /// Drops an agent from memory but keeps its usage: adds the usage of a subagent to its parent if that is in memory,
+    /// and all other usage to the total of dropped agents.
     fn forget(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
@@ -283,7 +285,8 @@ impl Agents {
         self.change(name, |agent| agent.apply(at, event));
     }
 
-    /// Makes the context window of every agent unknown until the agent's next answer. Called when another model is used.
+    /// Makes the context window of every agent unknown until the next answer of the agent. Called when another model is
+    /// used.
     pub fn clear_windows(&mut self) {
         for agent in self.known.values_mut() {
             agent.window = None;
@@ -340,8 +343,8 @@ impl Agents {
     }
 
     /// Returns what the agent `name` is doing. Before the first event about its activity, derives it from the agent's
-    /// status in the team. An agent is never idle while it is in a turn, so that the status on the screen, the hint to
-    /// stop the agent, and the question before quitting agree.
+    /// status in the team. An agent that is in a turn is never idle but counts as thinking, so that the status on the
+    /// screen, the hint to stop the agent, and the question before quitting agree.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         let agent = self.get(name);
         if let Some(activity) = agent.and_then(|a| a.activity.clone()) {
@@ -373,7 +376,7 @@ impl Agents {
         }
     }
 
-    /// Returns the running subagents of `parent`.
+    /// Returns the running subagents of `parent`, in the order of their numbers.
     pub fn subagents(&self, parent: &Name) -> impl Iterator<Item = Name> {
         let here = |(_, agent): &(&Name, &AgentView)| agent.activity != Some(Activity::Gone);
         let mut all: Vec<&Name> = self

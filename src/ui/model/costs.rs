@@ -43,9 +43,9 @@ impl TaskBook {
     }
 }
 
-/// Adds the usage `more` of `agent` to the agent's open task; the usage of a subagent, to the task of its parent.
-/// Ignores an increase by more than one call: it accumulated before this screen received events, so its task is
-/// unknown.
+/// Adds `more`, the usage of `agent` since its last report, to the agent's open task. The usage of a subagent is added
+/// to the open task of its parent. Does nothing if there is no open task, or if `more` contains more than one call:
+/// such usage accumulated before this screen received events, so its task is unknown.
 pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;
@@ -100,7 +100,8 @@ impl Used {
         }
     }
 
-    /// Returns the key for sorting by expense: the cost in US dollars, then the number of tokens.
+    /// Returns the key for sorting by expense: the cost in US dollars, which is 0 if it is unknown, then the number of
+    /// tokens.
     pub fn weight(&self) -> (f64, u64) {
         (self.cost.unwrap_or(0.0), self.usage.total())
     }

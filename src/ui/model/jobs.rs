@@ -35,14 +35,14 @@ impl JobBook {
         self.all.iter().find(|j| j.id == *id)
     }
 
-    /// Appends a chunk of output to the stored output of the job `id`.
+    /// Appends a chunk of output to the stored output of the job `id`. Does nothing if the job is not in memory.
     pub fn append_output(&mut self, id: &JobId, chunk: &str) {
         if let Some(job) = self.all.iter_mut().find(|j| j.id == *id) {
             job.put(chunk);
         }
     }
 
-    /// Handles the end of a session: marks all running jobs as killed by it.
+    /// Handles the end of a session: marks all running jobs as killed by the end of crewdeck at the time `now`.
     pub fn end_of_session(&mut self, now: Timestamp) {
         for job in self.all.iter_mut().filter(|j| j.is_running()) {
             let by = "the end of crewdeck".into();

@@ -74,8 +74,8 @@ impl MessageStatus {
 pub struct MessageLog {
     messages: VecDeque<TrackedMessage>,
     next: u64,
-    /// The last result of [`MessageLog::matching_numbers`], cached. Its key is the number of the next message and the filter
-    /// text.
+    /// The last result of [`MessageLog::matching_numbers`], cached. Its key is the number of the next message and the
+    /// filter text.
     fitting: Memo<(u64, String), Arc<Vec<u64>>>,
 }
 
@@ -159,13 +159,14 @@ impl MessageLog {
         self.place(number).and_then(|at| self.messages.get(at))
     }
 
-    /// Returns the logged entry for `message`; `None` if it was dropped or has no id.
+    /// Returns the logged entry for `message`; `None` if the log does not contain the message or the message has no id.
     pub fn find(&self, message: &MailMessage) -> Option<&TrackedMessage> {
         let mut all = self.messages.iter().rev();
         all.find(|t| same(&t.message, message))
     }
 
-    /// Returns the index in the log of the message with the number `number`. The oldest message has the index 0.
+    /// Returns the index in the log of the message with the number `number`; `None` if the message was dropped. The
+    /// oldest message has the index 0.
     pub fn place(&self, number: u64) -> Option<usize> {
         let first = self.messages.front()?.number;
         let at = usize::try_from(number.checked_sub(first)?).ok()?;

@@ -37,7 +37,7 @@ use crate::ui::model::messages::MessageLog;
 use crate::ui::model::requests::RequestBook;
 use crate::ui::model::servers::ServerBook;
 
-/// The names of the provider's models. They are requested when the user opens the model picker for the first time.
+/// The names of the provider's models. They are requested each time the user opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ModelList {
     /// The names were not requested yet.
@@ -85,7 +85,7 @@ pub struct CrewModel {
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
-    /// The MCP servers, with what they offer.
+    /// The MCP servers, with the resources and prompts that they offer.
     pub(in crate::ui) servers: ServerBook,
     pub(in crate::ui) skills: SkillCatalog,
     pub(in crate::ui) queued: Vec<Queued>,

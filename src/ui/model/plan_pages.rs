@@ -9,8 +9,8 @@ use ratatui::text::Line;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown;
 
-/// Maximum number of rendered plans in the cache: for a request's card and for its preview two widths each, one for
-/// measuring and one for drawing, and one spare.
+/// Maximum number of rendered plans in the cache. The card and the preview of a request each need two widths, one for
+/// measuring and one for drawing; one entry is spare.
 const PAGES_MAX: usize = 5;
 
 /// The plans that were rendered or used last, at most [`PAGES_MAX`]. Dropping them does not change the screen.
@@ -26,8 +26,8 @@ struct PlanPage {
 }
 
 impl PlanPages {
-    /// Returns the Markdown of a plan, `body`, rendered with lines of at most `columns` columns. Uses the cache if it
-    /// holds them.
+    /// Renders the plan `body`, which is Markdown, into lines of at most `columns` columns. Returns the cached lines if
+    /// the cache contains this plan with the same width and theme.
     pub fn get(&self, body: &str, columns: usize, theme: &Theme) -> Rc<[Line<'static>]> {
         let mut pages = self.0.borrow_mut();
         let is_it = |p: &PlanPage| p.columns == columns && p.theme == *theme && p.body == body;

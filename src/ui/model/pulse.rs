@@ -49,7 +49,7 @@ impl Pulse {
     }
 
     /// Returns one bar for each of the last `columns` time slices up to `now`, oldest first. The height of a bar is
-    /// relative to the highest one. A slice without activity is a blank.
+    /// relative to the highest count in memory or to 3, whichever is greater. A slice without activity is a blank.
     pub fn bars(&self, now: Timestamp, columns: usize) -> String {
         let passed = usize::try_from(slice(now).saturating_sub(self.newest)).unwrap_or(usize::MAX);
         let most = self.beats.iter().copied().max().unwrap_or(0).max(3);

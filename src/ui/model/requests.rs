@@ -138,8 +138,8 @@ impl RequestBook {
         self.answered.contains_key(id)
     }
 
-    /// Marks the request `id` and all others on its card as not answered, because the crew has refused the answer. The
-    /// user can then answer again.
+    /// Marks the request `id` and the requests that were answered together with it as not answered, because the crew
+    /// has refused the answer. The user can then answer again.
     pub fn forget_answer(&mut self, id: &RequestId) {
         self.answered.retain(|_, given| given != id);
     }

@@ -40,7 +40,8 @@ pub fn message(message: &MailMessage) -> String {
     }
 }
 
-/// Returns a sentence that says who requests what, such as `bob asks you to approve its plan`, without the task.
+/// Returns a sentence that says who requests what, such as `bob asks you to approve its plan`. The sentence does not
+/// name the task.
 pub fn request(request: &Request) -> String {
     match request.kind {
         RequestKind::Plan => format!("{} asks you to approve its plan", request.from),
@@ -76,8 +77,9 @@ pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     longest_fitting(&[&forms[0], &forms[1]], columns).to_string()
 }
 
-/// Returns in one line what a request is about: the command, the tool and its input, or the question. Returns `None`
-/// for a plan, a budget or a shutdown, whose heading says it.
+/// Returns in one line what a request is about: for a permission the command, or the tool and its input; for a question
+/// its first line. Returns `None` for a plan, a budget or a shutdown, because the heading already says it, and for an
+/// empty text.
 pub fn about(request: &Request) -> Option<String> {
     let mut lines = request.body.lines();
     let words = match (request.kind, &request.call) {
@@ -93,7 +95,8 @@ pub fn about(request: &Request) -> Option<String> {
     (!words.trim().is_empty()).then_some(words)
 }
 
-/// Returns a call in one line: the command, or the tool and its input.
+/// Returns a call in one line: the tool and its input if the input is a JSON object, otherwise the first line of the
+/// input, which is a command.
 fn call_words(call: &PendingCall) -> String {
     match serde_json::from_str::<Value>(&call.input) {
         Ok(input) if input.is_object() => {
@@ -139,7 +142,8 @@ fn brief(request: &Request) -> String {
     }
 }
 
-/// Returns `sentence: words`. If `words` begins with `sentence` already, does not repeat it.
+/// Returns `sentence: words`, or only `sentence` if there are no words. If `words` already begins with `sentence`, does
+/// not repeat it.
 fn with(sentence: &str, words: &str) -> String {
     let words = match words.get(..sentence.len()) {
         Some(start) if start.eq_ignore_ascii_case(sentence) => {
@@ -167,7 +171,7 @@ fn read_approval(message: &MailMessage) -> Option<bool> {
 }
 
 /// Returns the text of a message in one line. If the text is a JSON object, which other programs may write, returns the
-/// texts in its known fields.
+/// texts in its known fields, separated by commas; if it has none of these fields, returns the JSON.
 fn words(content: &str) -> String {
     let text = content.trim();
     if text.starts_with('{')

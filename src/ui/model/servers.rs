@@ -28,7 +28,8 @@ impl ServerBook {
         self.all = servers.iter().take(SERVERS_MAX).cloned().collect();
     }
 
-    /// Stores the number of calls of each server that `calls` names.
+    /// Stores the number of calls of each server. `calls` contains the numbers by server name; servers that it does not
+    /// contain keep their number.
     pub fn set_calls(&mut self, calls: &BTreeMap<String, u64>) {
         for server in &mut self.all {
             if let Some(calls) = calls.get(&server.name) {
@@ -37,19 +38,21 @@ impl ServerBook {
         }
     }
 
-    /// Stores the log of `server` instead of the one before. The crew limits its length.
+    /// Stores `text` as the log of `server` and discards the log that was stored before. The crew limits the length of
+    /// a log.
     pub fn log(&mut self, server: &str, text: &str) {
         self.log = Some((server.into(), text.into()));
     }
 
-    /// Stores what a server offers. The crew limits the number of offers.
+    /// Stores what a server offers. The crew limits the number of offers. Does nothing if the offers of `SERVERS_MAX`
+    /// other servers are stored.
     pub fn offers(&mut self, offers: &ServerOffers) {
         if self.offers.len() < SERVERS_MAX || self.offers.contains_key(&offers.server) {
             self.offers.insert(offers.server.clone(), offers.clone());
         }
     }
 
-    /// Returns what a server offers; `None` if that is unknown or the server is not running now.
+    /// Returns what a server offers; `None` if that is unknown or the server is neither running nor starting.
     pub fn offers_of(&self, server: &ServerStatus) -> Option<&ServerOffers> {
         let is_up = matches!(
             server.state,
@@ -67,8 +70,10 @@ impl ServerBook {
         exact.or_else(|| all.find(|server| server.name.eq_ignore_ascii_case(name)))
     }
 
-    /// Returns the command that asks the crew what the servers offer. `typed` is the text after `@` or `/`; if it names
-    /// a server that is not running, the command also starts that server. Returns `None` if the crew was already asked.
+    /// Returns the command that asks the crew what the servers offer. `typed` is the text after `@` or `/`; if it
+    /// begins with the name of a server and a colon and that server was not started yet, the command also starts the
+    /// server. Returns `None` if there are no servers, or if the crew was already asked and there is no server to
+    /// start.
     pub fn ask(&mut self, typed: &str) -> Option<Command> {
         if self.all.is_empty() {
             return None;

@@ -25,7 +25,7 @@ use crate::ui::theme::Theme;
 /// The symbol, label and style of a status.
 pub type StatusDisplay = (&'static str, String, Style);
 
-/// The symbols on the screen and what they mean, for the help.
+/// The symbols on the screen, each with its meaning, which the help shows.
 pub const LEGEND: &[(&str, &str)] = &[
     ("●", "in progress: a task, an agent's turn, a todo item"),
     (
@@ -195,8 +195,8 @@ pub fn spinner(now: Timestamp) -> &'static str {
     picture.copied().unwrap_or("⠋")
 }
 
-/// Returns the time at which the team's back-off ends, and its cause. If several agents back off, returns those of the
-/// agent whose back-off ends last. Returns `None` if no agent backs off.
+/// Returns the time at which the team's back-off ends, and its cause, cut to 40 columns. If several agents back off,
+/// returns those of the agent whose back-off ends last. Returns `None` if no agent backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

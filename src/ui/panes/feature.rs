@@ -48,7 +48,7 @@ pub trait PaneFeature {
     /// Returns the pane's scrollbar; `None` if all content is visible.
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar>;
 
-    /// Returns the number of rows of the whole content. The layout derives the height of some panes from it.
+    /// Returns the number of rows of the whole content, from which the layout derives the height of some panes.
     fn content_rows(&self, app: &App) -> usize;
 
     /// Returns the height that the pane wants in a screen column of `width` columns: at most `most` rows, including the
@@ -89,9 +89,8 @@ pub trait PaneFeature {
     /// Pans the content after the user has dragged its background by the columns and rows `_by`.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Handles the keys for the next and the previous item, which are other keys than those for scrolling. On the board
-    /// they select a task that the selected task blocks or waits for; in the pane "Needs you" they select another
-    /// request.
+    /// Selects the next or the previous item; scrolling has other keys. On the board, this is a task that the selected
+    /// task blocks or waits for; in the pane "Needs you", it is another request.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
     fn has_neighbour(&self, _app: &App) -> bool {
@@ -114,8 +113,8 @@ pub trait PaneFeature {
     fn can_open(&self, app: &App) -> bool;
 
     /// Runs an action that only this pane handles, even if another part of the screen has the focus. Returns `false` if
-    /// this pane does not handle the action. While a list of this pane covers other panes, `Action::Move` is handled
-    /// too: it moves the selection in that list.
+    /// this pane does not handle the action. While a list of this pane, such as the completion list, covers other
+    /// panes, `Action::Move` is handled too: it moves the selection in that list.
     fn act(
         &mut self,
         _app: &mut App,
@@ -179,7 +178,7 @@ pub trait PaneFeature {
     }
 
     /// Ends the typing in a text input of the pane. A filter stays in effect. If the text names an action, as a slash
-    /// command does, returns the action; the caller runs it.
+    /// command does, returns the action, and the caller runs it; otherwise returns `None`.
     fn accept(&mut self, _app: &mut App) -> Option<Action> {
         self.filter_mut()?.finish();
         None

@@ -51,7 +51,8 @@ impl PlacedPicture {
 }
 
 impl PixelGrid {
-    /// Returns the colour of a pixel; `None` if it is transparent or outside of the picture.
+    /// Returns the colour of the pixel at `column` and `row`, both counted from 0; there are two rows of pixels per
+    /// cell. `None` if the pixel is transparent or outside of the picture.
     fn pixel(&self, column: u16, row: usize) -> Option<[u8; 3]> {
         let at = row.checked_mul(usize::from(self.width))? + usize::from(column);
         let pixel = self.pixels.get(at).filter(|_| column < self.width);

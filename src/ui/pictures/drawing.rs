@@ -8,10 +8,10 @@ pub enum ImageDrawing {
     /// Images are not drawn; only their labels are shown.
     #[default]
     LabelOnly,
-    /// With half blocks: each cell shows two pixels.
+    /// Images are drawn with half blocks: each cell shows two pixels, one above the other.
     HalfBlocks,
-    /// With the kitty graphics protocol: the terminal gets the image once, and draws it in the cells that contain
-    /// placeholder characters.
+    /// Images are drawn with the kitty graphics protocol: the terminal receives each image once, and draws it in the
+    /// cells that contain placeholder characters.
     Kitty,
 }
 

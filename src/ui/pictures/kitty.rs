@@ -10,8 +10,8 @@ use super::PictureSize;
 const CHUNK: usize = 4096;
 /// The character that marks a cell in which the terminal draws a part of an image.
 const PLACEHOLDER: char = '\u{10EEEE}';
-/// The combining characters that stand for the numbers of rows and columns, counted from 0. The protocol has more; a
-/// picture needs no more than [`COLUMNS_MAX`](super::size::COLUMNS_MAX).
+/// The combining characters that stand for the numbers of rows and columns, counted from 0. The protocol defines more;
+/// a picture needs no more than [`COLUMNS_MAX`](super::size::COLUMNS_MAX).
 const NUMBERS: [char; 48] = [
     '\u{305}', '\u{30D}', '\u{30E}', '\u{310}', '\u{312}', '\u{33D}', '\u{33E}', '\u{33F}',
     '\u{346}', '\u{34A}', '\u{34B}', '\u{34C}', '\u{350}', '\u{351}', '\u{352}', '\u{357}',
@@ -29,8 +29,8 @@ pub fn placeholder(row: u16, column: u16) -> Option<String> {
     Some(String::from_iter([PLACEHOLDER, *row, *column]))
 }
 
-/// Returns the sequences that send a PNG image to the terminal. The terminal draws the image at placeholders, scaled to
-/// `size`, and sends no reply.
+/// Returns the sequences that send a PNG image to the terminal, which stores it under `id`. The terminal draws the
+/// image at placeholders, scaled to `size`, and sends no reply.
 pub fn transmit(id: u32, size: PictureSize, png: &[u8]) -> String {
     let PictureSize { columns, rows } = size;
     let data = STANDARD.encode(png);

@@ -36,7 +36,7 @@ pub struct NamedPopup {
     /// The name of the popup in [`Action::Popup`](crate::ui::keymap::Action::Popup) and in the settings.
     pub name: &'static str,
     pub open: fn(&mut App),
-    /// Returns whether the popup has something to show. While it has not, the hint line omits the key of the popup.
+    /// Returns whether the popup has something to show. If not, the hint line omits the key of the popup.
     pub has_content: fn(&App) -> bool,
 }
 

@@ -63,7 +63,8 @@ impl Choices for ModelChoices {
         Next::Close
     }
 
-    /// Returns the typed name as a model, because a provider may not list all its models.
+    /// Returns the typed name as a model, because a provider may not list all its models; `None` if the user has typed
+    /// nothing.
     fn item_of(&self, typed: &str) -> Option<String> {
         (!typed.is_empty()).then(|| typed.into())
     }

@@ -14,12 +14,13 @@ use crate::ui::theme::Theme;
 #[derive(Debug)]
 pub struct TodoPage {
     at: usize,
-    /// The text of the item before the current event. After the event, the page shows the item with this text.
+    /// The text of the shown item, stored before an event is applied. The event may move the item to another index.
+    /// After the event, the page shows the item that has this text.
     remembered: Option<String>,
 }
 
 impl TodoPage {
-    /// Creates the pager for the item at index `at` of the todo list that is shown.
+    /// Creates the pager for the item at the index `at`, counted from 0, of `App::shown_todo`.
     pub fn pager(at: usize) -> Pager<TodoPage> {
         Pager::new(TodoPage {
             at,

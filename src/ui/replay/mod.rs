@@ -26,7 +26,7 @@ pub struct Player {
     times: Vec<Duration>,
     /// Number of events at or before the position; also the index of the next event.
     next_event: usize,
-    /// The position in the recording.
+    /// The position, as the time since the start of the recording.
     time: Duration,
     speed: f64,
     is_playing: bool,
@@ -35,7 +35,8 @@ pub struct Player {
 }
 
 impl Player {
-    /// Creates a player that starts playing at the beginning of the recording.
+    /// Creates a player that starts playing at the beginning of the recording. `events` must be in the order in which
+    /// they were recorded; only the newest [`EVENTS_MAX`] of them are used. `speed` is limited to [`SPEEDS`].
     pub fn new(mut events: Vec<Event>, speed: f64) -> Player {
         let surplus = events.len().saturating_sub(EVENTS_MAX);
         events.drain(..surplus);
@@ -95,7 +96,7 @@ impl Player {
         self.events.get(..self.next_event).unwrap_or_default()
     }
 
-    /// Returns the recorded wall-clock time at the position.
+    /// Returns the recorded wall-clock time at the position; `Timestamp::default()` if the recording has no events.
     pub fn clock(&self) -> Timestamp {
         let at = self.next_event.saturating_sub(1);
         match (self.events.get(at), self.times.get(at)) {
@@ -104,15 +105,16 @@ impl Player {
         }
     }
 
-    /// Returns the time until the next event; `None` if there is none or the replay is paused.
+    /// Returns the wall-clock time until the next event, at the current speed; `None` if there is no next event or the
+    /// replay is paused.
     pub fn next_in(&self) -> Option<Duration> {
         let next = self.times.get(self.next_event)?;
         self.is_playing
             .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
-    /// Advances the position by the wall-clock time from the last call until `now`, times the speed. Returns the events
-    /// between the old and the new position.
+    /// Advances the position by the wall-clock time from the last call until `now`, times the speed. Does not move the
+    /// position while the replay is paused. Returns the events between the old and the new position, oldest first.
     pub fn advance(&mut self, now: Timestamp) -> &[Event] {
         let before = self.next_event;
         let passed = self.last_advance.map_or(Duration::ZERO, |at| now.since(at));
@@ -134,7 +136,7 @@ impl Player {
         Seek::Forward(0)
     }
 
-    /// Goes one event forward and pauses.
+    /// Goes one event forward and pauses. At the end of the recording, only pauses.
     pub fn step(&mut self) -> Seek {
         self.is_playing = false;
         self.happen(self.next_event + 1)
@@ -154,7 +156,8 @@ impl Player {
         self.seek(self.time.saturating_sub(JUMP))
     }
 
-    /// Goes to the position at `share` of the duration, from 0 to 1.
+    /// Goes to the position at the fraction `share` of the duration: 0 is the start, 1 is the end. Other values are
+    /// limited to this range.
     pub fn seek_share(&mut self, share: f64) -> Seek {
         self.seek(self.length().mul_f64(share.clamp(0.0, 1.0)))
     }

@@ -26,7 +26,7 @@ pub struct UiState {
     /// What the mouse is dragging, and the target of its last click.
     pub(in crate::ui) pointer: Pointer,
     pub(in crate::ui) is_tour_dismissed: bool,
-    /// What the user has done of what the tips of the demo say.
+    /// The demo steps that the user has done. Their tips are not shown again.
     pub(in crate::ui) followed_tips: BTreeSet<DemoStep>,
     pub(in crate::ui) notifier: Notifier,
 }
@@ -73,7 +73,8 @@ impl UiState {
         }
     }
 
-    /// Delivers the queued requests to all panes. Each pane handles those that concern it.
+    /// Passes the queued `App::pane_requests` to all panes. These come from other parts of the user interface and are
+    /// not approval requests. Each pane handles those that concern it.
     pub(in crate::ui) fn pass_pane_requests(&mut self) {
         for request in std::mem::take(&mut self.app.pane_requests) {
             for pane in Pane::ALL {
@@ -123,8 +124,8 @@ impl UiState {
         self.app.model.event_log.begins_late();
     }
 
-    /// Like [`UiState::end_of_session`], but does not move the focus, unless it is in the pane "Needs you". Used by a
-    /// viewer, a dashboard that only watches a crew and stays open after the crew has ended.
+    /// Like [`UiState::end_of_session`], but moves the focus only if it is in the pane "Needs you". Used by a viewer, a
+    /// dashboard that only watches a crew and stays open after the crew has ended.
     pub fn end_crew(&mut self, now: Timestamp) {
         let focus = self.focus;
         self.end_of_session(now);

@@ -22,8 +22,8 @@ use crate::ui::text::width;
 const DEMO: &str = "demo";
 /// Maximum length of an agent's name in the tour line, in characters.
 const NAME_MAX: usize = 16;
-/// Number of columns that the mark before the text of the tour line and the hint after it take, without the key in the
-/// hint.
+/// Number of columns that the tour line needs in addition to its text and the key in its hint: for the mark before the
+/// text and the rest of the hint after the text.
 const MARGIN: usize = 11;
 
 pub const MARK: &str = " ▸ ";
@@ -48,8 +48,8 @@ pub fn record_followed(state: &mut UiState) {
     state.followed_tips.extend(done.map(|(step, _)| step));
 }
 
-/// Returns the tour line: the setup page in short, what a viewer (a dashboard that only watches a crew) can do, or the
-/// next step of the demo. Returns `None` if none of these applies or the user has hidden the line.
+/// Returns the tour line: a summary of the setup page, what a viewer (a dashboard that only watches a crew) can do, or
+/// the next step of the demo. Returns `None` if none of these applies or the user has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.is_tour_dismissed {
         return None;
@@ -242,8 +242,9 @@ fn board_tip(board: &str, turn: &str) -> String {
     format!("{board}, then {turn}: the board as graph or list")
 }
 
-/// Returns the tip for the first step of the demo that the user has not followed and that is possible now. `go` returns
-/// the key that focuses a pane; `open` opens the selected agent, and `turn` switches the form of the board.
+/// Returns the tip for the first step of the demo that the user has not followed and that is possible now; `None` if
+/// there is no such step. `go` returns the key that focuses a pane. `open` is the key that opens the selected agent,
+/// and `turn` is the key that switches the board between graph and list.
 fn next_demo_tip(
     state: &UiState,
     go: &impl Fn(Pane) -> String,
@@ -270,8 +271,8 @@ fn next_demo_tip(
     })
 }
 
-/// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board. `left` is the
-/// tip for a step that the user has not followed yet.
+/// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board. `left` is
+/// the tip for the first demo step that the user has not done yet; `None` if there is none.
 fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<String>) -> String {
     let unmerged = branches::unmerged_tasks(app).len();
     if unmerged > 0 && is_lead_busy {

@@ -6,8 +6,8 @@ use crate::ui::shell::tour::tests::*;
 /// Checks from the state and the effects whether the keys of a tip did what the tip says.
 pub type DidIt = fn(&UiState, &[Effect]) -> bool;
 
-/// A tip of the tour as a test case: the events and keys after which it is shown, its text, and the key sequences that
-/// the text names, each with a check of its effect.
+/// A tip of the tour as a test case. `says` is the text, which is shown after `events` and the keys `before`. `ways`
+/// are the key sequences that the text names, each with a check of its effect.
 pub struct Tip {
     pub events: Vec<EventKind>,
     pub before: &'static str,
@@ -31,11 +31,11 @@ impl Tip {
     }
 }
 
-/// Keys that watch a teammate and return to the lead's composer.
+/// Keys that open the conversation of a teammate and return to the composer of the lead.
 pub const WATCH: &str = "alt+4 enter esc i";
-/// The keys of [`WATCH`], and those that show the board in another way.
+/// The keys of [`WATCH`] and, before the last of them, the keys that switch the board between graph and list.
 pub const CHANGE_BOARD: &str = "alt+4 enter esc 3 v i";
-/// The keys of [`CHANGE_BOARD`], and the one that focuses the inbox.
+/// The keys of [`CHANGE_BOARD`] and, before the last of them, the key that focuses the inbox.
 const READ_MESSAGES: &str = "alt+4 enter esc 3 v 5 i";
 
 pub fn on_board(state: &UiState, _: &[Effect]) -> bool {

@@ -7,8 +7,8 @@
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Minimum score of a word of the pattern in a list of texts, for each of its characters: a match without a bonus and
-/// without gaps. Lower scores are matches that are scattered over the text.
+/// Minimum score of a word of the pattern, per character of the word, if scattered matches are rejected. It is the
+/// score of a match without a bonus and without gaps. A lower score means that the match is scattered over the text.
 const CHARACTER_SCORE_MIN: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,7 +22,8 @@ pub struct FuzzyMatch {
 /// A function that matches the texts of a list one after another.
 pub type TextSearch = Box<dyn FnMut(&str) -> Option<FuzzyMatch>>;
 
-/// A pattern that is matched against the texts of a list. Creating it allocates the memory of all its matches.
+/// A pattern that is matched against the texts of a list. All matches share the memory of the pattern, so one pattern
+/// should be used for the whole list.
 pub struct FuzzyPattern {
     pattern: Pattern,
     matcher: Matcher,
@@ -59,8 +60,8 @@ impl FuzzyPattern {
         }
     }
 
-    /// Returns the score of the match; `None` if a word of the pattern does not match. An empty pattern matches
-    /// everything with score 0.
+    /// Returns the score of the match of the pattern in `text`; `None` if a word of the pattern does not match. An
+    /// empty pattern matches every text with score 0.
     pub fn score(&mut self, text: &str) -> Option<u32> {
         let text = characters(text, &mut self.characters);
         let (accepts_scattered, matcher) = (self.accepts_scattered, &mut self.matcher);
@@ -86,8 +87,8 @@ impl FuzzyPattern {
     }
 }
 
-/// Returns a text in the form that the matcher reads. Splits it into characters and not into graphemes, so that matches
-/// have the positions of characters.
+/// Converts a text for the matcher. Splits the text into characters and not into graphemes, so that the positions of
+/// matches count characters. `buffer` holds the characters of a text that is not ASCII.
 fn characters<'a>(text: &'a str, buffer: &'a mut Vec<char>) -> Utf32Str<'a> {
     if text.is_ascii() {
         return Utf32Str::Ascii(text.as_bytes());

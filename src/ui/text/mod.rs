@@ -24,7 +24,7 @@ pub fn longest_fitting<'a>(forms: &[&'a str], columns: usize) -> &'a str {
     found.or(forms.last()).copied().unwrap_or_default()
 }
 
-/// Cuts or pads `text` to exactly `columns` columns.
+/// Cuts `text`, or pads it with blanks at the end, to exactly `columns` columns. A cut text ends in `…`.
 pub fn pad(text: &str, columns: usize) -> String {
     let mut out = fit(text, columns);
     let missing = columns.saturating_sub(width(&out));
@@ -143,7 +143,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// Returns how much longer a duration that is now `passed` keeps its text from [`age`].
+/// Returns how much longer the text of [`age`] stays the same while a duration grows, if the duration is now `passed`.
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,
@@ -153,7 +153,7 @@ pub fn age_valid_for(passed: Duration) -> Duration {
     Duration::from_secs((passed.as_secs() / unit + 1) * unit).saturating_sub(passed)
 }
 
-/// Formats a number of bytes: `812 B`, `256 KiB`, `1.0 MiB`.
+/// Formats a number of bytes, rounded down: `812 B`, `256 KiB`, `1.0 MiB`.
 pub fn bytes(n: usize) -> String {
     const MIB: usize = 1024 * 1024;
     match n {

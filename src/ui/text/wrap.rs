@@ -383,7 +383,7 @@ impl<'a> RowWriter<'a> {
         self.offset += usize::from(cluster != " ");
     }
 
-    /// Appends the pending word to the row, or starts a new row if it does not fit.
+    /// Appends the pending word to the row. If the word does not fit into the row, first starts a new row.
     fn commit(&mut self) {
         if self.word.columns == 0 {
             return;

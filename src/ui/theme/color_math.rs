@@ -63,13 +63,14 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// Returns the contrast ratio of two colours, from 1 to 21; `None` if one is unknown.
+/// Returns the contrast ratio of two colours, from 1 to 21; `None` if one of them is a default colour of the terminal,
+/// whose value is unknown.
 pub fn contrast(one: Color, other: Color) -> Option<f64> {
     let (a, b) = (luminance(rgb(one)?), luminance(rgb(other)?));
     Some((a.max(b) + 0.05) / (a.min(b) + 0.05))
 }
 
-/// Returns that one of the sixteen ANSI colours that is nearest to `wanted`.
+/// Returns the colour in [`SIXTEEN`] that is nearest to `wanted`, given as red, green and blue.
 pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     let nearest = SIXTEEN
         .into_iter()
@@ -77,7 +78,7 @@ pub fn nearest_of_sixteen(wanted: [u8; 3]) -> Color {
     nearest.map_or(Color::Reset, |(color, _)| color)
 }
 
-/// Returns that one of xterm's colours 16 to 255 that is nearest to `wanted`.
+/// Returns the xterm colour from 16 to 255 that is nearest to `wanted`, given as red, green and blue.
 pub fn nearest_of_256(wanted: [u8; 3]) -> Color {
     let nearest = (16..=255).min_by_key(|index| distance(wanted, rgb_of(*index)));
     nearest.map_or(Color::Reset, Color::Indexed)

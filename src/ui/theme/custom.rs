@@ -12,8 +12,8 @@ use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math, tints};
 /// Contrast ratio below which text counts as unreadable. More contrast is up to the theme's author.
 const CONTRAST_MIN: f64 = 1.5;
 
-/// Builds the theme for a colour depth. Also returns the roles whose colours were replaced because they were
-/// unreadable.
+/// Builds the custom theme `own` for a colour depth. Also returns the roles whose colours were replaced because they
+/// were unreadable.
 pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
     let mut theme = Theme::new(own.base, depth);
     if depth == ColorDepth::None {

@@ -33,8 +33,10 @@ impl ColorDepth {
         ColorDepth::True,
     ];
 
-    /// Determines the depth from the environment: a non-empty `NO_COLOR` means none (<https://no-color.org>),
-    /// `COLORTERM` with `truecolor` or `24bit` means 24 bits, and a known name in `TERM` means 256 colours.
+    /// Determines the depth from the values of three environment variables. A non-empty `NO_COLOR` means no colours
+    /// (<https://no-color.org>). `COLORTERM` with the value `truecolor` or `24bit` means 24-bit colours. `TERM` with
+    /// the name of a terminal that is known to have 256 colours means 256 colours. In all other cases, the depth is
+    /// sixteen colours.
     pub fn of(no_color: Option<&str>, colorterm: Option<&str>, term: Option<&str>) -> ColorDepth {
         if no_color.is_some_and(|text| !text.is_empty()) {
             return ColorDepth::None;

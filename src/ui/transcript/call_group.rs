@@ -38,7 +38,7 @@ impl CallGroup {
         }
     }
 
-    /// Returns whether the header is drawn, because the group has at least [`GROUP_MIN`] calls.
+    /// Returns whether the header is drawn, that is, whether the group has at least [`GROUP_MIN`] calls.
     pub fn is_shown(&self) -> bool {
         self.len >= GROUP_MIN
     }

@@ -54,7 +54,7 @@ pub struct CellPicture {
     pub file: String,
     /// Width and height in pixels.
     pub pixels: (u32, u32),
-    /// Why the image cannot be shown; `None` if it is shown or not loaded yet.
+    /// Why the image cannot be shown; `None` if the image is shown or not loaded yet.
     pub failure: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl CellKind {
         }
     }
 
-    /// Returns whether the cell is folded or open, for changing it; `None` if the cell cannot be folded.
+    /// Returns the fold state of the cell, for the caller to read or change; `None` if the cell cannot be folded.
     pub fn fold(&mut self) -> Option<&mut Fold> {
         match self {
             CellKind::Tool(run) => Some(&mut run.fold),

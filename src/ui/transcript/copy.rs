@@ -24,8 +24,9 @@ pub enum Portion {
 }
 
 impl Transcript {
-    /// Returns the parts that can be copied, the most useful ones first. Each comes with a label and its first line;
-    /// the whole conversation comes with the number of its entries instead of a first line.
+    /// Returns the parts that can be copied, in this order: the selected cell, the last answer, the last prompt, the
+    /// code blocks from the newest to the oldest, and the whole conversation. Each part comes with a label and the
+    /// first line of its text. The whole conversation comes with the number of its entries instead of a first line.
     pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());
@@ -94,7 +95,8 @@ impl Transcript {
         Some((name, escape_control_chars(&self.text_at(number)?)))
     }
 
-    /// Returns the text of the cell `number`. For the header of a call group, returns the texts of the group's calls.
+    /// Returns the text of the cell `number`; `None` if the cell was dropped from memory. For the header of a call
+    /// group, returns the texts of the group's calls.
     fn text_at(&self, number: u64) -> Option<String> {
         let kind = self.kind(number)?;
         let CellKind::CallGroup(calls) = kind else {

@@ -19,7 +19,7 @@ const DEPTH_MAX: usize = 3;
 /// Range of numbers that can be times, in seconds since the epoch (the years 2001 to 2286). Such a number is shown as a
 /// time if the name of its field says that it is one.
 const TIMES: std::ops::Range<f64> = 1e9..1e10;
-/// Names of the fields of a list item that are shown without their name.
+/// The fields of a list item whose values are shown without the names of the fields.
 const PLAIN: [&str; 6] = ["id", "text", "name", "subject", "content", "status"];
 
 /// A field of an input or output. The name is empty if the value is a whole sentence.
@@ -53,8 +53,8 @@ pub struct OutputFields {
     pub fields: Vec<Field>,
 }
 
-/// Renders the input of a tool as fields. If the values have more than about `max` bytes in total, the value that
-/// exceeds this limit is cut in the middle.
+/// Renders the input of a tool as fields, cut to `FIELDS_MAX` fields and about `max` bytes of values in total. The
+/// value that exceeds `max` is cut in the middle.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),
@@ -73,8 +73,8 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     limit_fields(fields, max)
 }
 
-/// Renders the output of a tool as fields, without the fields that are equal in `input`; `None` if the output is not a
-/// JSON object or array.
+/// Renders the output of a tool as fields, cut to `FIELDS_MAX` fields and about `max` bytes of values in total.
+/// Leaves out the named fields that are equal in `input`. Returns `None` if the output is not a JSON object or array.
 pub fn of_output(
     output: &str,
     input: &[Field],
@@ -224,8 +224,9 @@ fn item(item: &Value, zone: &TimeZone) -> String {
         .join(" · ")
 }
 
-/// Renders the value of the field `name`: text, numbers, times, `yes` and `no`; an empty list as `none`; all other
-/// values as JSON.
+/// Renders the value of the field `name`. Numbers are shown as a time, a task number such as `#4` or a plain number,
+/// depending on `name`. Booleans become `yes` or `no`, and an empty list becomes `none`. All values other than these
+/// and text are rendered as JSON.
 fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     let is_time = name == "timestamp" || name.ends_with("_at");
     match value {
@@ -242,7 +243,8 @@ fn one_value(name: &str, value: &Value, zone: &TimeZone) -> String {
     }
 }
 
-/// Returns whether numbers in a field with this name are task numbers.
+/// Returns whether numbers in a field with this name, such as `task_id` or `blocked_by`, are task numbers. Ignores
+/// case.
 fn names_tasks(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "task"
@@ -264,7 +266,8 @@ fn time(at: f64, zone: &TimeZone) -> String {
         .to_string()
 }
 
-/// Keeps the first [`FIELDS_MAX`] fields, and cuts their values to about `max` bytes in total.
+/// Keeps the first [`FIELDS_MAX`] fields and adds a note if there are more. Cuts the values to about `max` bytes in
+/// total.
 fn limit_fields(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);

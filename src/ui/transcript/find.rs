@@ -50,8 +50,8 @@ impl Needle {
         })
     }
 
-    /// Returns the byte offset of the first character at or after `from` that equals the first character of the search
-    /// text.
+    /// Returns the byte offset of the first character at or after `from` that matches the first character of the search
+    /// text; `None` if there is none.
     fn find_first_char(&self, text: &str, from: usize) -> Option<usize> {
         let first = *self.pattern.first()?;
         let rest = text.get(from..)?;
@@ -81,8 +81,8 @@ impl Needle {
     }
 }
 
-/// Compares `sign`, a character of the search text, with `other`, one of the searched text. Ignores case; a blank also
-/// matches a line break.
+/// Returns whether `sign`, a character of the search text, matches `other`, a character of the searched text. Ignores
+/// case; a blank also matches a line break.
 fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }

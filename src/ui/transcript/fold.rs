@@ -300,7 +300,7 @@ fn visible_part(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns one row with the start of a line of text. The text that does not fit is cut.
+/// Returns one row with the start of a line of text. What does not fit into the row is cut off.
 fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
@@ -354,16 +354,16 @@ fn field_rows(
     out
 }
 
-/// Returns the lines of `text` that an open call shows: all lines, or the first and the last ones if there are too
-/// many.
+/// Returns the lines of `text` that an open call shows: all lines, or the first and the last ones if there are more
+/// than `LINES_MAX`.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = split_ends(text);
     head.lines().chain(tail.lines())
 }
 
-/// If `text` has more than `LINES_MAX` lines, returns the first and the last of them as two parts. Otherwise, returns
-/// the whole text as the first part and an empty second part.
+/// If `text` has more than `LINES_MAX` lines, returns two parts: the first and the last `LINES_MAX / 2` lines.
+/// Otherwise, returns the whole text as the first part and an empty second part.
 fn split_ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
@@ -375,8 +375,8 @@ fn split_ends(text: &str) -> (&str, &str) {
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 
-/// Returns the rows of an output. If the output has too many lines, a row that says how many are missing replaces those
-/// in the middle.
+/// Returns the rows of an output. If the output has more than `LINES_MAX` lines, a row that says how many are missing
+/// replaces those in the middle.
 fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
@@ -391,8 +391,8 @@ fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> V
     })
 }
 
-/// Returns the rows that `rows` makes from the lines `all`. If there are more than `LINES_MAX` lines, a row that says
-/// how many are missing replaces those in the middle.
+/// Calls `rows` for each line in `all` and returns the resulting rows. If there are more than `LINES_MAX` lines, a row
+/// that says how many are missing replaces those in the middle.
 fn elide_lines<T>(
     all: &[T],
     page: LayoutParams<'_>,

@@ -42,7 +42,7 @@ pub struct LayoutParams<'a> {
     pub pictures: PictureParams,
 }
 
-/// The rows of a cell, in parts of which each can be laid out again without the others.
+/// The rows of a cell, in parts. Each part can be laid out again without the other parts.
 #[derive(Debug, Default)]
 pub struct CellLayout {
     parts: Vec<LayoutPart>,
@@ -63,7 +63,7 @@ struct LayoutPart {
     continuation: Continuation,
     /// The widths that the columns of the first table in this part need; `None` if this part contains no table.
     measured: Option<TableMeasure>,
-    /// The table layout that all parts of the same table use; `None` if this part shows no table or a whole one.
+    /// The table layout that all parts of the same table use; `None` if this part shows no table or a complete one.
     shared: Option<TableLayout>,
 }
 
@@ -299,7 +299,7 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out those parts of a table again whose column widths or rules are not those of the whole table. Returns the
+/// Lays out again the parts of a table whose column widths or rules differ from those of the whole table. Returns the
 /// number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
@@ -345,8 +345,8 @@ fn align_table_pieces(
     fresh
 }
 
-/// Returns whether the answer's text has rows in `parts`, its earlier parts. The first part does not count, because it
-/// shows what is above the text, such as the thinking.
+/// Returns whether a part in `parts`, the parts of an answer that were laid out so far, has rows of the answer's text.
+/// The first part does not count, because it shows what is above the text, such as the thinking.
 fn text_before(parts: &[LayoutPart]) -> bool {
     parts.iter().skip(1).any(|part| !part.rows.is_empty())
 }

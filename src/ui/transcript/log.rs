@@ -63,8 +63,8 @@ impl CellLog {
         self.next() - 1
     }
 
-    /// Adds a tool call and returns the number of its cell. If calls of the tool are grouped, adds the call to the
-    /// group of the calls of the same tool directly before it, or to a new group.
+    /// Adds a tool call and returns the number of its cell. A call of a tool with [`Grouping::Grouped`] is also added
+    /// to a group: to that of the newest cell if this is a call of the same tool, else to a new one.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
         if tool_display(&run.tool).grouping == Grouping::Separate {
             return self.push(CellKind::Tool(Box::new(run)));
@@ -121,8 +121,8 @@ impl CellLog {
         self.hidden_by(at).unwrap_or(at)
     }
 
-    /// Returns the index of the next cell after the one at the index `at` that no call group hides. Takes constant
-    /// time, however many cells are hidden in between.
+    /// Returns the index of the first cell after `at` that no call group hides; `None` if there is none. `at` is the
+    /// index of a cell that is not hidden either. Takes constant time, however many cells are hidden in between.
     pub fn next_shown(&self, at: usize) -> Option<usize> {
         let hidden = match &self.cells.get(at)?.kind {
             CellKind::CallGroup(calls) if calls.hides() => calls.len,
@@ -131,7 +131,7 @@ impl CellLog {
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }
 
-    /// Returns the index of the cell that is drawn before the one at the index `at`.
+    /// Returns the index of the cell that is drawn before the one at the index `at`; `None` if `at` is 0.
     pub fn prev_shown(&self, at: usize) -> Option<usize> {
         Some(self.visible_index(at.checked_sub(1)?))
     }
@@ -282,6 +282,7 @@ impl CellLog {
     }
 
     /// Returns the index of the nearest cell with a search match after the index `at`; with [`Way::Back`], before it.
+    /// Returns `None` if there is none.
     pub fn next_found(&self, at: usize, way: Way) -> Option<usize> {
         let holds = |at: &usize| self.cells[*at].found > 0;
         match way {
@@ -290,7 +291,8 @@ impl CellLog {
         }
     }
 
-    /// Returns the index of the first cell with a search match; with [`Way::Back`], of the last one.
+    /// Returns the index of the first cell with a search match; with [`Way::Back`], of the last one. Returns `None` if
+    /// no cell has a match.
     pub fn first_found(&self, way: Way) -> Option<usize> {
         let holds = |cell: &TranscriptCell| cell.found > 0;
         match way {

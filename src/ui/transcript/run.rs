@@ -13,8 +13,8 @@ use crate::ui::transcript::fields as transcript_fields;
 use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
-/// How the note begins that says that a command has exited but left a program running: the current wording, then that
-/// of older versions. The note is a part of the command's output.
+/// The beginnings of the note that says that a command has exited but left a program running: the current wording
+/// first, then those of older versions. The note is a part of the command's output.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
@@ -55,8 +55,8 @@ pub struct ToolRun {
     /// The input of the call as fields; may be empty.
     pub input: Vec<Field>,
     pub state: ToolCallState,
-    /// While the call runs, the end of its output. Then the whole output, cut in the middle if it is too long; empty if
-    /// `output_fields` holds the output.
+    /// While the call runs, the end of its output. After the call has ended, the whole output, cut in the middle if it
+    /// is too long; empty if `output_fields` holds the output.
     pub output: String,
     /// The output as fields if crewdeck has written it as JSON; otherwise empty.
     pub output_fields: Vec<Field>,
@@ -225,8 +225,8 @@ impl ToolRun {
     }
 }
 
-/// Returns how a command ended, such as `exit 1` or `timed out`, from the last line of its output, which says so in
-/// brackets; `None` if there is no such line.
+/// Returns how a command ended, such as `exit 1` or `timed out`. Reads this from the last line of the output, where it
+/// is written in brackets. Returns `None` if there is no such line.
 fn ended_by(output: &str) -> Option<String> {
     let last = output.trim_end().lines().next_back()?;
     let inside = last.strip_prefix('[')?.strip_suffix(']')?;

@@ -156,13 +156,15 @@ impl Transcript {
         (place.unwrap_or(0), self.log.match_count())
     }
 
-    /// Returns the index of the cell with the current match, and the index of the match within the cell.
+    /// Returns the index of the cell with the current match, and the index of the match within the cell; `None` if no
+    /// match is current or its cell was dropped.
     pub(super) fn here(&self) -> Option<(usize, usize)> {
         let (number, nth) = self.search().and_then(|s| s.here)?;
         Some((self.log.index(number)?, nth))
     }
 
-    /// Moves to the first match at or below the top of the view; if there is none, to the last match above.
+    /// Moves to the first match at or below the top of the view; if there is none, to the last match above. Returns
+    /// [`MatchStep::NoMatch`] if there is no match at all.
     fn go_to_nearest(&mut self, viewport: Viewport) -> MatchStep {
         self.scratch.begin(viewport, &Theme::default());
         let rows = viewport.rows();
@@ -229,8 +231,8 @@ impl Transcript {
         needle.map_or_else(Vec::new, |n| find::find_matches(n, laid.rows(0)))
     }
 
-    /// Folds the cell and the call group that the search has opened for an earlier match, unless they are the cell
-    /// `but` or the group of that cell.
+    /// Folds the cell and the call group that the search has opened for an earlier match. Does not fold the cell `but`
+    /// and the group of that cell; `None` means no exception.
     fn refold(&mut self, but: Option<u64>) {
         let opened = self.search.as_mut().and_then(|s| {
             let other = s.opened.filter(|n| Some(*n) != but);

@@ -22,7 +22,7 @@ pub enum OutputKind {
 /// Whether consecutive calls of the same tool are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// Consecutive calls are folded into one line.
+    /// Consecutive calls form a group, which can be folded into one line.
     Grouped,
     /// Each call has a line, because users want to see what an agent runs, changes or delegates.
     Separate,
@@ -31,7 +31,8 @@ pub enum Grouping {
 /// The name under which commands of the user are displayed.
 pub const USER_COMMAND: &str = "!";
 
-/// The tools that are not displayed in the default way. `tests/it/tools.rs` checks that these tools exist.
+/// The tools that are not displayed as [`OutputKind::Crewdeck`] and [`Grouping::Grouped`], which is the default.
+/// `tests/it/tools.rs` checks that these tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),
     ("background_run", OutputKind::External, Grouping::Separate),

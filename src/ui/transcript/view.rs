@@ -45,8 +45,9 @@ impl TranscriptCache {
 }
 
 impl Transcript {
-    /// Draws the transcript into `area`. Returns the position of the scrollbar. The caller draws the scrollbar into the
-    /// frame, together with the number from [`Transcript::unread_below`].
+    /// Draws the transcript into `area`. Returns the position of the scrollbar; `None` if the transcript or the area is
+    /// empty. The caller draws the scrollbar into the frame, together with the number from
+    /// [`Transcript::unread_below`].
     pub fn view(
         &self,
         cache: &mut TranscriptCache,

@@ -24,8 +24,8 @@ pub fn height_with_border(lines: usize) -> u16 {
     wanted.max(ROWS_MIN).saturating_add(2)
 }
 
-/// Returns a rectangle at the bottom of the screen, horizontally centered and above the hint lines, so that the content
-/// at the top of the screen stays readable.
+/// Returns a rectangle of `height` rows, horizontally centered at the bottom of the screen, above the two lines for
+/// hints, so that the content at the top of the screen stays readable. Its width is [`whole_or`] of `width`.
 pub fn bottom_centered(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered_rect(screen, whole_or(screen, width), height);
     Rect {
@@ -65,8 +65,9 @@ pub struct PopupListLayout {
     pub first: usize,
 }
 
-/// Returns the layout of a popup with a list and details of the selected row below it: `len` rows, of which `row` is
-/// selected and at most `most` are shown at once. An empty list has `empty` lines of text instead.
+/// Returns the layout of a popup with a list and, below the list, details of the selected row. The list has `len` rows,
+/// of which the one at the index `row` is selected and at most `most` are shown at once. An empty list has `empty`
+/// lines of text instead.
 pub fn list_with_details(
     screen: Rect,
     width: u16,

@@ -40,7 +40,8 @@ pub enum PasteResult {
     },
 }
 
-/// A multi-line text field with a history.
+/// A multi-line text field with a history. In the draft, a chip, which is a label such as `[pasted 12 lines]`, takes
+/// the place of each long pasted text.
 #[derive(Debug)]
 pub struct Composer {
     area: TextArea<'static>,
@@ -48,10 +49,11 @@ pub struct Composer {
     bytes: usize,
     pastes: Pastes,
     history: VecDeque<String>,
-    /// The index of the recalled message, counted from the newest, and the draft that the recalled message replaced.
+    /// The recalled message, by its index counted from the newest (0), and the draft that the recalled message
+    /// replaced.
     recalled: Option<(usize, String)>,
-    /// The column in which a series of movements up and down began. The cursor returns to it on rows that are long
-    /// enough. `None` after any other movement or edit.
+    /// The column in which a series of movements up and down began. The cursor returns to this column on rows that are
+    /// long enough. `None` after any other movement or edit.
     goal: Option<usize>,
     /// The first visible row at the last cursor movement, as the line and the character with which the row begins.
     top: (usize, usize),
@@ -93,8 +95,8 @@ impl Composer {
         self.area.lines().join("\n")
     }
 
-    /// Returns the position of the cursor and the draft. Comparing them before and after a key shows whether the key
-    /// has changed anything.
+    /// Returns the position of the cursor, as line and character from 0, and the draft. Comparing both before and after
+    /// a key shows whether the key has changed anything.
     pub fn cursor_and_text(&self) -> ((usize, usize), String) {
         (self.cursor(), self.draft())
     }
@@ -133,7 +135,7 @@ impl Composer {
         first.is_some_and(|line| line.starts_with(sign))
     }
 
-    /// Returns the text if it is a single word: one line without blanks.
+    /// Returns the draft if it is a single word, that is, one line without blanks; otherwise, `None`.
     pub fn only_word(&self) -> Option<&str> {
         match self.area.lines() {
             [line] if !line.is_empty() && !line.contains(char::is_whitespace) => Some(line),
@@ -298,15 +300,16 @@ impl Composer {
         true
     }
 
-    /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped.
+    /// Inserts pasted text at the cursor. Line ends become newlines, and control characters are escaped. If the message
+    /// would become longer than [`COMPOSER_MAX`], the pasted text is cut.
     pub fn paste(&mut self, text: &str) -> PasteResult {
         let (clean, result) = self.clean(text, COMPOSER_MAX);
         self.insert(&clean);
         result
     }
 
-    /// Returns pasted text in the form in which it is inserted, cut so that the message with it has at most `most`
-    /// bytes.
+    /// Converts pasted text for insertion: line ends become newlines, and control characters are escaped. Cuts the
+    /// result so that the message has at most `most` bytes after the insertion.
     fn clean(&self, text: &str, most: usize) -> (String, PasteResult) {
         let room = most.saturating_sub(self.bytes);
         let (clean, of) = clean(text, room);
@@ -338,7 +341,8 @@ impl Composer {
         }
     }
 
-    /// Replaces the text and moves the cursor to its end.
+    /// Replaces the draft by `text`, cut to [`COMPOSER_MAX`] bytes, and moves the cursor to the end. Remembered pasted
+    /// texts in `text` are shown as chips.
     pub fn set(&mut self, text: &str) {
         self.edit(EditKind::Other, |composer| {
             composer.area = new_area();
@@ -349,7 +353,7 @@ impl Composer {
         });
     }
 
-    /// Clears the input, adds its text to the history and returns it.
+    /// Clears the composer, adds its message to the history and returns the message.
     pub fn take(&mut self) -> String {
         let text = self.text();
         self.add_to_history(&text);
@@ -369,8 +373,8 @@ impl Composer {
     }
 }
 
-/// Returns at most `room` bytes of `text`, in the form in which they are inserted, and about how many bytes the whole
-/// text would need.
+/// Converts `text` for insertion: line ends become newlines, and control characters are escaped. Returns at most `room`
+/// bytes of the result, and about how many bytes the whole result would have.
 fn clean(text: &str, room: usize) -> (String, usize) {
     // Cuts first, so that the cost depends on the text that is kept and not on the size of the paste.
     let end = text.floor_char_boundary(room);

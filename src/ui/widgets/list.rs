@@ -2,7 +2,8 @@
 
 use crate::ui::keymap::direction::Scroll;
 
-/// Returns the first visible row of a list, chosen so that the selected row is visible and, where possible, centered.
+/// Returns the index of the first visible row of a list of which `height` rows are visible. The row with the index
+/// `selected` is visible and, where possible, centered.
 pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
     let height = usize::from(height);
     selected
@@ -10,8 +11,8 @@ pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
         .min(len.saturating_sub(height))
 }
 
-/// Returns the row that the scroll command `by` leads to from row `at` of a list with `len` rows. A page has `page`
-/// rows.
+/// Returns the index of the row to which the scroll command `by` leads from the row `at` of a list with `len` rows. A
+/// page has `page` rows. Stops at the first and at the last row.
 pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     let half = (page / 2).max(1);
     let to = match by {

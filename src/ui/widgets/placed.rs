@@ -20,8 +20,8 @@ impl<T> PlacedPart<T> {
     }
 }
 
-/// Places parts side by side in `row`. Each part has a width in columns and a content. Parts that do not fit get a
-/// smaller or empty area.
+/// Places parts side by side in `row`, from left to right. Each part has a width in columns and a content. Parts that
+/// do not fit get a smaller or empty area.
 pub fn place<T>(row: Rect, parts: impl IntoIterator<Item = (usize, T)>) -> Vec<PlacedPart<T>> {
     let mut x = row.x;
     let mut out = Vec::new();

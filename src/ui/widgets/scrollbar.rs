@@ -42,7 +42,8 @@ impl Scrollbar {
         (scrolled.most() > 0 && at.height >= 2).then_some(Scrollbar { at, scrolled })
     }
 
-    /// Creates the scrollbar of a list with `len` rows, of which `first` are above the visible ones.
+    /// Creates the scrollbar of a list with `len` rows, of which `first` are above the visible ones. Returns `None` in
+    /// the same cases as [`Scrollbar::new`].
     pub fn of_list(frame: Rect, list: Rect, first: usize, len: usize) -> Option<Scrollbar> {
         let seen = usize::from(list.height);
         Scrollbar::new(
@@ -56,8 +57,8 @@ impl Scrollbar {
         )
     }
 
-    /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. The thumb
-    /// touches an end only if the content is scrolled to that end.
+    /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. If the thumb
+    /// leaves at least two cells free, it touches an end only if the content is scrolled to that end.
     pub fn thumb(self) -> Rect {
         let ScrollPosition {
             len,
@@ -87,7 +88,8 @@ impl Scrollbar {
         self.scale(row, self.scrolled.most())
     }
 
-    /// Maps a screen row to a list row: the top of the scrollbar to the first row, the bottom to the last one.
+    /// Returns the index of the list row for a screen row: the top of the scrollbar is the first list row, the bottom
+    /// is the last one.
     pub fn row_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.len.saturating_sub(1))
     }
@@ -99,13 +101,14 @@ impl Scrollbar {
     }
 }
 
-/// Returns `part * of / whole` without overflow, rounded down.
+/// Returns `part * of / whole` without overflow, rounded down. Divides by 1 if `whole` is 0.
 fn scale_part(part: usize, of: usize, whole: usize) -> usize {
     let product = part as u128 * of as u128 / whole.max(1) as u128;
     usize::try_from(product).unwrap_or(of)
 }
 
-/// Returns the position of the selected row as `7 of 20`; empty if all rows are in view.
+/// Returns the position of the selected row as `7 of 20`, where `len` is 20. Returns an empty text if no row is
+/// selected or all rows fit into `height` rows.
 pub fn position(selected: Option<usize>, len: usize, height: u16) -> String {
     match selected {
         Some(at) if len > usize::from(height) => format!("{} of {len}", at + 1),

@@ -18,7 +18,11 @@ const TIMEOUT_MAX: Duration = Duration::from_hours(24);
 const OAUTH_FIELDS: &[&str] = &["clientId", "clientSecret", "callbackPort"];
 
 impl ServerEntry<'_> {
-    /// Reads a field with a number of milliseconds.
+    /// Returns the time-out in a field that contains milliseconds; `None` if the field is missing. If the time-out is
+    /// shorter than `TIMEOUT_MIN_MS`, adds a warning and returns `None`.
+    ///
+    /// # Errors
+    /// Fails if the field is not a number.
     pub(super) fn timeout(
         &mut self,
         fields: &Map<String, Value>,
@@ -93,8 +97,11 @@ impl ServerEntry<'_> {
         })
     }
 
-    /// Returns the entries of an object of strings, with environment variables replaced by their values, and a text
-    /// with all entries as they are written in the file. Instead of the text, returns `None` if there are no entries.
+    /// Returns the entries of the object of strings in `field`, with environment variables replaced by their values.
+    /// Also returns a text with all entries as they are written in the file; `None` if there are no entries.
+    ///
+    /// # Errors
+    /// Fails if `field` is not an object of strings.
     pub(super) fn table(
         &mut self,
         fields: &Map<String, Value>,
@@ -140,7 +147,7 @@ impl ServerEntry<'_> {
     }
 }
 
-/// Returns a time-out of `ms` milliseconds; `None` if it is too short.
+/// Returns a time-out of `ms` milliseconds, at most `TIMEOUT_MAX`; `None` if `ms` is below [`TIMEOUT_MIN_MS`].
 pub(super) fn timeout_of(ms: u64) -> Option<Duration> {
     (ms >= TIMEOUT_MIN_MS).then(|| Duration::from_millis(ms).min(TIMEOUT_MAX))
 }

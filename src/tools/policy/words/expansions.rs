@@ -107,8 +107,9 @@ impl Lexer<'_> {
         Err("arithmetic in it does not end".into())
     }
 
-    /// Parses the command in a substitution up to the character `close`. A `close` character in quotes or nested
-    /// parentheses does not end the substitution.
+    /// Parses the command in a substitution up to the character `close`, and adds its simple commands to the parsed
+    /// commands. A `close` character in quotes or nested parentheses does not end the substitution. Fails if the
+    /// substitution does not end, or if its command cannot be parsed.
     pub(super) fn substitution(&mut self, close: char) -> Result<(), String> {
         let start = self.at;
         let (mut open, mut quote) = (1, None);

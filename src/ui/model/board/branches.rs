@@ -23,7 +23,7 @@ pub const UNMERGED: &str = "⇡";
 /// The state of the branch of each worktree, by worktree name.
 #[derive(Debug, Default)]
 pub struct Branches {
-    /// Incremented with each change. A part of the keys of cached values.
+    /// Incremented with each change. The keys of cached values contain it, so that outdated values are not used.
     version: u64,
     of: HashMap<String, BranchState>,
 }
@@ -53,7 +53,8 @@ pub fn branch<'a>(model: &'a CrewModel, task: &Task) -> Option<&'a BranchState> 
     model.branches.of.get(&task.worktree)
 }
 
-/// Returns whether the worktree of `task` exists, according to the events so far.
+/// Returns whether the worktree of `task` exists, according to the events so far. Returns `false` if no event has
+/// reported the state of its branch.
 pub fn has_worktree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
@@ -90,7 +91,8 @@ pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
     style::task(&model.board, task, theme)
 }
 
-/// Returns a description of the task's branch for the page of the task; empty if nothing is known about the branch.
+/// Returns a description of the task's branch for the page of the task; empty if the branch was removed or nothing is
+/// known about it.
 pub fn words(model: &CrewModel, task: &Task) -> String {
     match branch(model, task) {
         Some(BranchState::Unmerged { into, size }) => {
@@ -112,7 +114,8 @@ pub fn words(model: &CrewModel, task: &Task) -> String {
     }
 }
 
-/// Returns why the branch of a task cannot be merged now, according to the events so far; `None` if it can be merged.
+/// Returns why the branch of a task cannot be merged now, according to the events so far; `None` if it can be merged or
+/// no event has reported its state.
 pub fn refusal(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if let Some(why) = why_no_worktree(model, task) {
@@ -165,7 +168,8 @@ pub fn unmerged_tasks(model: &CrewModel) -> Arc<BTreeMap<TaskId, Option<TaskId>>
     })
 }
 
-/// Returns the tasks whose branches can be merged now, in the order of their dependencies.
+/// Returns the tasks whose branches can be merged now. Each task comes after the tasks that block it; otherwise the
+/// order is by number.
 pub fn to_merge(model: &CrewModel) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let key = (kept.version, model.branches.version());

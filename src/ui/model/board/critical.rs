@@ -3,9 +3,9 @@
 
 use crate::ui::model::board::index::{BoardStatus, Index};
 
-/// Returns the positions in `index` of the tasks on the critical path, in order. The path is empty if no open task
-/// depends on another one. Of several chains of the same length, chooses the one whose last task has the lowest number;
-/// if that is the same task, compares the tasks before it, and so on.
+/// Returns the positions in `index` of the tasks on the critical path, from the first task to the last. The path is
+/// empty if no open task depends on another one. Of several chains of the same length, chooses the one whose last task
+/// has the lowest number; if that is the same task, compares the tasks before it, and so on.
 pub fn critical(index: &Index) -> Vec<usize> {
     let count = index.len();
     let is_open = |task: usize| index.board_status(task) != BoardStatus::Done;

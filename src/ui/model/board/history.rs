@@ -73,7 +73,8 @@ pub struct History {
 
 impl History {
     /// Records how the tasks in `changed` differ from `board`, the state before the change. Records nothing for a task
-    /// that is not on `board` yet.
+    /// that is not on `board` yet. `removed` names the tasks that the change removes from the board, and `at` is the
+    /// time of the event.
     pub fn record_changes(
         &mut self,
         board: &TaskGraph,

@@ -46,8 +46,8 @@ pub fn board_status(board: &TaskGraph, task: &Task) -> BoardStatus {
     }
 }
 
-/// The tasks of the board in the order of their numbers, with tables about them. The position of a task in this order,
-/// counted from 0, identifies the task in the methods.
+/// The tasks of the board in the order of their numbers, with their statuses and dependencies. The methods identify a
+/// task by its position in this order, counted from 0.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
     ids: Vec<TaskId>,
@@ -178,7 +178,8 @@ impl Index {
         step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
     }
 
-    /// Returns the number of the open task that `owner` has claimed. If there are several, returns the lowest number.
+    /// Returns the number of the open task that `owner` owns, regardless of the case of the name. If there are several,
+    /// returns the lowest number; `None` if there is none.
     pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
         self.open_of
             .get(&owner.as_str().to_ascii_lowercase())

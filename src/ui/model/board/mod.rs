@@ -21,7 +21,8 @@ use crate::ui::model::board::memo::Memo;
 /// Cached values that are derived from the board. Dropping them does not change the screen.
 #[derive(Debug, Default)]
 pub struct BoardMemos {
-    /// Incremented with each change of the board. A part of the keys of all cached values.
+    /// Incremented with each change of the board. The keys of all cached values contain it, so that outdated values are
+    /// not used.
     version: u64,
     index: Memo<u64, Arc<Index>>,
     /// The result of [`unlocks()`], for one board version and task.
@@ -57,7 +58,7 @@ pub fn index(model: &CrewModel) -> Arc<Index> {
 }
 
 /// Returns the tasks that become ready when the task `id` is completed, as [`unlocks::unlocks`] computes them. They are
-/// computed again only after a change of the board.
+/// computed again only after a change of the board or for another `id`.
 pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let make = || Arc::new(unlocks::unlocks(&model.board, id));
@@ -72,7 +73,8 @@ pub fn start_times(model: &CrewModel) -> Arc<[Timestamp]> {
         .get(kept.version, || compute_start_times(model).into())
 }
 
-/// Returns the open task that `owner` has claimed. If there are several, returns the one with the lowest number.
+/// Returns the open task that `owner` owns. If there are several, returns the one with the lowest number; `None` if
+/// there is none.
 pub fn open_task<'a>(model: &'a CrewModel, owner: &Name) -> Option<&'a Task> {
     model.board.get(index(model).open_of(owner)?)
 }
@@ -87,7 +89,8 @@ pub fn tags(task: &Task) -> String {
 /// screen.
 pub const AGES_MAX: usize = 256;
 
-/// Returns for each task in progress the time at which its progress began, for at most [`AGES_MAX`] tasks.
+/// Returns for each task in progress the time at which its progress began, in the order of the task numbers, for at
+/// most [`AGES_MAX`] tasks. Tasks for which the time is unknown are left out.
 pub fn compute_start_times(model: &CrewModel) -> Vec<Timestamp> {
     let tasks = model.board.tasks();
     let in_progress = tasks.filter(|task| task.status == TaskStatus::InProgress);

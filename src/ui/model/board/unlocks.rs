@@ -4,7 +4,8 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 
-/// Returns the pending tasks that no open task other than `id` blocks, in the order of their numbers.
+/// Returns the pending tasks that become ready when the task `id` is completed: those whose only open blocker is `id`.
+/// They are in the order of their numbers. Empty if `id` is completed already or not on the board.
 pub fn unlocks(board: &TaskGraph, id: TaskId) -> Vec<TaskId> {
     let is_done = |t: &crate::domain::task::Task| t.status == TaskStatus::Completed;
     if board.get(id).is_none_or(is_done) {

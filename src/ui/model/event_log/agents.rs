@@ -36,7 +36,8 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
     Some(line.of(agent))
 }
 
-/// Returns the log line for a new activity of an agent; `None` if that is not logged.
+/// Returns the log line if an agent now backs off or is queued, or if a teammate is now idle. Returns `None` for other
+/// activities and if the activity has not changed.
 pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,

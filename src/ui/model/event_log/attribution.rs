@@ -54,7 +54,8 @@ pub struct Attribution {
 }
 
 impl Attribution {
-    /// Records an event by which later changes can be explained. Ignores other events.
+    /// Records an event if it can explain later changes: a tool call, a user action, a change of a request or of the
+    /// team, the start of the crew, or a notice that an agent does not shut down. Ignores other events.
     pub fn record(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Agent { agent, event: what } => self.agent_event(agent, what, event.at),
@@ -134,8 +135,9 @@ impl Attribution {
         }
     }
 
-    /// Returns the agent or user whose recent action explains that `effect` was observed at the time `at`; `None` if no
-    /// action explains it.
+    /// Returns the agent or user who caused `effect`, a change that was observed at the time `at`. This is the agent or
+    /// user of the latest recorded action with this effect, if the action was still running or had ended at most
+    /// `ATTRIBUTION_TIMEOUT` before. Returns `None` if there is no such action.
     pub fn who(&self, effect: &ActionEffect, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&RecordedCall| {
             let fits = match (&call.effect, effect) {
@@ -153,7 +155,7 @@ impl Attribution {
         calls.find(explains).map(|call| &call.agent)
     }
 
-    /// Returns the last known status of a request.
+    /// Returns the last known status of a request; `None` if no event has reported the request.
     pub fn request(&self, id: &RequestId) -> Option<RequestStatus> {
         self.requests.get(id).copied()
     }
@@ -188,7 +190,8 @@ fn action_effect(tool: &str, input: &Value) -> Option<ActionEffect> {
     }
 }
 
-/// Parses a task number in one of the forms that models write: `3`, `"3"` or `"#3"`.
+/// Parses a task number in one of the forms that models write: `3`, `"3"` or `"#3"`. Returns `None` for any other
+/// value.
 fn number(value: &Value) -> Option<TaskId> {
     let text = match value {
         Value::String(text) => text.clone(),

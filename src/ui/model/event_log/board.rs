@@ -14,7 +14,8 @@ use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
 use crate::ui::text::display_name;
 
-/// Returns the log lines for one change of the board. `model` is the state before the change.
+/// Returns the log lines for one change of the board. `model` is the state before the change, `changed` contains the
+/// new and changed tasks after it, and `removed` the numbers of the removed tasks.
 pub(in crate::ui) fn change_lines(
     model: &CrewModel,
     changed: &[Arc<Task>],
@@ -64,7 +65,7 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
 }
 
 /// Returns the tasks that became ready because this change of the board completed the task `done`; empty if the change
-/// did not complete `done`.
+/// did not complete `done`. `board` is the state before the change, and `changed` contains the tasks after it.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)

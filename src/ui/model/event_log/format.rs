@@ -331,7 +331,8 @@ fn notice(model: &CrewModel, level: NoticeLevel, agent: Option<&Name>, text: &st
 }
 
 /// Returns which task a text is about. If the text begins with a branch `wt/NAME`, this is the task of that branch;
-/// otherwise the first task on the board that the text names as `#N`.
+/// otherwise the first task on the board that the text names as `#N`. Returns [`About::Nothing`] if there is no such
+/// task.
 fn about_words(model: &CrewModel, text: &str) -> About {
     let branch = text
         .strip_prefix("wt/")

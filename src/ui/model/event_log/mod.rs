@@ -25,7 +25,7 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names of a line that the filter `who:` searches.
 const WHO_MAX: usize = 8;
-/// Number of the latest lines in which a less detailed line about the same event is searched; a new line replaces it.
+/// A new line replaces a less detailed line about the same event if the latter is among this number of latest lines.
 const RECENT: usize = 16;
 
 /// The topic of a line. The filter `kind:` selects lines by topic.
@@ -102,7 +102,8 @@ pub enum About {
     Agent(Name),
     /// A message and its thread.
     Message(MessageId),
-    /// The card of a request. If the request is already decided, the conversation of the agent that it is about.
+    /// The request in the pane "Needs you". If the request is already decided, the conversation of the agent that the
+    /// request is about.
     Request(RequestId, Name),
     /// The list of background jobs, with this job selected.
     Job(JobId),
@@ -157,7 +158,8 @@ impl NewLogLine {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogLine {
-    /// A number by which the selection identifies the line. Later lines have higher numbers.
+    /// A number by which the selection identifies the line. A line that was added later has a higher number, even if
+    /// its time is earlier.
     pub number: u64,
     pub at: Timestamp,
     pub topic: Topic,

@@ -31,8 +31,8 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Number of columns by which one notch of the mouse wheel pans the graph to the left or right.
 const NOTCH_COLUMNS: usize = 6;
 
-/// The rows of content that the board asks the layout for are rounded up to a multiple of this number, so that the
-/// height of the pane rarely changes.
+/// The board requests a height from the layout that is a multiple of this number of rows, not counting the frame, so
+/// that the height of the pane rarely changes.
 const STEP: u16 = 4;
 
 impl PaneFeature for BoardPane {
@@ -288,7 +288,7 @@ impl PaneFeature for BoardPane {
     }
 
     /// If the selected task has left the list, because it was filtered out or removed, selects the task that is now in
-    /// the row where it was.
+    /// the same row of the list, or the last task if the list has become shorter.
     fn after_event(&mut self, app: &App) {
         let Some(row) = self.row_before.take() else {
             return;

@@ -11,7 +11,8 @@ use crate::ui::text::terms::terms;
 /// The keys of filter terms, as the error about an unknown key lists them.
 const KEYS: &str = "owner: status: tag:";
 
-/// The values of `status:`, each with the statuses that it matches. The user may type only the beginning of a value.
+/// The values of `status:`, each with the statuses that it matches. The user may type only the beginning of a value; of
+/// several values with this beginning, the first one in the table counts.
 const STATUS: [(&str, &[BoardStatus]); 10] = [
     ("ready", &[BoardStatus::Ready]),
     ("blocked", &[BoardStatus::Blocked]),

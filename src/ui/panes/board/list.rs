@@ -70,7 +70,7 @@ impl ListRows {
 }
 
 /// Returns the rows of the unfiltered list, one for each task. A task with open blockers is indented below one of them:
-/// the one in the last layer of the graph.
+/// the one in the last layer of the graph. Tasks that are not indented are sorted by status, then by number.
 pub fn tree(index: &Index) -> ListRows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];
@@ -119,8 +119,8 @@ pub fn tree(index: &Index) -> ListRows {
     ListRows::new(rows, count)
 }
 
-/// Returns the rows of the filtered list, one for each task that matches `query`. The rows are not indented, because
-/// the blockers of a task may be filtered out.
+/// Returns the rows of the filtered list, one for each task that matches `query`, sorted by status, then by number. The
+/// rows are not indented, because the blockers of a task may be filtered out.
 pub fn flat(index: &Index, board: &TaskGraph, query: &BoardQuery) -> ListRows {
     let mut found: Vec<usize> = board
         .tasks()

@@ -17,7 +17,7 @@ pub const ABOUT_FROM: u16 = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoardPaneLayout {
-    /// The filter input, if it is open.
+    /// The filter input and, if the filter is invalid, a row for the error; `None` if no filter is set or being typed.
     pub filter: Option<Rect>,
     /// The area of the graph or the list.
     pub body: Rect,

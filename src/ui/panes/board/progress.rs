@@ -28,8 +28,8 @@ pub fn percent(counts: [usize; 4]) -> usize {
 }
 
 /// Returns the number of cells of each segment in a bar of `columns` cells. The length of a segment is proportional to
-/// its number of tasks; a segment with tasks has at least one cell. All segments are empty if there are no tasks or the
-/// bar is too short.
+/// its number of tasks; a segment with tasks has at least one cell. All lengths are 0 if there are no tasks or the bar
+/// has fewer cells than segments with tasks.
 pub fn cells(counts: [usize; 4], columns: usize) -> [usize; 4] {
     let total: usize = counts.iter().sum();
     let present = counts.iter().filter(|c| **c > 0).count();

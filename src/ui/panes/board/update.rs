@@ -123,7 +123,7 @@ impl BoardPane {
     }
 
     /// Moves the selection along an edge of the graph: forward to a task that the selected task blocks, or back to a
-    /// task that blocks it.
+    /// task that blocks it. In a list, selects the one of these tasks whose row is nearest.
     pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
         match self.layout(model, area).shown {
             Shown::Graph(drawing) => {

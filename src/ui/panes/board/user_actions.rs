@@ -20,7 +20,7 @@ use crate::ui::popups::confirm::{Confirmation, send};
 use crate::ui::popups::task_form;
 
 /// Returns the selected task and its owner if the user may do `action` with the task. Otherwise shows the reason as a
-/// status message.
+/// status message and returns `None`.
 fn selected_for(
     app: &mut App,
     selected: Option<TaskId>,
@@ -107,7 +107,8 @@ fn path(model: &CrewModel, task: &Task) -> String {
 }
 
 /// Asks the crew what would be lost if the worktree of the selected task were removed. When the crew replies, the
-/// dialog that confirms the removal opens.
+/// dialog that confirms the removal opens. If the worktree cannot be removed, shows the reason as a status message
+/// instead.
 pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some(task) = with_worktree(app, selected) else {
         return;
@@ -120,7 +121,8 @@ pub fn ask_removal(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect
     out.push(Effect::Command(Command::InspectWorktree { task }));
 }
 
-/// Asks for confirmation to merge the branch of the selected task, if it can be merged.
+/// Asks for confirmation to merge the branch of the selected task. If the branch cannot be merged, shows the reason as
+/// a status message instead.
 pub fn merge(app: &mut App, selected: Option<TaskId>) {
     let Some(id) = selected else {
         app.say_no_task();
@@ -159,7 +161,7 @@ pub fn ask_diff(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) 
 }
 
 /// Opens the form that edits the selected task. If the user has closed this form before without saving, the unsaved
-/// text is restored.
+/// text is restored. If the task cannot be edited, shows the reason as a status message instead.
 pub fn edit(app: &mut App, selected: Option<TaskId>) {
     let Some(id) = selected else {
         app.say_no_task();

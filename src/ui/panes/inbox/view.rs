@@ -121,6 +121,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
 }
 
 /// Shows the selected message below the list, if there is room and the row of the message cannot show it in full.
+/// `inner` is the area inside the frame, of which the list takes the first `used` rows.
 fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffer: &mut Buffer) {
     let area = Rect {
         y: inner.y + used.min(inner.height),

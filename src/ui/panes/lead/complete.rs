@@ -55,7 +55,9 @@ pub enum Completion {
     Dismissed,
 }
 
-/// Returns the completions of the typed text, best first. Empty if nothing matches or the user has closed the list.
+/// Returns the completions of the typed text: for `/`, commands and prompts; for `@`, first agents, then MCP servers,
+/// files and resources. Best matches come first within each kind. Empty if nothing matches, the composer does not have
+/// the focus, or the user has closed the list.
 pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
@@ -196,9 +198,9 @@ fn names(app: &App) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns the width of the first column of the completion list: that of the widest command, name or resource.
-/// Resources count with at most [`NAMES_MAX`] columns. File paths do not count, because their rows have no second
-/// column.
+/// Returns the width of the first column of the completion list, in columns: that of the widest command, agent, server
+/// or resource. Servers and resources count with at most [`NAMES_MAX`] columns. File paths do not count, because their
+/// rows have no second column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()

@@ -21,9 +21,9 @@ const QUESTION_LEAST: usize = 12;
 /// Number of columns that the two titles cannot use: the two corners and the border between the titles.
 const FRAME: usize = 4;
 
-/// Returns the left and right title of a composer of `columns` columns. The recipient is drawn in the style `name`, with
-/// the colour of its role. `has_card` is true if a card above the composer
-/// shows the request that the user answers from the composer.
+/// Returns the left and right title of a composer of `columns` columns. The recipient is drawn in the style `name`,
+/// with the colour of its role. `has_card` is true if a card above the composer shows the request that the user answers
+/// from the composer.
 pub fn lines(
     app: &App,
     theme: &Theme,
@@ -93,8 +93,9 @@ pub fn lines(
     (Line::from(title), aside)
 }
 
-/// Returns the right title while a request of the shown agent waits for the user's decision. It names the keys that
-/// decide, and what each key does with the draft.
+/// Returns the right title while a request of the shown agent waits for the user's decision. The title names the keys
+/// that approve and reject the request, and says what each key does with the draft. Empty if the draft is a slash
+/// command or there is too little room.
 fn decision_keys(app: &App, room: usize, theme: &Theme) -> Line<'static> {
     let draft = app.input.composer.draft();
     if draft.starts_with('/') {
@@ -156,8 +157,8 @@ fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'s
     (Line::from(title), aside)
 }
 
-/// Returns the right title while the draft is a slash command of a file or an MCP server: the arguments of that
-/// command. `None` for other drafts and for commands without arguments.
+/// Returns the right title while the draft begins with a slash command of a file or an MCP server and a space: the
+/// command and its arguments. `None` for other drafts and for commands without arguments.
 fn expected_arguments(app: &App) -> Option<String> {
     let draft = app.input.composer.draft();
     let (word, _) = draft.split_once(' ')?;
@@ -187,8 +188,8 @@ fn other_drafts(app: &App) -> String {
     }
 }
 
-/// Returns wordings of the composer's placeholder while `question` is open, the longest first; the composer shows one
-/// that fits. `has_card` is true if a card above the composer shows the choices.
+/// Returns the possible texts of the composer's placeholder while `question` is open, the longest first; the composer
+/// shows the first one that fits. `has_card` is true if a card above the composer shows the choices.
 pub fn invitations(prefs: &Preferences, question: &Request, has_card: bool) -> Vec<String> {
     let key = prefs.keymap.key(Context::Composer, Action::Send);
     let to = &question.from;

@@ -8,7 +8,7 @@ use crate::ui::panes::lead::complete::{Choice, CompletionRow};
 use crate::ui::text::fuzzy::FuzzyPattern;
 use crate::ui::text::width;
 
-/// Returns a row for each file that matches `query`, best first.
+/// Returns a row for each file that matches `query`, the text after `@`, best match first.
 pub fn rows(app: &App, query: &str) -> Vec<CompletionRow> {
     let mut pattern = FuzzyPattern::of_path(query);
     let still_matches = |path: &str| pattern.score(path).is_some();
@@ -40,7 +40,7 @@ pub fn is_reading(app: &App) -> bool {
     app.input.mentions.state() == Some(FileListState::Reading)
 }
 
-/// Shortens a path to `room` columns by cutting its start. The end is kept, because it names the file.
+/// Shortens the path in `row` to `room` columns by cutting its start. The end is kept, because it names the file.
 pub fn shorten(row: &mut CompletionRow, room: usize) {
     let Some(over) = width(&row.words).checked_sub(room).filter(|over| *over > 0) else {
         return;

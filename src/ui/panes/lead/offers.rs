@@ -42,7 +42,8 @@ fn slash_word(app: &App) -> Option<&str> {
 }
 
 /// Returns a row for each MCP server whose name begins with `query`. The row gives the number of the server's
-/// resources, or says why none are listed.
+/// resources, or says why none are listed. Leaves out disabled servers and running servers without resources. Empty if
+/// `query` contains a colon.
 pub fn servers(app: &App, query: &str) -> Vec<CompletionRow> {
     if query.contains(':') {
         return Vec::new();
@@ -75,8 +76,9 @@ fn begins(name: &str, typed: &str) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(typed))
 }
 
-/// Returns a row for each resource that matches `query`, best first. If `query` names a server, only resources of that
-/// server are returned.
+/// Returns a row for each resource that matches `query`, at most `ROWS_MAX`, best match first. Resources of which only
+/// the description matches are last. If `query` names a server, only resources of that server are returned. Empty if
+/// `query` is empty.
 pub fn resources(app: &App, query: &str) -> Vec<CompletionRow> {
     if query.is_empty() {
         return Vec::new();
@@ -135,7 +137,8 @@ fn row(
     Some((score, row))
 }
 
-/// Returns a row for each prompt of each MCP server, and a row for each server whose prompts are not known yet.
+/// Returns a row for each prompt of each MCP server, and a row for each server whose prompts are not known yet. `typed`
+/// is the text after `/`; if it contains a colon, there are no rows for servers.
 pub fn prompts(app: &App, typed: &str) -> Vec<CompletionRow> {
     let mut rows = Vec::new();
     for server in app.model.servers.all() {
@@ -200,7 +203,8 @@ fn why_unlisted(server: &ServerStatus) -> Option<String> {
     })
 }
 
-/// Returns a note if the user has typed the name of a server of which nothing is listed: the reason. `None` otherwise.
+/// Returns why nothing is listed for the MCP server whose name and a colon the user has typed. `None` if the user has
+/// not typed the name of a server, or if the resources and prompts of the server are known.
 pub fn note(app: &App) -> Option<String> {
     let typed = typed_query(app)?;
     let server = app.model.servers.find_by_typed_name(&typed)?;

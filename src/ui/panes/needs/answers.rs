@@ -21,7 +21,7 @@ const QUOTED_MAX: usize = 60;
 
 /// Answers the open question of the shown agent with `words`. Returns `false` if there is no open question. If a
 /// question was opened or closed since the user began the draft, sends nothing, says in a status message what Enter
-/// does now, and returns `true`.
+/// does now, and returns `true`; a second press directly after that has no effect.
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
@@ -38,7 +38,7 @@ pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
 }
 
 /// Returns whether Enter still does what it did when the user began the draft. If not, a status message says what Enter
-/// does now; the next press of Enter sends the draft.
+/// does now, and Enter sends the draft when it is pressed again after [`SETTLE`].
 fn is_meant(app: &mut App) -> bool {
     let question = answering::question(app).map(|q| q.id.clone());
     if app.input.drafts.answers_question == question {
@@ -74,8 +74,8 @@ pub fn sync_empty_draft(app: &mut App) {
     }
 }
 
-/// Returns the status message after the user has sent a text to `to` as a message while `to` has an open question: the
-/// message does not answer the question. `None` if `to` has no open question.
+/// Returns the status message for a text that the user has sent to `to` as a message: it says that a question of `to`
+/// is still open, because a message does not answer it. `None` if `to` has no open question.
 pub fn open_question_reminder(app: &App, to: &Name) -> Option<String> {
     let mut cards = app.model.requests.cards();
     let is_open = |r: &Request| {
@@ -125,7 +125,8 @@ pub fn decide(
 }
 
 /// Called when a request was closed. If another agent or a policy decided the request before the user's decision
-/// arrived, the text that the user sent with the decision becomes a draft again.
+/// arrived, the text that the user sent with the decision becomes a draft again. If the user's answer to a question has
+/// arrived, a status message confirms it.
 pub fn on_request_closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);
@@ -172,8 +173,8 @@ pub fn restore_rejected(app: &mut App, request: &RequestId, why: &str) {
     }
 }
 
-/// Restores a text that could not be delivered to the agent `to`. A warning says where the text is now and, with `why`,
-/// the reason. `what` is what the warning calls the text, such as `Your answer`.
+/// Restores a text that could not be delivered to the agent `to`. A warning begins with `why`, a sentence with the
+/// reason, and says where the text is now. `what` is what the warning calls the text, such as `Your answer`.
 pub fn restore(app: &mut App, to: &Name, text: &str, what: &str, why: &str) {
     let returned = app.restore_text(to, text);
     let place = where_restored(&app.prefs, to, returned, what);

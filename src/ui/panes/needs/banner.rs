@@ -16,7 +16,9 @@ use crate::ui::theme::Theme;
 const ABOUT_LEAST: usize = 12;
 
 impl NeedsPane {
-    /// Draws the banner with the selected request and, if there is room, the subject of the request.
+    /// Draws the banner: one row with the heading of the selected request, the number of other requests that need the
+    /// user, and the key that shows the request. If there are no others and there is room, the row also contains the
+    /// subject of the request.
     pub fn draw_banner(&self, app: &App, theme: &Theme, row: Rect, buffer: &mut Buffer) {
         let Some((_, request)) = self.selected_request(app) else {
             return;

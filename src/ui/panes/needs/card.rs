@@ -99,7 +99,8 @@ pub struct CardLayout {
 }
 
 impl CardLayout {
-    /// Returns the scrollbar of the text, on the right edge of the pane's frame `area`.
+    /// Returns the scrollbar of the text, on the right edge of the pane's frame `area`; `None` if all lines are
+    /// visible.
     pub fn bar(&self, area: Rect) -> Option<Scrollbar> {
         Scrollbar::of_list(area, self.text, self.top, self.card.lines.len())
     }

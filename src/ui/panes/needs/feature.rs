@@ -204,8 +204,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Returns the labels "answer" and "decline" for the keys that decide a question. Other requests use the labels of
-    /// the key table.
+    /// Returns the labels "answer" and "decline" for the keys that decide a question. Returns `None` for all other keys
+    /// and requests, so that these have the labels of the key table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;

@@ -33,8 +33,8 @@ impl NeedsPane {
 }
 
 /// Called after request `last` has changed. If this pane has the focus and no request is open any more, moves the focus
-/// back with [`return_focus`]: at once or, if the user decided `last` and the agent that made it is still running, when
-/// [`end_hold`] ends the delay. Otherwise, does nothing and returns `false`.
+/// back with [`return_focus`] and returns `true`; otherwise returns `false`. If the user decided `last` and the agent
+/// that made it is still running, the focus moves only when [`end_hold`] ends the delay.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -62,9 +62,9 @@ pub fn note_key(app: &mut App) {
     }
 }
 
-/// Ends the delay that [`after_decision`] has started. If its time is over or the agent that made the request has
-/// stopped, moves the focus back with [`return_focus`], but not while a popup is open. If the user has left the pane or
-/// a new request has arrived, only ends the delay.
+/// Ends the delay that [`after_decision`] has started if its time is over or the agent that made the request has
+/// stopped. Moves the focus back with [`return_focus`], but waits while a popup is open. If the user has left the pane
+/// or a new request has arrived, ends the delay without moving the focus.
 pub fn end_hold(app: &mut App) {
     let Some(hold) = &app.keys.guard.hold else {
         return;

@@ -39,8 +39,9 @@ pub struct NeedsPane {
 }
 
 impl NeedsPane {
-    /// Returns the index of the selected card and the first request on it; identical requests share a card. `None` if
-    /// no request is open.
+    /// Returns the index of the selected card and the first request on it; identical requests share a card. If no
+    /// request is selected or the selected one is closed, the first card counts as selected. `None` if no request is
+    /// open.
     pub fn selected_request<'a>(&self, model: &'a CrewModel) -> Option<(usize, &'a Request)> {
         let selected = self.selected.as_ref();
         let at = selected

@@ -19,7 +19,8 @@ use crate::ui::popups::scopes::ScopeChoices;
 const NEEDS: Context = Context::In(Pane::Needs);
 
 impl NeedsPane {
-    /// Approves or rejects the request whose comment the user is writing, otherwise the selected request.
+    /// Approves or rejects the request whose comment the user is writing, otherwise the selected request. A question
+    /// cannot be approved without an answer; in this case, a status message names the keys that answer it.
     pub fn decide(
         &mut self,
         app: &mut App,
@@ -142,8 +143,8 @@ impl NeedsPane {
         !is_new
     }
 
-    /// Opens the picker for how much the whole team may do without asking: the scopes that the selected permission
-    /// request offers.
+    /// Opens the picker with the scopes that the selected permission request offers, to approve more than this one call
+    /// for the whole team. If the request offers no scope, a status message says why.
     pub fn choose_scope(&mut self, app: &mut App, area: Option<Rect>) {
         let Some((_, request)) = self.selected_request(app) else {
             app.say_nothing_waits();
@@ -185,8 +186,8 @@ impl NeedsPane {
         }
     }
 
-    /// Returns whether choice `number` of question `id` is visible or was seen. If not, scrolls the choice into view and
-    /// shows a status message; the next key press counts.
+    /// Returns whether choice `number` of question `id` is visible or was seen. If not, scrolls the choice into view
+    /// and shows a status message; the next key press counts.
     fn saw_choice(
         &mut self,
         app: &mut App,

@@ -31,9 +31,9 @@ pub struct TeamPane {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TeamListLayout {
-    /// The filter input, if it is open.
+    /// The filter input; `None` if no filter is set or being typed.
     pub filter: Option<Rect>,
-    /// The row with the headings of the columns; `None` if there is no room.
+    /// The row with the headings of the columns; `None` if the list is too narrow or has no row to spare.
     pub headings: Option<Rect>,
     pub list: Rect,
 }
@@ -93,7 +93,8 @@ impl TeamPane {
     }
 
     /// Returns the index of the selected row and the name of the teammate or subagent in it. If a selected subagent has
-    /// finished, its parent is selected instead. `None` if the list is empty.
+    /// finished, its parent is selected instead. If no agent is selected or the selected one is not in the list, the
+    /// first row counts as selected. `None` if the list is empty.
     pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
         let rows = self.rows(model);
         let at = self

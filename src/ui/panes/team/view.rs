@@ -96,8 +96,8 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     }
 }
 
-/// The widths in one row of the list, in terminal columns: `columns` is what the name and the task share; `name` and
-/// `task` are what each of them needs.
+/// The widths in one row of the list, in terminal columns. `columns` is the width that the name and the task share;
+/// `name` and `task` are the widths of their whole texts.
 #[derive(Clone, Copy)]
 struct SharedColumns {
     columns: usize,
@@ -221,7 +221,8 @@ fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
     format!(" {bars}")
 }
 
-/// Returns the total tokens and cost of all agents, including the lead and agents that have shut down.
+/// Returns the total tokens and cost of all agents, including the lead and agents that have shut down. Empty if no
+/// tokens were used.
 fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     let tokens = model.agents.tokens();
     if tokens == 0 {

@@ -10,9 +10,9 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::todo::TodoListPane;
 
 impl TodoListPane {
-    /// Shows or hides the todo list next to the conversation, and saves the choice. On a screen where the list would
-    /// fill the screen or a tab instead, switches to the list, or back to what was visible before. `is_visible` says
-    /// whether the list is on the screen.
+    /// Shows or hides the todo list next to the conversation, and saves the choice. If the list would fill the screen
+    /// or a tab instead, switches to the list, or back to what was visible before. `is_visible` says whether the list
+    /// is on the screen. Does nothing while a popup is open.
     pub fn toggle(&mut self, app: &mut App, is_visible: bool, out: &mut Vec<Effect>) {
         if !app.popups.is_empty() {
             return;

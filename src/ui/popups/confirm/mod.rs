@@ -126,7 +126,8 @@ impl<Q: Question> Popup for Confirmation<Q> {
         self.0.buttons(app)
     }
 
-    /// Returns `Some(false)` for an action without a button in the dialog, which therefore has no effect now.
+    /// Returns `Some(false)` for an action without a button in the dialog, because the action has no effect now. `None`
+    /// for an action with a button.
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         let mut buttons = self.0.buttons(app).iter();
         (!buttons.any(|(a, _)| *a == action)).then_some(false)

@@ -16,7 +16,7 @@ use crate::ui::popups::confirm::{Confirmation, Question};
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct WorktreeCheck {
     task: TaskId,
-    /// The work that would be lost. It includes unmerged commits, which stay on the branch of the worktree.
+    /// The work in the worktree that would be lost for good, and the unmerged commits, which would stay on its branch.
     losses: Losses,
     /// The size of the worktree on disk, formatted with its unit.
     size: String,

@@ -15,7 +15,8 @@ pub struct Account {
     /// The agent. `None` for the row that sums up all agents that have left the team and are no longer in memory; there
     /// is at most one such row.
     pub name: Option<Name>,
-    /// The number of subagents whose usage is included. If `name` is `None`, the number of agents that the row sums up.
+    /// The number of subagents in memory whose usage is included. If `name` is `None`, the number of agents that the
+    /// row sums up.
     pub others: usize,
     pub used: Used,
     /// Whether the agent has left the team.

@@ -129,7 +129,7 @@ fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String
 }
 
 /// Describes the budget that every agent has, and names the agent that has used the largest share of its budget.
-/// Returns the text and this share in percent.
+/// Returns the text and this share in percent; `None` if the settings contain no such budget.
 fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Option<(String, u64)> {
     let base = model.limits.budgets.limit(budget)?;
     let shares = accounts

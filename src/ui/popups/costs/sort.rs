@@ -54,8 +54,8 @@ impl CostSort {
         }
     }
 
-    /// Returns the number of a row by which it is sorted in this order. The result is 0 for all rows if the order is by
-    /// cost or not by a number.
+    /// Returns the number by which a row with the usage `used` is sorted: its calls or output tokens. Returns 0 for the
+    /// orders by cost and by name, which do not use this number.
     fn figure(self, used: &Used) -> u64 {
         match self {
             CostSort::Share | CostSort::Name => 0,

@@ -118,8 +118,9 @@ fn bar(share: u64) -> String {
     format!("{}{}", "━".repeat(full), "┄".repeat(BAR - full))
 }
 
-/// Returns the widest set of columns that fits beside the names. The column of costs is omitted if no price is known,
-/// and the column of budgets if agents have no budget.
+/// Returns the widest set of columns that fits beside the names in `columns` terminal columns. The column of costs is
+/// omitted if no price is known, and the column of budgets if agents have no budget. If no set fits, returns the
+/// columns of tokens and of the share.
 fn form(model: &CrewModel, accounts: &Accounts, columns: usize) -> Vec<Column> {
     let has_budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
         .iter()
@@ -140,7 +141,8 @@ fn columns_width(form: &[Column]) -> usize {
     form.iter().map(|c| c.width()).sum()
 }
 
-/// Formats the columns of a row to the right of its name.
+/// Formats the columns of a row to the right of its name. `share` is the share in the total, in thousandths; `budget`
+/// is how much of the agent's budget is used, in percent.
 fn figures(
     form: &[Column],
     used: &Used,

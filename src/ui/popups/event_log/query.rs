@@ -50,7 +50,7 @@ impl fmt::Display for EventLogQueryError {
 
 impl EventLogQuery {
     /// Parses `text`. A term that consists of a key without a value matches every line, because the user is still
-    /// typing the value.
+    /// typing the value. The term `!` alone matches warnings and errors.
     pub fn new(text: &str) -> EventLogQuery {
         let mut out = EventLogQuery::default();
         for term in terms(text) {

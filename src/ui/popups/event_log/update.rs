@@ -104,7 +104,8 @@ impl EventLogPopup {
         self.filter.insert(&text);
     }
 
-    /// Opens what the selected line is about, such as a task or an agent, if it still exists.
+    /// Opens what the selected line is about, such as a task or an agent. If that no longer exists, shows a status
+    /// message instead.
     pub(super) fn show(&self, app: &mut App) -> Next {
         let Some(about) = self.selected_line(app).map(|l| l.about.clone()) else {
             return Next::Stay;

@@ -98,7 +98,7 @@ impl HelpPopup {
         self.filter = LineInput::default();
     }
 
-    /// Returns the entry with index `at` among the entries that match the filter.
+    /// Returns the entry with index `at` among the entries that match the filter; `None` if there are fewer entries.
     pub fn entry(&self, app: &App, at: usize) -> Option<HelpEntry> {
         let seen = self.visible(app);
         let mut entries = seen.rows.iter().filter_map(|row| row.entry);

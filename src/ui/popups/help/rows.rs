@@ -57,6 +57,7 @@ pub enum EntryEffect {
 }
 
 /// Returns the rows of the help whose key or description matches `search`, below the headings of their contexts.
+/// `contexts` are the contexts in which the help was opened; they are first. If nothing matches, the only row says so.
 pub fn rows(
     prefs: &Preferences,
     contexts: &[Context],
@@ -205,7 +206,7 @@ pub fn step(rows: &[HelpRow], at: usize, by: Scroll, page: usize) -> usize {
     below.map_or(last, |entry| entry.at)
 }
 
-/// Returns the indexes of the first and the last row of entry `at`.
+/// Returns the indexes of the first and the last row of entry `at`; `None` if there is no such entry.
 fn lines(rows: &[HelpRow], at: usize) -> Option<(usize, usize)> {
     let is = |row: &HelpRow| row.entry.is_some_and(|entry| entry.at == at);
     let first = rows.iter().position(is)?;

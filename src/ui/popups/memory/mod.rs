@@ -16,11 +16,12 @@ use crate::ui::theme::Theme;
 
 const ROWS_MAX: u16 = 16;
 
-/// The content of the list: the texts of one agent.
+/// The content of the list: the texts that one agent was given besides messages and results, then the files that were
+/// not read.
 #[derive(Debug)]
 pub struct MemoryChoices(MemoryReport);
 
-/// The page with a text, as the agent was given it.
+/// The page that shows a text as the agent was given it.
 #[derive(Debug)]
 pub struct MemoryPage(GivenText);
 
@@ -56,7 +57,7 @@ fn format_given_size(file: &GivenText) -> String {
 }
 
 impl Choices for MemoryChoices {
-    /// An index into the texts, followed by the files that were not read.
+    /// The index of a row in the list of the given texts, followed by the files that were not read.
     type Item = usize;
 
     const TIP: &'static str = "What the agent reads besides messages and results, in this order";

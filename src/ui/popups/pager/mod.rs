@@ -85,13 +85,14 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Returns the index of the first row of the part with this number. [`Page::part`] returns the numbers.
+    /// Returns the index of the first row of the section with the index `_part`, as [`Page::part`] returns it; `None`
+    /// if there is no such section.
     fn line_of_part(&self, _part: usize, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
 
     /// Returns the action of `_key` if the text of the page recommends this key to the user and the pager does not bind
-    /// it.
+    /// it; otherwise `None`.
     fn recommended_action(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }
@@ -273,7 +274,8 @@ impl<P: Page> Pager<P> {
     }
 
     /// Scrolls to the match that `choose` selects. `choose` is called with the matches and the index of the first
-    /// visible row; it returns the index of the match, and what to report to the user. This report is returned.
+    /// visible row; it returns the index of the match, and what to report to the user. This report is returned. Returns
+    /// [`MatchStep::NoMatch`] and does not scroll if there are no matches.
     fn go_to(
         &mut self,
         app: &App,
@@ -325,7 +327,8 @@ impl<P: Page> Pager<P> {
         self.search = LineInput::default();
     }
 
-    /// Goes to the next or previous match. The search continues at the other end of the text.
+    /// Goes to the next or previous match. The search continues at the other end of the text. If no search is active, a
+    /// status message names the key that starts one.
     fn next_match(&mut self, app: &mut App, way: Way) {
         if !self.is_searching() {
             return tell_how_to_search(app);

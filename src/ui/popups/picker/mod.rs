@@ -26,14 +26,14 @@ const HEIGHT_MAX: u16 = 20;
 
 /// The content of a picker: its title and its rows, and what choosing a row does.
 pub trait Choices: Debug + 'static {
-    /// The value behind a row, which the user chooses with that row.
+    /// The value that the user chooses with a row.
     type Item: Debug + Clone + PartialEq + 'static;
     /// The description of the popup that the tour of the demo shows.
     const TIP: &'static str;
 
     fn title(&self, app: &App) -> String;
 
-    /// Returns all rows. The picker then shows those that match the search text.
+    /// Returns all rows, of which the picker shows those that match the search text.
     fn rows(&self, app: &App) -> Vec<PickerRow<Self::Item>>;
 
     /// Called when the user has chosen `item`. Returns whether the picker then closes or stays open.
@@ -45,8 +45,8 @@ pub trait Choices: Debug + 'static {
         None
     }
 
-    /// Returns the function that matches the texts of rows against the search text `typed`. Rows with a higher score are
-    /// shown first; rows with equal scores keep their order.
+    /// Returns the function that matches the texts of rows against the search text `typed`. Rows with a higher score
+    /// are shown first; rows with equal scores keep their order.
     fn search(&self, typed: &str) -> TextSearch {
         let mut pattern = FuzzyPattern::new(typed);
         Box::new(move |text| pattern.find(text))

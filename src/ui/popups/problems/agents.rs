@@ -13,7 +13,7 @@ use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// Time that an agent has to end after its shutdown was approved. An agent that still runs after it is listed as a
+/// Time that an agent has to end after its shutdown was approved. If the agent still runs then, it is listed as a
 /// problem. The crew sends a notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
@@ -58,7 +58,7 @@ fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
     since.filter(|s| s.0 > 0.0)
 }
 
-/// Returns a problem if an agent is still running although its shutdown was approved some time ago.
+/// Returns a problem if an agent is still running [`OVERDUE_AFTER`] after its shutdown was approved; otherwise `None`.
 fn overdue(app: &App, name: &Name) -> Option<Problem> {
     let asked = app.model.event_log.shutdown_approved_at(name)?;
     let passed = app.now.since(asked);

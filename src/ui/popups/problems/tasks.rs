@@ -143,7 +143,7 @@ fn unknown_tags(model: &CrewModel, task: &Task) -> Option<String> {
 }
 
 /// Returns the last owner of a task that was released, if that owner has left the team and the task has not changed
-/// since.
+/// since; otherwise `None`.
 fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Option<String> {
     let last = model.history.of(task.id).next().map(|(_, step)| step);
     match last {
@@ -152,8 +152,8 @@ fn released_by_departed(model: &CrewModel, task: &Task, present: &[Name]) -> Opt
     }
 }
 
-/// Returns a problem if branches can be merged but are not. They are no problem while an agent is busy, because the
-/// lead may still merge them.
+/// Returns a problem if branches can be merged but are not; otherwise `None`. While an agent is busy, this is no
+/// problem, because the lead may still merge the branches.
 fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     let all = branches::to_merge(model);
     if all.is_empty() || model.busy() > 0 {
@@ -176,7 +176,8 @@ fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     })
 }
 
-/// Returns a problem if tasks are ready but there are no teammates to claim them.
+/// Returns a problem if tasks are ready but there are no teammates to claim them; otherwise `None`. While an agent is
+/// busy, this is no problem, because the lead may still spawn teammates.
 fn no_teammates(model: &CrewModel) -> Option<Problem> {
     if model.team.present().next().is_some() || model.busy() > 0 {
         return None;

@@ -27,7 +27,8 @@ impl TaskForms {
         }
     }
 
-    /// Removes and returns the newest draft of task `id`, or of a new task if `id` is `None`.
+    /// Removes and returns the newest draft of task `id`, or of a new task if `id` is `None`. Returns `None` if there
+    /// is no such draft.
     pub fn take_draft(&mut self, id: Option<TaskId>) -> Option<TaskForm> {
         let at = self.drafts.iter().rposition(|form| form.id == id)?;
         Some(self.drafts.remove(at))
@@ -51,7 +52,8 @@ impl TaskForms {
         at.map(|at| self.sent.remove(at)).is_some()
     }
 
-    /// Removes and returns the form that was sent with `command`, because the board has rejected it.
+    /// Removes and returns the form that was sent with `command`, because the board has rejected it. Returns `None` if
+    /// no form was sent with `command`.
     pub fn take_rejected(&mut self, command: &TaskCommand) -> Option<TaskForm> {
         let at = self.sent.iter().position(|(_, sent)| sent == command)?;
         Some(self.sent.remove(at).0)

@@ -16,7 +16,7 @@ pub enum FormField {
     #[default]
     Subject,
     Description,
-    /// Numbers of the tasks that block this one.
+    /// Numbers of the tasks that block the task of the form.
     BlockedBy,
     /// Tags a teammate must have to claim the task.
     Tags,

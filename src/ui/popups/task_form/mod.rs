@@ -58,7 +58,8 @@ fn keep_draft(app: &mut App, form: TaskForm) {
     forms(app, |forms| forms.store_draft(form));
 }
 
-/// Sends the command of the form if the form is valid. Otherwise, the form shows the error.
+/// Sends the command of the form if the form is valid and fewer than `FORMS_MAX` sent forms wait for the board.
+/// Otherwise, the form shows the error.
 fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
     match form.to_command(&app.model.board) {
         Err(why) => form.error = why,

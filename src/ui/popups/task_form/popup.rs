@@ -16,7 +16,7 @@ use crate::ui::widgets::composer::Composer;
 use crate::ui::widgets::placed::PlacedPart;
 
 impl TaskForm {
-    /// Returns the area of a field's text, if it is visible.
+    /// Returns the area of a field's text; `None` if the field is not visible.
     fn area_of(&self, app: &App, field: FormField) -> Option<Rect> {
         let fields = layout::fields(app.size, self).fields;
         let own = fields.iter().find(|(of, _)| *of == field);

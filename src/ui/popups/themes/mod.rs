@@ -28,8 +28,8 @@ pub fn open(app: &mut App) {
 }
 
 impl App {
-    /// Returns the theme in which the screen is drawn: while the picker is open, the selected theme, otherwise the
-    /// saved one.
+    /// Returns the theme in which the screen is drawn: the selected theme while the theme picker is open, otherwise the
+    /// saved theme.
     pub fn theme(&self) -> ThemeChoice {
         let picker = self.popups.find::<Picker<ThemeChoices>>();
         let previewed = picker.and_then(|picker| picker.selected_item(self));
@@ -44,8 +44,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Returns whether the saved theme is the default one. If so, the theme may be replaced by the one that fits the
-    /// background of the terminal.
+    /// Returns whether the saved theme is the default one. If so, crewdeck replaces it by the built-in theme that fits
+    /// the background of the terminal.
     pub fn has_default_theme(&self) -> bool {
         self.prefs.theme == ThemeChoice::default()
     }

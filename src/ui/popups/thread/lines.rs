@@ -45,8 +45,8 @@ pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Returns the messages that the popup shows: `traced` and messages before and after it, at most [`THREAD_MAX`] in
-/// total. The first value is the number of older messages that are not shown.
+/// Returns the messages of the thread that the popup shows, oldest first: `traced` and the messages before and after
+/// it, at most [`THREAD_MAX`] in total. The number counts the older messages that are not shown.
 fn around<'a>(
     model: &'a CrewModel,
     traced: &'a TrackedMessage,
@@ -98,7 +98,7 @@ pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) 
     thread
 }
 
-/// Renders a message. The message that the user has opened has a mark.
+/// Renders a message. If `is_opened` is true, the mark `›` is drawn before it.
 fn one(
     app: &App,
     traced: &TrackedMessage,

@@ -16,11 +16,11 @@ use crate::ui::theme::Theme;
 /// The page with all messages between the sender and the recipient of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPage {
-    /// The number of the opened message in the log of messages.
+    /// The number of the opened message, as in `TrackedMessage::number`.
     pub number: u64,
 }
 
-/// Opens the popup with the thread of a message, scrolled to that message. Earlier messages are above it.
+/// Opens the popup with the thread of the message `number`, scrolled to that message.
 pub fn open(app: &mut App, number: u64) {
     let traced = app.model.messages.get(number);
     let width = text_width(app.size);

@@ -5,7 +5,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::shell::state::UiState;
 
-/// Returns the label of `binding` in the current state.
+/// Returns the label of `binding` for the key hints: what the action of the key does in the current state.
 pub fn words(state: &UiState, binding: &KeyBinding) -> String {
     let app = &state.app;
     let action = binding.action;

@@ -77,7 +77,7 @@ fn is_kept(hint: &Hint) -> bool {
     hint.urgency == Urgency::Always
 }
 
-/// Returns the hints that fit into the bottom line, after the status message.
+/// Returns the hints that fit into the bottom line after the status message, each with its area.
 pub fn hint_line(state: &UiState, row: Rect) -> Vec<PlacedPart<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {

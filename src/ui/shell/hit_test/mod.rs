@@ -15,7 +15,8 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// Returns the topmost mouse target at the cell in this column and row of the screen, both counted from 0.
+/// Returns the topmost mouse target at the cell in this column and row of the screen, both counted from 0;
+/// [`Hit::Nothing`] if no target is there.
 pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     let here = Position::new(column, row);
     let found = targets(state).into_iter().find(|t| t.at.contains(here));

@@ -9,7 +9,8 @@ use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area;
 
-/// Adds the targets of a popup and of the screen around it.
+/// Adds the mouse targets of `popup` and of the screen around it to `out`, topmost first. If `popup` is a preview, also
+/// adds those of the list whose item is previewed.
 pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<PlacedPart<Hit>>) {
     let mut list: Vec<PlacedPart<Hit>> = Vec::new();
     let mut targets = popup.targets(state);

@@ -9,7 +9,8 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::shell::hit_test::PlacedPart;
 use crate::ui::shell::state::UiState;
 
-/// Adds the targets on a pane's frame: the title, which focuses the pane, the pane's own targets, and the scroll bar.
+/// Adds the mouse targets on the frame of `pane` to `out`: the title, `PaneFeature::frame_targets`, and the scrollbar.
+/// A click on the title focuses the pane.
 pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     out.push(PlacedPart {
         at: frame::title_place(&state.prefs, pane, area),
@@ -23,7 +24,8 @@ pub fn on_the_frame(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<Place
     }));
 }
 
-/// Adds the targets inside a pane, and below them the pane's whole area as a target that focuses the pane.
+/// Adds the mouse targets inside `pane` to `out`, topmost first. The last one is the whole area: a click that hits no
+/// other target focuses the pane.
 pub fn inside(state: &UiState, pane: Pane, area: Rect, out: &mut Vec<PlacedPart<Hit>>) {
     state.panes.get(pane).targets(state, area, out);
     out.push(PlacedPart {

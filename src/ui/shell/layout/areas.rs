@@ -9,7 +9,7 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::transcript::Viewport;
 
-/// Returns the viewport of the shown conversation.
+/// Returns the size of the visible part of the shown conversation; zero if its pane is not on the screen.
 pub fn viewport(state: &UiState) -> Viewport {
     let layout = layout::layout(state, state.size);
     let area = layout

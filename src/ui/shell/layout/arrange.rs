@@ -38,12 +38,12 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// If board, team and inbox are empty, so that an area for them would be blank, places the conversation on the whole
-/// width, with one line below it for each empty pane of [`Pane::lines`], which says what that pane will show. Otherwise,
-/// places nothing and returns false.
+/// If board, team and inbox are empty, places the conversation on the whole width, because an area for these panes
+/// would be blank. Below the conversation, each empty pane of [`Pane::lines`] gets one line that says what the pane
+/// will show. If one of the three panes has content, places nothing and returns false.
 ///
-/// The todo list and requests are placed in the conversation's column, so that its lines keep their width when they
-/// appear and disappear.
+/// The todo list and requests are placed in the conversation's column, so that the lines of the conversation keep their
+/// width when a list or a request appears or disappears.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     let is_empty = |pane: &Pane| state.panes.get(*pane).content_rows(state) == 0;
     let (todo, others): (Vec<Pane>, Vec<Pane>) =
@@ -66,8 +66,8 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
     true
 }
 
-/// Minimum height, in rows, of the area for the conversation with its composer at which the lines of empty panes are
-/// shown below it. In a lower area, only the line of the focused pane is shown.
+/// Minimum height, in rows, of the area for the conversation and the composer at which the lines of all empty panes are
+/// shown below the conversation. In a lower area, only the line of the focused pane is shown.
 const LINES_FROM: u16 = 12;
 
 /// Places the conversation with the todo list, and one line for each pane in `empty` directly above the composer and
@@ -143,7 +143,8 @@ fn column(state: &UiState, out: &mut Layout, area: Rect, last: Pane) {
         .extend([(Pane::Board, board), (Pane::Team, team), (last, inbox)]);
 }
 
-/// Returns the lowest pane of a column: the pane of the selected tab, or the inbox if that pane already has an area.
+/// Returns the lowest pane of a column: the pane of the selected tab. If that is the board, the team or the todo list,
+/// returns the inbox instead, because those three have areas of their own.
 fn last_in_column(app: &App) -> Pane {
     let is_guest = |pane: &Pane| !matches!(pane, Pane::Board | Pane::Team | Pane::Todo);
     Some(app.arrangement.tab)
@@ -187,7 +188,8 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     }
 }
 
-/// Places the conversation and an area with tabs one above the other. Used on screens that are narrow and tall.
+/// Places the conversation and an area with tabs one above the other. In the layout `Board`, the tabs are above the
+/// conversation, otherwise below it. Used on screens that are narrow and tall.
 pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
     let body = needs(state, out, body);
     let shared = |out: &mut Layout, area: Rect| {
@@ -208,9 +210,10 @@ pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
     }
 }
 
-/// Splits `body`, the area for all panes, into two columns. Unless the user moved the border, the left column gets
-/// `default` percent of the width; it gets less (layout `Wall`) or more (layout `Board`) if the conversation would
-/// otherwise be wider than its longest lines.
+/// Splits `body`, the area for all panes, into a left and a right column. The left column gets the share of the width
+/// that the user has set, else `default` percent. With the share `default`, the column of the conversation is limited
+/// to the width of its longest lines: this is the left column in the layout `Wall` and the right one in the layout
+/// `Board`.
 fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
@@ -257,7 +260,7 @@ enum TodoPlacement {
 /// lower area, the list is shown only while it has the focus.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
-/// Minimum height of the conversation above a request card, in rows, including the conversation's title line.
+/// Minimum height, in rows, of the conversation, with its title line, above the card that shows an open request.
 const TALK_MIN: u16 = 4;
 
 /// Places the conversation, the todo list and the composer. Must be called after the pane "Needs you" was placed: the
@@ -295,8 +298,9 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
     }
 }
 
-/// Places the card of the request that can be answered from the composer, unless the pane "Needs you" shows that
-/// request. Returns the area above the card.
+/// Places the card of the request that can be answered from the composer at the bottom of `upper`. Places no card if
+/// the pane "Needs you" shows this request or there is no room for the card. Returns the area above the card, or
+/// `upper` if no card was placed.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;

@@ -15,7 +15,7 @@ const STRIP_MIN: u16 = 4;
 /// Number of rows by which the team pane grows at once.
 const STEP: u16 = 4;
 
-/// The number of rows in a pane, and whether the pane has the focus.
+/// The facts about a pane from which [`column()`] computes the height of the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneContent {
     /// Number of rows that the content of the pane needs.
@@ -32,13 +32,15 @@ pub struct ColumnHeights {
     pub inbox: u16,
 }
 
-/// Divides a column of `height` rows among board, team and inbox; `board` is the number of rows that the board needs.
+/// Divides a column of `height` rows among board, team and inbox. `board` is the number of rows that the board needs; 0
+/// means that the board is empty.
 ///
-/// - An empty pane gets [`EMPTY`] rows; `board` is 0 for an empty board.
+/// - An empty pane gets [`EMPTY`] rows.
 /// - The team gets the rows that it needs, at most a third of the column.
-/// - The inbox gets 30 % of the column.
-/// - The board gets the other rows, at most `board`. Rows that it does not need go to the inbox if that has messages,
-///   else to the team if that has members, else to the board if that has tasks, else to the inbox.
+/// - The inbox gets 30 % of the column, at least `INBOX_MIN` rows.
+/// - The board gets the other rows, at least `BOARD_MIN` and at most `board`. Rows that the board does not need go to
+///   the inbox if that has messages, else to the team if that has members, else to the board if that has tasks, else to
+///   the inbox.
 /// - A team or inbox that has the focus may grow to half of the column.
 pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent) -> ColumnHeights {
     let grown = |base: u16, content: PaneContent| {
@@ -82,8 +84,9 @@ pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent)
     }
 }
 
-/// Returns the height of the team pane for `members` members, with two rows for the frame and one for the headings: at
-/// most a third of `height`, the height of the column.
+/// Returns the height of the team pane for `members` members, in rows: one row per member, rounded up to a multiple of
+/// `STEP`, two rows for the frame and one for the headings. The maximum is a third of `height`, the height of the
+/// column, but at least `STRIP_MIN`. Without members, the height is [`EMPTY`].
 pub fn strip(height: u16, members: usize) -> u16 {
     let most = (height / 3).max(STRIP_MIN);
     match members {

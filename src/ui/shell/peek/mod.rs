@@ -30,8 +30,8 @@ const BESIDE_MIN: u16 = 44;
 const WIDTH_MAX: u16 = 100;
 /// Minimum height of a preview outside its pane, in rows.
 const ROWS_MIN: u16 = 12;
-/// Height of a preview outside its pane, in rows, if there is room. If the pane is higher, the preview is as high as
-/// the pane.
+/// Height of a preview outside its pane, in rows, if there is room. If the previewed pane is higher, the preview is as
+/// high as that pane.
 const ROWS: u16 = 24;
 /// Minimum number of rows of another pane to leave visible below the preview. If fewer would be visible, the preview
 /// covers them.
@@ -49,7 +49,8 @@ pub fn shows(state: &UiState, agent: &Name) -> bool {
     selected_item(state).is_some_and(|item| item == SelectedItem::Agent(agent.clone()))
 }
 
-/// Places the preview outside its pane if there is room, else in the lower part of the pane.
+/// Places the preview outside the previewed pane if there is room, else in the lower part of that pane. Does nothing if
+/// no pane is previewed or that pane is not on the screen.
 pub fn make_room(app: &App, layout: &mut Layout) {
     let Some(pane) = previewed_pane(app) else {
         return;
@@ -73,8 +74,8 @@ pub fn make_room(app: &App, layout: &mut Layout) {
     }
 }
 
-/// Extends the preview down to the end of each pane that it covers partly, if fewer than [`EDGE_ROWS`] rows of that
-/// pane would stay visible.
+/// Extends the preview down to the end of each pane that the preview covers partly, if fewer than [`EDGE_ROWS`] rows of
+/// that pane would stay visible.
 fn without_rest(peek: Rect, layout: &Layout) -> Rect {
     let covered = layout.panes.iter().filter(|(_, a)| a.intersects(peek));
     let rests = covered.map(|(_, area)| area.bottom().saturating_sub(peek.bottom()));
@@ -180,7 +181,7 @@ pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
 pub enum ScrollTo {
     /// Scrolls relative to the current position.
     By(Scroll),
-    /// Scrolls to this position: the amount of content above the visible part.
+    /// Scrolls so that this amount of content is above the visible part.
     To(usize),
 }
 
@@ -215,7 +216,8 @@ pub fn scroll_position_after(state: &UiState, area: Rect, to: ScrollTo) -> Optio
     Some(scroll_position)
 }
 
-/// Returns the previewed pane if the last line of its preview in `area` is visible; else `None`.
+/// Returns the previewed pane if the last line of its [`Preview`] in `area` is visible; else `None`. The conversation
+/// of a previewed agent is not part of these lines.
 pub fn read_to_end(state: &UiState, area: Rect) -> Option<Pane> {
     let pane = previewed_pane(state)?;
     let list = area::inside(area);

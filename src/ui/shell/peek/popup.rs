@@ -73,7 +73,8 @@ pub struct PreviewScroll {
 }
 
 impl PreviewScroll {
-    /// Returns how many lines of `peeked` are above the visible part, if `list` is the area for the lines.
+    /// Returns the number of lines of the preview `peeked` that are above its visible part. `list` is the area in which
+    /// the lines are drawn.
     pub fn first(&self, peeked: &Preview, list: Rect) -> usize {
         let most = peeked.lines.len().saturating_sub(usize::from(list.height));
         self.first.unwrap_or(peeked.begin).min(most)

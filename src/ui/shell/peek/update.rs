@@ -10,7 +10,8 @@ use crate::ui::shell::peek::{Peek, PreviewScroll, ScrollTo};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{layout, peek};
 
-/// Opens the preview of the focused pane's selection.
+/// Opens the preview of the item that is selected in the focused pane. If the pane has nothing to preview, shows a
+/// status message instead.
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
     if state.panes.get(pane).can_peek(state) {
@@ -24,8 +25,8 @@ pub fn open(state: &mut UiState) {
     }
 }
 
-/// Handles a scroll command: commands for a page or half a page scroll the preview, the others select another item of
-/// its pane.
+/// Handles a scroll command while a preview is open. Commands for a page or half a page scroll the preview; all others
+/// select another item of the previewed pane.
 pub fn scroll(state: &mut UiState, by: Scroll) {
     match by {
         Scroll::HalfUp | Scroll::HalfDown | Scroll::PageUp | Scroll::PageDown => {

@@ -16,7 +16,8 @@ use crate::ui::shell::update::{
 };
 use crate::ui::shell::{layout, peek};
 
-/// Runs `action`. Returns `false` if nothing handles it.
+/// Runs `action`. Returns `false` if no popup, no pane and no other part of the screen handles it. An action that is
+/// refused, for example in a replay, counts as handled: a status message says why.
 #[allow(clippy::too_many_lines)] // every action, once
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     state.pass_pane_requests();

@@ -87,7 +87,8 @@ fn comment(state: &UiState) -> String {
     state.input.composer.expand(text).trim().to_string()
 }
 
-/// Answers the question of the shown agent with choice `number`, counted from 1.
+/// Answers the question of the shown agent with choice `number`, counted from 1. Does nothing if there is no such
+/// question or choice.
 pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
     let Some(question) = answering::question(state) else {
         return;
@@ -100,7 +101,8 @@ pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
 }
 
 /// If the draft is the number of a choice that the user cannot see, shows the question in the pane "Needs you" instead
-/// of answering it, and returns true. The draft is cleared, because a key chooses there.
+/// of answering it. Clears the draft, because in that pane the user chooses with a key. Returns whether the question
+/// was shown.
 pub fn show_hidden_choice(state: &mut UiState) -> bool {
     let draft = state.input.composer.draft();
     let Some(question) = answering::question(state) else {

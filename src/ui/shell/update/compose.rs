@@ -19,8 +19,8 @@ use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
-/// Sends the message in the composer. If the text is a slash command, returns the action that the caller must run for
-/// it, if any.
+/// Sends the message in the composer. If the text is a slash command whose action the caller must run, returns this
+/// action; otherwise, returns `None`.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     // A chip stands for a pasted text. It is replaced by that text only after the recipient is known, so that a name in
     // the pasted text does not count as the recipient.
@@ -108,7 +108,8 @@ pub fn newline(app: &mut App) {
     });
 }
 
-/// If a backslash is directly before the cursor of the composer, replaces it by a line break and returns true.
+/// If a backslash is directly before the cursor of the composer, replaces the backslash by a line break and returns
+/// true. Otherwise, returns false.
 pub fn continues_line(app: &mut App) -> bool {
     let continues = app.input.composer.before_cursor().0.ends_with('\\');
     if continues {

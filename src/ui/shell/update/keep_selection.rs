@@ -7,8 +7,8 @@ use crate::ui::app::popup::{Next, Popup};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::shell::state::UiState;
 
-/// Before an event is applied: lets the panes and the topmost popup remember their selected items. Ignores events with
-/// parts of answers or outputs, because they change no list.
+/// Lets the panes and the topmost popup remember their selected items before `event` is applied. Does nothing for
+/// events with parts of answers or outputs, because such events change no list.
 pub fn before(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;
@@ -19,8 +19,8 @@ pub fn before(state: &mut UiState, event: &EventKind) {
     of_popup(state, Popup::before_event);
 }
 
-/// After an event was applied: lets the panes and the topmost popup select the items that they have remembered. If such
-/// an item was removed, the item that is now in its row is selected.
+/// Lets the panes and the topmost popup select the items that they remembered before `event` was applied. If such an
+/// item was removed, the item that is now in its row is selected.
 pub fn after(state: &mut UiState, event: &EventKind) {
     if event.is_delta() {
         return;

@@ -61,8 +61,7 @@ pub enum Msg {
     History(Vec<String>),
     /// The text that the user has saved in `$EDITOR`. Answers [`Effect::EditComposer`].
     Edited(String),
-    /// Files that match the mention being typed. Answers the query that [`App::file_query`](crate::ui::UiState) has
-    /// returned.
+    /// Files that match the mention that the user is typing. Answers the query that `App::file_query` has returned.
     Files(FoundFiles),
     /// A picture was loaded, could not be loaded, or was removed from memory.
     Picture(PictureUpdate),
@@ -136,7 +135,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     out
 }
 
-/// Removes the status message "Nothing to preview" once the pane of which it was said has something to preview.
+/// Removes the status message "Nothing to preview here yet." once the pane to which the message refers has something to
+/// preview.
 fn withdraw_nothing_to_preview(state: &mut UiState) {
     let pane = state.status.as_ref().and_then(|message| message.nothing_in);
     if pane.is_some_and(|pane| state.panes.get(pane).can_peek(state)) {

@@ -17,7 +17,7 @@ use crate::ui::shell::state::UiState;
 
 use crate::ui::shell::peek::{self, Peek};
 
-/// Focuses a pane. If the pane already has the focus, shows it full screen, or ends full screen.
+/// Focuses a pane. If the pane already has the focus, switches full screen on or off.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     if app.focus != Focus::Pane(pane) || app.keys.left_composer {
         focus(app, pane);
@@ -35,7 +35,8 @@ pub fn enlarge(app: &mut App) {
     }
 }
 
-/// Focuses the next or previous pane; after the last pane comes the first.
+/// Focuses the next or previous pane; after the last pane comes the first. Skips panes for which `PaneFeature::is_stop`
+/// returns false.
 pub fn cycle(state: &mut UiState, way: Way) {
     let here = state.focus.pane();
     let round: Vec<Pane> = Pane::ALL
@@ -89,8 +90,8 @@ pub fn back(state: &mut UiState) {
 }
 
 /// Closes the popup, ends full screen, or leaves the conversation of a teammate or subagent. If none of these applies
-/// or the composer has the focus, quits crewdeck. If agents are busy or jobs are running, asks the user before it
-/// quits.
+/// or the composer has the focus, quits crewdeck. If agents are busy or jobs are running, asks the user for
+/// confirmation before quitting.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();

@@ -34,7 +34,7 @@ pub fn filter(state: &mut UiState) {
 }
 
 /// Accepts the text that is typed in the focused pane, such as a filter. If this accepts a slash command from the
-/// completion list, returns the command's action for the caller to run.
+/// completion list, returns the command's action for the caller to run. Otherwise, returns `None`.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
         return None;
@@ -43,8 +43,8 @@ pub fn accept(state: &mut UiState) -> Option<Action> {
     state.panes.get_mut(pane).accept(&mut state.app)
 }
 
-/// Copies the text that the topmost popup offers to the clipboard. If the popup leaves this to the pane below it, or no
-/// popup is open, copies the selection of the focused pane.
+/// Copies a text to the clipboard: the text that the topmost popup offers, or the selection of the focused pane if no
+/// popup is open or the popup leaves copying to the pane. If there is no text, shows a status message.
 pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
     let Some((what, text)) = selected_text(state) else {
         state.say("Nothing to copy here yet.");

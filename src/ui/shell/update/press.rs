@@ -76,7 +76,7 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
 }
 
-/// Returns the action of `key` if the text of the topmost popup recommends to press `key`.
+/// Returns the action of `key` if the text of the topmost popup recommends to press `key`; otherwise, `None`.
 fn recommended_action(app: &App, key: &str) -> Option<Action> {
     app.popups.last()?.recommended_action(&app.prefs, key)
 }

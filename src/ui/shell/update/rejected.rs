@@ -11,8 +11,9 @@ use crate::ui::model::{CrewModel, ModelList, Queued};
 use crate::ui::panes::needs::answers;
 use crate::ui::popups::task_form;
 
-/// Shows why a command was rejected, and undoes what this screen did when it sent the command. Undoes nothing if this
-/// screen did not send the command, or has sent too many others since.
+/// Shows why a command was rejected, and undoes what this screen did when it sent the command: for example, a rejected
+/// message becomes a draft again. Undoes nothing if this screen did not send the command, or has sent too many others
+/// since.
 pub fn on_command_rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     app.note(NoticeLevel::Warn, why);
     let Some(command) = id.and_then(|id| app.input.sent_commands.take(id)) else {

@@ -95,7 +95,8 @@ fn apply_newest(state: &mut UiState, more: usize) {
     state.replay = Some(player);
 }
 
-/// Applies the recorded `events` without notifying the user. `before` is the event before the first of them.
+/// Applies the recorded `events` without notifying the user. `before` is the event that precedes `events` in the
+/// recording; `None` if there is none.
 pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     let mut before = before.map(|e| e.seq);
     for event in events {

@@ -109,8 +109,9 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs a slash command from the composer; `argument` is the text after it. If `argument` is empty, or if the command
-/// uses the draft as its comment, runs nothing and returns the action for the caller to run.
+/// Runs `action`, the action of a slash command in the composer. `argument` is the text after the command. If
+/// `argument` is empty, runs nothing and returns the action for the caller to run. Does the same for the actions that
+/// approve or reject, which use the draft as their comment. In all other cases, returns `None`.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment, so it stays in the composer until the decision is sent.
@@ -130,7 +131,7 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     None
 }
 
-/// Runs the action of a slash command that has the text `argument` after it.
+/// Runs `action`, the action of a slash command. `argument` is the text after the command; it may be empty.
 pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) {
     match action {
         Action::Compact => compact(app, argument, out),
@@ -154,8 +155,8 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     }
 }
 
-/// Asks the crew to compact the conversation of the shown agent. If that is a subagent, only says that it compacts
-/// automatically.
+/// Asks the crew to compact the conversation of the shown agent. `focus` says what the summary should focus on; it may
+/// be empty. For a subagent, only shows a message that subagents compact automatically.
 fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
@@ -187,7 +188,8 @@ fn clear(app: &mut App, out: &mut Vec<Effect>) {
     }
 }
 
-/// Asks for the texts that the agent called `name` was given. If `name` is empty, this is the shown agent.
+/// Asks the crew to show the memory of the agent `name`: the texts that the agent was given. `name` may begin with `@`;
+/// an empty name means the shown agent. If there is no such agent, shows a warning.
 fn show_memory(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     let agent = match name.trim_start_matches('@') {
         "" => Some(app.shown.clone()),
@@ -212,8 +214,8 @@ fn init(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::Command(command));
 }
 
-/// Exports the shown conversation to the file `name`. If `name` is empty, the file is named after the session and the
-/// agent.
+/// Exports the shown conversation to the file `name`, whose extension selects the format. If `name` is empty, the file
+/// is named after the session and the agent. If no format has this extension, shows a warning instead.
 fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     let setup = app.model.setup.as_ref();
     let session = setup.map_or("conversation", |setup| setup.session.as_str());

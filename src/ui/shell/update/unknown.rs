@@ -131,8 +131,8 @@ fn has_effect(app: &App, action: Action) -> bool {
     }
 }
 
-/// The first time, shows a message on what replaces the permission modes of similar programs, in which Shift+Tab
-/// changes the mode.
+/// Explains that crewdeck has no permission modes when the user presses Shift+Tab in the composer, which changes the
+/// mode in similar programs. Shows this message only once.
 pub fn explain_modes(state: &mut UiState) {
     let is_meant = state.focus == Focus::Composer && state.popups.is_empty();
     if !is_meant || std::mem::replace(&mut state.app.keys.explained_modes, true) {
@@ -146,8 +146,9 @@ pub fn explain_modes(state: &mut UiState) {
     state.say(text);
 }
 
-/// Shows a message that the key `name` does nothing here, or in which panes it works. In a text field, reports only key
-/// combinations and function keys, and only in the composer. Shows nothing while a warning or an error is shown.
+/// Shows a message that the key `name` does nothing here, or a message that names the panes in which the key works. In
+/// a text field, reports only key combinations and function keys, and only in the composer. Shows nothing while a
+/// warning or an error is shown.
 pub fn report(state: &mut UiState, name: &str) {
     let contexts = state.contexts();
     let is_unread = state
@@ -207,8 +208,8 @@ fn elsewhere(app: &App, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the end of a sentence about a key that does nothing: it names the key that opens the help. If no key does,
-/// returns a full stop.
+/// Returns the end of a sentence about a key that does nothing, such as `; ? shows the keys.`. If no key opens the
+/// help, returns only a full stop.
 fn help(prefs: &Preferences, contexts: &[Context]) -> String {
     let shows = |c: &Context| {
         prefs

@@ -35,7 +35,7 @@ pub fn draw(state: &UiState, cache: &mut ViewCache, theme: &Theme, frame: &mut F
     }
 }
 
-/// Draws the whole screen into `buffer`. Returns the cursor position.
+/// Draws the whole screen into `buffer`. Returns the position of the cursor; `None` if the cursor is hidden.
 fn draw_on(
     state: &UiState,
     cache: &mut ViewCache,

@@ -74,7 +74,7 @@ fn filled_columns(player: &Player, bar: usize) -> usize {
     ((share * bar as f64).round() as usize).min(bar)
 }
 
-/// Returns the text before the bar and the text after it.
+/// Returns the texts before and after the bar: the position and the duration, then the number of events and the speed.
 fn words(player: &Player) -> (String, String) {
     let (time, length) = (clock(player.time()), clock(player.length()));
     let speed = player.speed();

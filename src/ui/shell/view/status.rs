@@ -59,14 +59,14 @@ const BRANCH: usize = 27;
 const BRANCH_MAX: usize = 72;
 /// Maximum width of the address that receives the API key, in columns.
 const ADDRESS_MAX: usize = 40;
-/// Width of the address if the status line has little room, in columns.
+/// Minimum width to which the address is cut, in columns.
 const ADDRESS_MIN: usize = 20;
-/// Widths of a longer address, in columns, of which the first is used at which the status line shows everything up to
-/// [`CONTEXT`].
+/// Widths, in columns, that are tried for a longer address, widest first. The first width is used at which all pieces
+/// up to the rank [`CONTEXT`] fit into the status line.
 const ADDRESS_WIDTHS: [usize; 4] = [ADDRESS_MAX, 32, 26, ADDRESS_MIN];
-/// Rank of the share of the context window that is used.
+/// Rank of the piece that shows how much of the context window is used, in percent.
 const CONTEXT: u8 = 8;
-/// Rank of this share while the address that receives the API key takes much of the status line.
+/// Rank of this piece if the status line also shows the address that receives the API key.
 const CONTEXT_BESIDE_ADDRESS: u8 = 4;
 
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
@@ -145,7 +145,7 @@ fn all_pieces(
 }
 
 /// Returns the indices of the pieces that do not fit into `columns`. The pieces with the lowest ranks are placed first;
-/// after a piece that does not fit, a shorter one may still fit.
+/// those of rank 0 are placed even if they do not fit. After a piece that does not fit, a shorter one may still fit.
 fn without_place<'a>(pieces: impl Iterator<Item = &'a StatusPiece>, columns: usize) -> Vec<usize> {
     let mut all: Vec<(usize, &StatusPiece)> = pieces.enumerate().collect();
     all.sort_by_key(|(_, piece)| piece.rank);
@@ -288,8 +288,8 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     out
 }
 
-/// Returns `address` if it fits into `columns` columns. Of a longer one, returns the end of the host, which says
-/// whose server it is: the owner of a host chooses what is before that and which path follows.
+/// Returns `address` if it fits into `columns` columns. Of a longer address, returns only the end of the host. That
+/// part says whose server it is, because the owner of a host chooses the names before it and the path after it.
 fn shown_address(address: &str, columns: usize) -> Cow<'_, str> {
     if width(address) <= columns {
         return address.into();

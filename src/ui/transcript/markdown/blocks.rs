@@ -60,8 +60,8 @@ impl Blocks {
         self.continued_list = list;
     }
 
-    /// Returns the state of the last top-level list that has ended. The next [`Piece`](super::Piece) of the text may
-    /// continue that list.
+    /// Returns the state of the last top-level list that has ended; `None` if no such list has ended. The next
+    /// [`Piece`](super::Piece) of the text may continue that list.
     pub fn ended_list(&self) -> Option<ListState> {
         self.ended
     }

@@ -67,8 +67,8 @@ impl Composer {
         }
     }
 
-    /// Deletes the text between the cursor and `to`, and adds it to the ring of deleted texts. The ring gets the pasted
-    /// text of a chip instead of its label, because it outlives the draft that can resolve the label.
+    /// Deletes the text between the cursor and `to`, and adds it to the ring of deleted texts. In the ring, the pasted
+    /// text replaces the label of a chip, because the label has a meaning only in the current draft.
     fn kill(&mut self, to: (usize, usize), side: KillSide) {
         let (start, end) = match side {
             KillSide::Before => (to, self.cursor()),
@@ -86,7 +86,8 @@ impl Composer {
         self.area.delete_str(text.chars().count());
     }
 
-    /// Replaces the text from `start` to the cursor by the deleted text `number`, counted from the newest.
+    /// Replaces the text from `start` to the cursor by the deleted text `number`, counted from the newest (0), cut if
+    /// the message would become too long. Does nothing if the ring of deleted texts is empty.
     fn yank(&mut self, number: usize, start: (usize, usize)) {
         let Some(text) = self.kills.get(number) else {
             return;
@@ -102,7 +103,8 @@ impl Composer {
         self.kills.last = LastEdit::Yank { number, start };
     }
 
-    /// Replaces the deleted text that the last edit has inserted with the next older deleted text.
+    /// Replaces the deleted text that the last edit has inserted with the next older deleted text. Does nothing if the
+    /// last edit did not insert a deleted text.
     fn yank_older(&mut self) {
         if let LastEdit::Yank { number, start } = self.kills.last {
             self.yank(number + 1, start);

@@ -9,13 +9,13 @@ use crate::ui::keymap::direction::VerticalDirection;
 pub const HISTORY_MAX: usize = 200;
 
 impl Composer {
-    /// Returns whether the text is a message recalled from the history.
+    /// Returns whether the draft is a message that was recalled from the history. The user may have edited it since.
     pub fn is_recalled(&self) -> bool {
         self.recalled.is_some()
     }
 
-    /// Moves the cursor one row up; on the first row, recalls the previous message. Returns `false` if there is no
-    /// previous message. `width` is the width of the text area in columns.
+    /// Moves the cursor one row up; on the first row, recalls the previous message. If there is no previous message,
+    /// changes nothing and returns `false`. `width` is the width of the text area in columns.
     pub fn cursor_up_or_recall(&mut self, width: u16) -> bool {
         if self.move_row(VerticalDirection::Up, width) {
             return true;
@@ -56,7 +56,7 @@ impl Composer {
     }
 
     /// Adds the messages of earlier sessions, oldest first, before those of this session. Skips messages that were also
-    /// sent in this session.
+    /// sent in this session. Drops the oldest messages beyond [`HISTORY_MAX`].
     pub fn add_older(&mut self, saved: Vec<String>) {
         let room = HISTORY_MAX.saturating_sub(self.history.len());
         let known = std::mem::take(&mut self.history);

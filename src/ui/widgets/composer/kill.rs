@@ -24,7 +24,7 @@ pub enum LastEdit {
     Other,
     /// A deletion. The next deletion is joined with it.
     Kill,
-    /// An insertion of the deleted text `number`, counted from the newest. `start` is the line and the character at
+    /// An insertion of the deleted text `number`, counted from the newest (0). `start` is the line and the character at
     /// which the inserted text begins.
     Yank {
         number: usize,
@@ -59,7 +59,8 @@ impl KillRing {
         self.texts.iter().map(String::len).sum()
     }
 
-    /// Returns the deleted text `number`, counted from the newest. Numbers beyond the oldest start again at the newest.
+    /// Returns the deleted text `number`, counted from the newest (0). Numbers beyond the oldest start again at the
+    /// newest. Returns `None` if there are no deleted texts.
     pub fn get(&self, number: usize) -> Option<&str> {
         let len = self.texts.len();
         let at = len.checked_sub(1)? - number % len;
@@ -67,7 +68,8 @@ impl KillRing {
     }
 }
 
-/// Returns where the word before character `at` of `line` begins. Only blanks end a word.
+/// Returns the index of the character at which the word before character `at` of `line` begins; 0 if there is no such
+/// word. Only blanks end a word.
 pub fn word_start(line: &str, at: usize) -> usize {
     let before: Vec<char> = line.chars().take(at).collect();
     let end = before.iter().rposition(|c| !c.is_whitespace());
@@ -76,8 +78,8 @@ pub fn word_start(line: &str, at: usize) -> usize {
     blank.map_or(0, |blank| blank + 1)
 }
 
-/// Returns where the word before character `at` of `line` begins. Words consist of alphanumeric characters and their
-/// accents.
+/// Returns the index of the character at which the word before character `at` of `line` begins; 0 if there is no such
+/// word. Words consist of alphanumeric characters and their accents.
 pub fn prev_word_start(line: &str, at: usize) -> usize {
     let before: Vec<char> = line.chars().take(at).collect();
     let last = before.iter().rposition(|c| c.is_alphanumeric());
@@ -86,8 +88,8 @@ pub fn prev_word_start(line: &str, at: usize) -> usize {
     other.map_or(0, |other| other + 1)
 }
 
-/// Returns where the word after character `at` of `line` ends. Words consist of alphanumeric characters and their
-/// accents.
+/// Returns the index of the character after the end of the word that follows character `at` of `line`; the length of
+/// the line if there is no such word. Words consist of alphanumeric characters and their accents.
 pub fn word_end(line: &str, at: usize) -> usize {
     let after: Vec<char> = line.chars().skip(at).collect();
     let begin = after.iter().position(|c| c.is_alphanumeric());

@@ -71,7 +71,8 @@ impl Pastes {
         folded.filter_map(move |(chip, known)| (**known == *text).then_some(chip))
     }
 
-    /// Returns the character range of the first chip in `line` for which `is_it` returns true.
+    /// Returns the character range of the first chip in `line` for which `is_it` returns true; `None` if there is no
+    /// such chip.
     fn range(&self, line: &str, is_it: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
         self.folded.iter().find_map(|(chip, _)| {
             let at = line.find(chip)?;
@@ -81,7 +82,7 @@ impl Pastes {
         })
     }
 
-    /// Stores a text and returns its chip, which is unique in the draft.
+    /// Stores a pasted text and returns a chip for it, such as `[pasted 12 lines]`, which is unique in the draft.
     fn fold(&mut self, text: &str) -> String {
         let name = match text.lines().count() {
             0 | 1 => format!("{} characters", text.chars().count()),
@@ -127,8 +128,8 @@ impl Composer {
         result
     }
 
-    /// Replaces the chip at the cursor, else the last chip of the draft, by its text. Returns `false` if there is no
-    /// chip.
+    /// Replaces the chip at the cursor by its text. If no chip is at the cursor, replaces the last chip of the draft.
+    /// Returns `false` if the draft has no chip.
     pub fn unfold(&mut self) -> bool {
         let (row, at) = self.cursor();
         let here = self
@@ -164,7 +165,8 @@ impl Composer {
         ranges
     }
 
-    /// Replaces the texts of the draft's chips and of earlier pastes in `text` by chips that are not in the draft.
+    /// Returns `text` with a chip in place of each text that was pasted into this draft or into an earlier one. The
+    /// chips are ones that the draft does not contain yet.
     pub(super) fn fold_again(&mut self, text: &str) -> String {
         let draft = self.draft();
         let folded = self.pastes.folded.iter().map(|(_, text)| text);

@@ -75,7 +75,8 @@ impl<'a> WrappedLine<'a> {
         (row, column)
     }
 
-    /// Returns the character position at a column of a row. A column past the end maps to the last position of the row.
+    /// Returns the position of the character at a column of a row. A column past the end maps to the last position of
+    /// the row.
     pub fn position_at(&self, row: usize, column: usize) -> usize {
         let row = row.min(self.len() - 1);
         let is_last = row + 1 == self.len();
@@ -101,7 +102,8 @@ impl<'a> WrappedLine<'a> {
     }
 }
 
-/// Returns the character range of the grapheme cluster that contains character `at` of `line`.
+/// Returns the character range of the grapheme cluster that contains character `at` of `line`. If `at` is past the end,
+/// returns an empty range at the end.
 pub fn cluster_range(line: &str, at: usize) -> Range<usize> {
     let line = escape_each_char(line);
     let mut begin = 0;

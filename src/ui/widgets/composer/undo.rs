@@ -62,7 +62,8 @@ impl UndoStack {
         self.is_typing = false;
     }
 
-    /// Returns the text before the last step. Stores `now`, the current text, for [`UndoStack::redo`].
+    /// Returns the text before the last step; `None` if there is no step to undo. Stores `now`, the current text, for
+    /// [`UndoStack::redo`].
     pub fn undo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
         self.is_typing = false;
         let before = self.past.pop_back()?;
@@ -70,7 +71,8 @@ impl UndoStack {
         Some(before)
     }
 
-    /// Returns the text that was undone last. Stores `now`, the current text, for [`UndoStack::undo`].
+    /// Returns the text that was undone last; `None` if there is none. Stores `now`, the current text, for
+    /// [`UndoStack::undo`].
     pub fn redo(&mut self, now: TextSnapshot) -> Option<TextSnapshot> {
         self.is_typing = false;
         let after = self.future.pop()?;

@@ -41,7 +41,7 @@ pub enum Overflow {
 }
 
 impl Overflow {
-    /// Returns the label that is shown on the frame.
+    /// Returns the label that is shown on the frame; empty for [`Overflow::Nowhere`].
     pub fn words(self) -> &'static str {
         match self {
             Overflow::Nowhere => "",

@@ -93,7 +93,7 @@ fn selected_node(pane: &BoardPane, model: &CrewModel, index: &Index) -> Option<u
     pane.selected_row(model).and_then(|(_, id)| index.place(id))
 }
 
-/// Returns the index of the selected task if the board has the focus.
+/// Returns the index of the selected task; `None` if the board does not have the focus or has no tasks.
 fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     let has_keys = app.focus == Focus::Pane(Pane::Board);
     selected_node(pane, app, index).filter(|_| has_keys)
@@ -229,7 +229,7 @@ struct CriticalCell {
     /// The index of the node at which the edge in this cell starts. If several edges of the critical path share the
     /// cell, this is the start of the first one.
     from: usize,
-    /// The sides of the cell that are reached by edges of the critical path: one bit per side.
+    /// The sides of the cell that are reached by edges of the critical path: one bit per side, as in `Path::arms`.
     arms: u8,
 }
 

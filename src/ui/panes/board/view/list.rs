@@ -130,8 +130,9 @@ fn spans(
     out
 }
 
-/// Returns `word`, followed by the task numbers in `others`, in at most `columns` columns if possible. Of the numbers
-/// that do not fit, only the count is shown, as in `after #4 #5 +3`.
+/// Returns `word`, followed by the task numbers in `others`, which are separated by spaces. The result has at most
+/// `columns` columns, unless even one number does not fit. Of the numbers that do not fit, only the count is shown, as
+/// in `after #4 #5 +3`.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {

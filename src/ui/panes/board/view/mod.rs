@@ -109,9 +109,9 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     }
 }
 
-/// Returns the label on the border with the number of tasks per status and the number of unmerged tasks, in at most
-/// `room` columns. As far as there is room, each number is followed by the name of its status, which also explains the
-/// symbols of the graph.
+/// Returns the label on the border in at most `room` columns: the numbers of tasks in progress, ready and blocked, the
+/// number of unmerged tasks, and how many of all tasks are completed. As far as there is room, each number is followed
+/// by its meaning, which also explains the symbols of the graph.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
     let done = index.count(BoardStatus::Done);
@@ -181,8 +181,7 @@ fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buff
     }
 }
 
-/// Draws the line below the graph that describes the selected task. A node of the graph has less room for the
-/// description.
+/// Draws the line below the graph that describes the selected task in more detail than its node.
 fn about(
     pane: &BoardPane,
     app: &App,

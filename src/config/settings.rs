@@ -202,7 +202,7 @@ settings! {
         }
         /// Size of the model's context window, in tokens.
         window: Option<u64> {
-            default: "the size in the server's model list, else a size assumed from the model's name, else 100,000; a `~`, as in `ctx ~41%`, marks an assumed size",
+            default: "the size in the server's model list, else a size assumed from the model's name (marked with `~`, as in `ctx ~41%`), else 100,000",
             example: "32768",
             in_project: InProject::Applies,
             range: (WINDOW_MIN, u64::from(TOKENS_MAX)),

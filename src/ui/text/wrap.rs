@@ -91,8 +91,7 @@ impl Margin {
 /// Where a line that is too long may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
-    /// At blanks, which are dropped at the break, and next to wide characters. A word that is longer than a row breaks
-    /// after a slash, as in a path, if that leaves at most half of the row blank.
+    /// At blanks, which are dropped at the break, and next to wide characters.
     Words,
     /// Anywhere. Every blank is kept, as in code.
     Anywhere,
@@ -232,32 +231,6 @@ impl StyledRun {
         self.spans.clear();
         self.columns = 0;
     }
-
-    /// Removes what is after `slash`, and returns it.
-    fn split_off(&mut self, slash: &SlashPosition) -> StyledRun {
-        let mut spans = self.spans.split_off(slash.span);
-        if let Some(first) = spans.first_mut() {
-            let rest = first.content.to_mut().split_off(slash.byte);
-            let head = std::mem::replace(&mut first.content, rest.into());
-            self.spans.push(Span::styled(head, first.style));
-        }
-        spans.retain(|span| !span.content.is_empty());
-        let columns = self.columns - slash.columns;
-        self.columns = slash.columns;
-        StyledRun { spans, columns }
-    }
-}
-
-/// The position right after a slash in a [`StyledRun`].
-struct SlashPosition {
-    /// The index of the span with the slash.
-    span: usize,
-    /// The index of the byte after the slash in that span.
-    byte: usize,
-    /// The number of columns up to the slash.
-    columns: usize,
-    /// The number of visible characters up to the slash, counted as in [`Row::text_offset`].
-    offset: usize,
 }
 
 /// The kind of the row that is being written, which selects its margin.
@@ -278,8 +251,6 @@ struct RowWriter<'a> {
     /// The blanks between `row` and `word`.
     blank: StyledRun,
     word: StyledRun,
-    /// The last slash in `word`.
-    slash: Option<SlashPosition>,
     /// Number of visible characters consumed so far, counted as in [`Row::text_offset`].
     offset: usize,
     /// Number of visible characters before the current row.
@@ -318,7 +289,6 @@ impl<'a> RowWriter<'a> {
             row: StyledRun::default(),
             blank: StyledRun::default(),
             word: StyledRun::default(),
-            slash: None,
             offset: text_offset,
             row_offset: text_offset,
             word_offset: text_offset,
@@ -355,8 +325,7 @@ impl<'a> RowWriter<'a> {
                 self.commit();
             }
             self.last = class;
-            // What is left after a slash can still be too long, so the word may be split twice.
-            while self.word.columns + wide > self.room {
+            if self.word.columns + wide > self.room {
                 self.split_word();
             }
             if self.word.columns == 0 {
@@ -364,14 +333,6 @@ impl<'a> RowWriter<'a> {
             }
             self.word.put(cluster, wide, style);
             self.offset += 1;
-            if cluster == "/" {
-                self.slash = self.word.spans.last().map(|last| SlashPosition {
-                    span: self.word.spans.len() - 1,
-                    byte: last.content.len(),
-                    columns: self.word.columns,
-                    offset: self.offset,
-                });
-            }
         }
     }
 
@@ -398,22 +359,12 @@ impl<'a> RowWriter<'a> {
         }
         self.row.append(&mut self.blank);
         self.row.append(&mut self.word);
-        self.slash = None;
     }
 
-    /// Writes the pending part of a word, if possible only up to its last slash, and ends the row. The rest of the word
-    /// begins on a continuation row.
+    /// Writes the pending part of a word and ends the row. The rest of the word begins on a continuation row.
     fn split_word(&mut self) {
-        let slash = self.slash.take();
-        let slash = slash.filter(|slash| slash.columns * 2 >= self.room);
-        let rest = slash.map(|slash| (self.word.split_off(&slash), slash.offset));
         self.commit();
         self.end_row(RowKind::Rest);
-        if let Some((rest, offset)) = rest {
-            self.word = rest;
-            self.word_offset = offset;
-            self.row_offset = offset;
-        }
     }
 
     fn end_of_line(&mut self) {

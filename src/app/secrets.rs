@@ -150,7 +150,10 @@ mod tests {
             }),
         ]);
         let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["GITHUB_TOKEN", "MINE", "Authorization", CLIENT_SECRET]);
+        assert_eq!(
+            names,
+            ["GITHUB_TOKEN", "MINE", "Authorization", CLIENT_SECRET]
+        );
     }
 
     #[test]

@@ -214,9 +214,9 @@ fn decision_text(request: &Request) -> Option<String> {
         (RequestKind::Question, RequestStatus::Approved) => {
             Some(format!("You asked: {about}\nAnswer{comment}"))
         }
-        (RequestKind::Question, RequestStatus::Rejected) => {
-            Some(format!("You asked: {about}\nThe user declined to answer{comment}"))
-        }
+        (RequestKind::Question, RequestStatus::Rejected) => Some(format!(
+            "You asked: {about}\nThe user declined to answer{comment}"
+        )),
         (_, RequestStatus::Approved) => Some(format!(
             "Approved{comment}. Continue with this now: {about}"
         )),

@@ -34,9 +34,7 @@ pub enum LogRecord {
     Message(Message),
     /// The read position in the inbox. Written when a conversation is saved as a new log, because a new log contains no
     /// [`LogRecord::Delivery`], which otherwise records this position.
-    Inbox {
-        inbox: u64,
-    },
+    Inbox { inbox: u64 },
     /// Queued prompts that are already part of the messages in this log. Written when a conversation is saved as a new
     /// log, because the queue on disk may still contain these prompts.
     Prompts { prompts: Vec<PromptId> },

@@ -76,7 +76,10 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
         None => match tokio::task::spawn_blocking(local_server::find).await? {
             Some((spec, found)) => {
                 let config = model_setup::server(spec, settings, Some(found.base_url))?;
-                (config, format!("the default port of {} accepts connections", found.name))
+                (
+                    config,
+                    format!("the default port of {} accepts connections", found.name),
+                )
             }
             None => return Err(model_setup::no_model().into()),
         },

@@ -195,8 +195,13 @@ impl ServerEntry<'_> {
         if let Some(id) = &oauth.id {
             details.push_str(&format!(", logs in as client {}", quote(id)));
         }
-        let secret = fields.get("oauth").and_then(|oauth| oauth.get("clientSecret"));
-        if let Some(written) = secret.filter(|_| oauth.secret.is_some()).and_then(Value::as_str) {
+        let secret = fields
+            .get("oauth")
+            .and_then(|oauth| oauth.get("clientSecret"));
+        if let Some(written) = secret
+            .filter(|_| oauth.secret.is_some())
+            .and_then(Value::as_str)
+        {
             details.push_str(&format!(" with the secret {}", quote(written)));
         }
         if let Some(port) = oauth.callback_port {

@@ -136,7 +136,10 @@ fn client_secret_is_read_and_shown_as_it_is_written() {
     let found = with(r#"{"clientId": "a", "clientSecret": "${HOME}-secret"}"#);
     assert_eq!(found.problems, [""; 0]);
     let server = &found.servers[0];
-    assert_eq!(server.config.oauth.secret.as_deref(), Some("/home/ada-secret"));
+    assert_eq!(
+        server.config.oauth.secret.as_deref(),
+        Some("/home/ada-secret")
+    );
     assert_eq!(
         server.details,
         "https://x.example/mcp, logs in as client a with the secret ${HOME}-secret"
@@ -145,8 +148,14 @@ fn client_secret_is_read_and_shown_as_it_is_written() {
     let withheld = with(r#"{"clientId": "a", "clientSecret": "${API_KEY}"}"#);
     assert!(withheld.servers[0].is_withheld);
     for (oauth, why) in [
-        (r#"{"clientSecret": "b"}"#, "oauth.clientSecret needs oauth.clientId"),
-        (r#"{"clientId": "a", "clientSecret": ""}"#, "oauth.clientSecret is empty"),
+        (
+            r#"{"clientSecret": "b"}"#,
+            "oauth.clientSecret needs oauth.clientId",
+        ),
+        (
+            r#"{"clientId": "a", "clientSecret": ""}"#,
+            "oauth.clientSecret is empty",
+        ),
     ] {
         let found = with(oauth);
         assert!(found.problems[0].contains(why), "{:?}", found.problems);

@@ -178,7 +178,12 @@ mod tests {
             });
             assert_eq!(found[1].level, Level::Warn, "{locale}");
         }
-        for locale in ["C.UTF-8", "en_US.utf8", "ca_ES.UTF-8@valencia", "de_DE.utf8@euro"] {
+        for locale in [
+            "C.UTF-8",
+            "en_US.utf8",
+            "ca_ES.UTF-8@valencia",
+            "de_DE.utf8@euro",
+        ] {
             let found = evaluate(&Facts {
                 locale: locale.into(),
                 ..good()

@@ -76,7 +76,9 @@ impl RoleReader<'_> {
             return Ok(None);
         };
         let Some(mut entries) = list(&value, split_tools) else {
-            let why = format!("{field} must be a list of tools, or a string of tools separated by commas");
+            let why = format!(
+                "{field} must be a list of tools, or a string of tools separated by commas"
+            );
             return Err(self.limit_error(field, why));
         };
         entries.retain(|e| !e.trim().is_empty());

@@ -243,7 +243,11 @@ impl OpenRegistry {
             )));
         }
         if !is_unmoved {
-            self.record_interrupted_merge(&tree, "git was killed; the merge was not undone, and its files may remain", now)?;
+            self.record_interrupted_merge(
+                &tree,
+                "git was killed; the merge was not undone, and its files may remain",
+                now,
+            )?;
             let changed = git.ok(&["status", "--porcelain=v1", "--ignore-submodules=all"])?;
             let why = match begun_at {
                 Some(_) => "another commit was checked out since then",

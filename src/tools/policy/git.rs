@@ -54,7 +54,10 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     // After the subcommand, these words mean something else: `git switch -c` creates a branch.
     let before_verb = &args[..args.len() - rest.len() - 1];
     if let Some(option) = before_verb.iter().find(|a| {
-        a.text == "-c" || ["--config-env", "--exec-path"].iter().any(|o| a.text.starts_with(o))
+        a.text == "-c"
+            || ["--config-env", "--exec-path"]
+                .iter()
+                .any(|o| a.text.starts_with(o))
     }) {
         let (option, _) = option.text.split_once('=').unwrap_or((&option.text, ""));
         return Some(format!("git {option} can make git start other programs"));

@@ -309,7 +309,14 @@ fn message_from_a_viewer_is_a_prompt_for_hooks() {
     project.write(".claude/guard.sh", GUARD);
     assert_eq!(project.run(&["trust", "--yes"]).code(), 0);
     // The reason is long.
-    let open = || Screen::start(project.path(), 200, 45, &["--provider", "script:rules.yaml"]);
+    let open = || {
+        Screen::start(
+            project.path(),
+            200,
+            45,
+            &["--provider", "script:rules.yaml"],
+        )
+    };
     let crew = open();
     crew.wait("the crew's own window", |text| {
         text.contains(" to lead ") && text.contains("scripted")

@@ -87,7 +87,19 @@ impl Popup for ServersPopup {
             }
             Action::ToggleServer => self.toggle(app, out),
             Action::LogIn => self.send(app, ServerAction::LogIn, out),
-            Action::LogOut => self.send(app, ServerAction::LogOut, out),
+            Action::LogOut => {
+                let selected = self.selected_server(app);
+                match selected.filter(|server| !server.offers_logout()) {
+                    Some(server) => {
+                        let text = format!(
+                            "{} has no login: only servers over HTTP have one.",
+                            server.name
+                        );
+                        app.say(text);
+                    }
+                    None => self.send(app, ServerAction::LogOut, out),
+                }
+            }
             _ => return Next::Pass,
         }
         Next::Stay

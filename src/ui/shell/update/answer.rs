@@ -125,7 +125,9 @@ pub fn show_hidden_choice(state: &mut UiState) -> bool {
     }
     let keymap = &state.prefs.keymap;
     let key = keymap.key(Context::Choices, Action::Choose(number));
-    let text = format!("Choice {number} was not visible. {key} scrolls to it here if necessary, then chooses it.");
+    let text = format!(
+        "Choice {number} was not visible. {key} scrolls to it here if necessary, then chooses it."
+    );
     state.input.clear_sent();
     navigation::show_request(state, id);
     state.warn(text);

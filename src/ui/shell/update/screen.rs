@@ -23,7 +23,9 @@ pub fn next(app: &mut App, out: &mut Vec<Effect>) {
         app.arrangement.tab = app.focus.pane();
     }
     let about = match app.arrangement.screen.layout {
-        PaneLayout::Wall if is_low => "wall: one pane with tabs (the terminal is too small for all panes)",
+        PaneLayout::Wall if is_low => {
+            "wall: one pane with tabs (the terminal is too small for all panes)"
+        }
         PaneLayout::Focus if is_low => "focus: one pane, no tabs",
         other => other.about(),
     };

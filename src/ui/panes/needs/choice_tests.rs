@@ -38,7 +38,11 @@ fn digit_of_a_hidden_choice_scrolls_to_it_instead_of_choosing() {
         let text = picture(&state);
         assert!(text.contains("6  plan 6"), "{text}");
         assert!(text.contains("Choice 6 was not visible."), "{text}");
-        assert_eq!(press(&mut state, "6"), [last.clone()], "{width}x{height}");
+        assert_eq!(
+            press(&mut state, "6"),
+            std::slice::from_ref(&last),
+            "{width}x{height}"
+        );
     }
 }
 

@@ -9,6 +9,7 @@ use crate::ui::model::CrewModel;
 impl TeamSort {
     /// Returns the order that follows this one, for a key that cycles through all orders. The order by cost is skipped
     /// while no cost is known.
+    #[must_use]
     pub fn next(self, model: &CrewModel) -> TeamSort {
         match self {
             TeamSort::Joined => TeamSort::Name,

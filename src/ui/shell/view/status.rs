@@ -192,8 +192,8 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     }
     if let Some(address) = app.key_address() {
         // The address that receives the API key is shown before the first request is sent.
-        let address = shown_address(address, form.address);
-        out.push(piece(2, format!("key to {address}"), theme.warn));
+        let text = format!("key to {}", shown_address(address, form.address));
+        out.push(piece(2, text, theme.warn));
     }
     let Some(setup) = &app.model.setup else {
         // If no crew can start, the setup page says why.
@@ -268,10 +268,8 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     let jobs = app.model.jobs.running_count();
     if jobs > 0 {
         let words = if jobs == 1 { "job" } else { "jobs" };
-        out.push(
-            piece(5, format!("▷ {jobs} {words}"), theme.working)
-                .leads(Hit::Button(Action::Popup("jobs"))),
-        );
+        let piece = piece(5, format!("▷ {jobs} {words}"), theme.working);
+        out.push(piece.leads(Hit::Button(Action::Popup("jobs"))));
     }
     let idle = count_of(|a| matches!(a, Activity::Idle));
     if idle > 0 {

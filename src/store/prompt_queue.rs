@@ -123,7 +123,7 @@ impl PromptQueue {
     }
 
     /// Adds an entry like [`PromptQueue::push`]. If at least `max` entries are waiting, first drops the oldest one and
-    /// puts [`DROPPED_MARK`] at the beginning of the next one. Returns whether an entry was dropped.
+    /// puts `DROPPED_MARK` at the beginning of the next one. Returns whether an entry was dropped.
     ///
     /// # Errors
     /// When the file cannot be written.

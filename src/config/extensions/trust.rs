@@ -235,7 +235,7 @@ impl ExtensionTrust {
     }
 
     /// Adds an approved hook that its file does not declare any more. `new` describes the hook as it was declared, and
-    /// `identity` is its [`ApprovedHook::identity`]. The index of `new` must differ from those of the declared hooks.
+    /// `identity` is its `ApprovedHook::identity`. The index of `new` must differ from those of the declared hooks.
     pub fn add_missing(&mut self, new: NewItem, identity: String, hook: ApprovedHook) {
         let named = find_named_paths(&self.root, &new.dir, &new.command);
         self.items.push(GuardedItem {

@@ -31,7 +31,7 @@ pub enum Grouping {
 /// The name under which commands of the user are displayed.
 pub const USER_COMMAND: &str = "!";
 
-/// The tools that are not displayed as [`OutputKind::Crewdeck`] and [`Grouping::Grouped`], which is the default.
+/// The tools that are not displayed as `OutputKind::Crewdeck` and `Grouping::Grouped`, which is the default.
 /// `tests/it/tools.rs` checks that these tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),

@@ -1,6 +1,7 @@
 //! Finds and reads the Markdown files of a folder, with limits. Symbolic links that lead out of the opened folder or
 //! project are not followed.
 
+use std::hash::{Hash, Hasher};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -113,6 +114,47 @@ fn walk(
             Ok(_) | Err(_) => {}
         }
     }
+}
+
+/// Adds the paths, sizes and times of the files `*.md` of the folder and its subfolders to `hasher`, for at most
+/// [`ENTRIES_MAX`] entries. Reads no file contents.
+pub fn hash_versions(dir: &Dir, hasher: &mut impl Hasher) {
+    let mut paths = Vec::new();
+    walk(dir, Path::new(""), 0, &mut 0, &mut paths, &mut Vec::new());
+    for path in paths {
+        // A link is followed, because the text of its target is read.
+        let meta = dir.metadata(&path).ok();
+        let version = meta.map(|meta| (meta.len(), meta.modified().ok().map(|t| t.into_std())));
+        (path, version).hash(hasher);
+    }
+}
+
+/// Returns the subfolders of the folder in which [`read_all`] searches, at most `most`.
+pub fn subfolders(dir: &Dir, most: usize) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = Vec::new();
+    let mut open = vec![(PathBuf::new(), 0)];
+    let mut checked = 0;
+    while let Some((below, depth)) = open.pop() {
+        let list = if below.as_os_str().is_empty() {
+            dir.entries()
+        } else {
+            dir.read_dir(&below)
+        };
+        for entry in list.into_iter().flatten().flatten() {
+            checked += 1;
+            if checked > ENTRIES_MAX || all.len() >= most {
+                return all;
+            }
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && !name.to_string_lossy().starts_with('.') && depth < DEPTH_MAX {
+                let path = below.join(name);
+                all.push(path.clone());
+                open.push((path, depth + 1));
+            }
+        }
+    }
+    all
 }
 
 /// Reads a text file.

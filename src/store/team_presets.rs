@@ -58,9 +58,9 @@ fn names(root: &Path) -> Vec<String> {
             let name = file.to_str()?.strip_suffix(".toml")?;
             is_name(name).then(|| name.to_string())
         })
-        .take(NAMED_MAX)
         .collect();
     names.sort();
+    names.truncate(NAMED_MAX);
     names
 }
 

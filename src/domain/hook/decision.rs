@@ -10,6 +10,8 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 const SHOWN_MAX: usize = 200;
 /// The exit code with which a hook blocks what its event announces, for example a tool call.
 const BLOCKS: i32 = 2;
+/// The reason for the stop of an agent if the hook gives none.
+const STOPPED: &str = "a hook stopped the agent";
 
 /// What a hook decides about a tool call, from weakest to strictest. If several hooks decide, the strictest decision
 /// counts.
@@ -229,7 +231,7 @@ impl AnswerReader {
             None | Some(Value::Null | Value::Bool(true)) => {}
             Some(Value::Bool(false)) => {
                 let reason = self.text(fields, "stopReason");
-                self.out.stop = Some(reason.unwrap_or_else(|| "a hook stopped the agent".into()));
+                self.out.stop = Some(reason.unwrap_or_else(|| STOPPED.into()));
             }
             Some(_) => {
                 self.wrong("answered continue with something else than true or false".into());
@@ -276,7 +278,8 @@ impl AnswerReader {
                     self.verdict(word.as_deref(), reason.clone());
                     self.updated_input(decision);
                     if decision.get("interrupt") == Some(&Value::Bool(true)) {
-                        self.out.stop = Some(reason);
+                        let is_given = !reason.is_empty();
+                        self.out.stop = Some(if is_given { reason } else { STOPPED.into() });
                     }
                 }
                 None | Some(Value::Null) => {}

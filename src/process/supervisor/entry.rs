@@ -38,7 +38,7 @@ mod linux {
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{
-        Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
+        Pid, PidfdFlags, Signal, WaitStatus, getpid, pidfd_open, set_child_subreaper, setsid,
     };
 
     use crate::process::history::SET_ASIDE;
@@ -214,9 +214,14 @@ mod linux {
             aside.push(SET_ASIDE);
             let _ = std::fs::rename(path, aside);
         }
-        Ok(ended.map(|status| SupervisorEvent::Ended {
-            code: status.exit_status(),
-            signal: status.terminating_signal(),
+        if ended.is_none() && limit.is_none() {
+            return Ok(None);
+        }
+        // A program that was killed for a limit counts as killed even if the kernel has not ended it yet.
+        let killed = Some(Signal::KILL.as_raw());
+        Ok(Some(SupervisorEvent::Ended {
+            code: ended.and_then(WaitStatus::exit_status),
+            signal: ended.map_or(killed, WaitStatus::terminating_signal),
             left: has_leftovers,
             limit,
         }))

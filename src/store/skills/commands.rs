@@ -1,7 +1,8 @@
 //! Reads the slash commands of `.claude/commands`, and offers the skills as slash commands.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::hash::{Hash, Hasher};
+use std::path::{Component, Path, PathBuf};
 
 use super::Skills;
 use crate::domain::skill::{BrokenSkill, Skill};
@@ -78,6 +79,39 @@ impl Skills {
             name: name.to_string(),
             expansion: slash_command::expand(&body, arguments, &names, &variables),
         })
+    }
+
+    /// Returns the folder of the command files.
+    pub(super) fn commands_folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
+    }
+
+    /// Adds the metadata of the command files to `hasher`. Reads no file contents.
+    pub(super) fn hash_command_files(&self, hasher: &mut impl Hasher) {
+        match markdown_files::open(Some(&self.root), Path::new(FOLDER)) {
+            Ok(Some(dir)) => markdown_files::hash_versions(&dir, hasher),
+            Ok(None) => 0.hash(hasher),
+            Err(why) => why.hash(hasher),
+        }
+    }
+
+    /// Returns the folders to watch for changes of command files: that of the command files with its subfolders, at
+    /// most `most`, and the one above it, if they exist.
+    pub(super) fn command_folders(&self, most: usize) -> Vec<PathBuf> {
+        let folder = self.commands_folder();
+        let mut all: Vec<PathBuf> = Vec::new();
+        all.extend(
+            folder
+                .parent()
+                .filter(|f| f.is_dir())
+                .map(Path::to_path_buf),
+        );
+        if let Ok(Some(dir)) = markdown_files::open(Some(&self.root), Path::new(FOLDER)) {
+            let inside = markdown_files::subfolders(&dir, most);
+            all.extend(inside.into_iter().map(|path| folder.join(path)));
+            all.push(folder);
+        }
+        all
     }
 
     fn command_files(&self) -> (Vec<Found>, Vec<BrokenSkill>) {
@@ -172,6 +206,18 @@ mod tests {
         write(".claude/commands/empty.md", "");
         write(".claude/commands/test-first.md", "Mine: $ARGUMENTS");
         let skills = Skills::open(dir.path(), None).with_session("s-1");
+        let folders = skills.folders();
+        for folder in [".claude", ".claude/commands", ".claude/commands/git"] {
+            assert!(folders.contains(&dir.path().join(folder)), "{folders:?}");
+        }
+        let before = skills.fingerprint();
+        write(".claude/commands/git/redo.md", "Redo.");
+        assert_ne!(skills.fingerprint(), before);
+        std::fs::remove_file(dir.path().join(".claude/commands/git/redo.md")).unwrap();
+        assert_eq!(skills.fingerprint(), before);
+        assert!(skills.concerns(&dir.path().join(".claude/commands/new.md")));
+        assert!(skills.concerns(&dir.path().join(".claude")));
+        assert!(!skills.concerns(&dir.path().join(".claude/agents/a.md")));
         let catalog = skills.read();
         let names: Vec<&str> = catalog.commands.iter().map(|c| c.name.as_str()).collect();
         assert_eq!(

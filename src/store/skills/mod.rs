@@ -94,7 +94,7 @@ impl Skills {
         }
     }
 
-    /// Returns a hash of the metadata of all SKILL.md files. Reads no file contents.
+    /// Returns a hash of the metadata of all SKILL.md files and command files. Reads no file contents.
     pub fn fingerprint(&self) -> SkillsFingerprint {
         let mut hasher = DefaultHasher::new();
         for location in self.locations() {
@@ -109,6 +109,7 @@ impl Skills {
                 Err(why) => why.hash(&mut hasher),
             }
         }
+        self.hash_command_files(&mut hasher);
         SkillsFingerprint(hasher.finish())
     }
 
@@ -117,8 +118,8 @@ impl Skills {
         Skills::open(root, self.user.clone())
     }
 
-    /// Returns the folders to watch, at most [`WATCHED_MAX`]: the skills folders, their subfolders, and the existing
-    /// folders above them, in which a skills folder may be created later.
+    /// Returns the folders to watch, at most [`WATCHED_MAX`]: the skills folders and the commands folder, their
+    /// subfolders, and the existing folders above them, in which such a folder may be created later.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let mut all = BTreeSet::new();
         for location in self.locations() {
@@ -130,15 +131,21 @@ impl Skills {
                 all.extend(found.visited.iter().map(|inside| folder.join(inside)));
             }
         }
+        all.extend(self.command_folders(WATCHED_MAX));
         all.into_iter().take(WATCHED_MAX).collect()
     }
 
-    /// Returns whether a change of `path` can affect a skill.
+    /// Returns whether a change of `path` can affect a skill or a command file.
     pub(super) fn concerns(&self, path: &Path) -> bool {
-        self.locations().iter().any(|location| {
-            let folder = location.path();
-            path.starts_with(&folder) || (folder.starts_with(path) && location.root != Some(path))
-        })
+        let commands = self.commands_folder();
+        let is_command =
+            path.starts_with(&commands) || (commands.starts_with(path) && path != self.root);
+        is_command
+            || self.locations().iter().any(|location| {
+                let folder = location.path();
+                path.starts_with(&folder)
+                    || (folder.starts_with(path) && location.root != Some(path))
+            })
     }
 
     /// Returns the skills folders in order of precedence. If two folders contain a skill of the same name, the skill in

@@ -32,7 +32,7 @@ pub fn room(columns: usize, rows: usize, indent: usize) -> Option<PictureSize> {
     if columns < WIDTH_MIN || rows < HEIGHT_MIN {
         return None;
     }
-    let columns = u16::try_from(columns - indent).unwrap_or(u16::MAX);
+    let columns = u16::try_from(columns.saturating_sub(indent)).unwrap_or(u16::MAX);
     Some(PictureSize {
         columns: columns.min(COLUMNS_MAX),
         rows: if rows < HIGH { ROWS_MAX_LOW } else { ROWS_MAX },

@@ -187,7 +187,7 @@ fn row(
         _ => style::agent_name(app, &member.name, theme.text, theme),
     };
     let (text, text_style) = about(app, member, &activity, subject_room, theme);
-    let [words, blanks] = frame::cell(&words, state_width, style);
+    let [words, blanks] = frame::cell(short_state(&words, state_width), state_width, style);
     vec![
         Span::styled(shape, style),
         Span::raw(" "),
@@ -236,6 +236,15 @@ fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(text, theme.dim)]
 }
 
+/// Returns the words for an agent's state, such as `idle, interrupted`, or only the last of them if not all fit in
+/// `columns` columns.
+fn short_state(words: &str, columns: usize) -> &str {
+    match words.rsplit_once(", ") {
+        Some((_, last)) if width(words) > columns => last,
+        _ => words,
+    }
+}
+
 /// Renders the row of a subagent, which is shown below the row of its parent.
 fn subagent(
     app: &App,
@@ -263,7 +272,10 @@ fn subagent(
     vec![
         Span::styled("└ ", theme.dim),
         Span::styled(head, style::agent_name(app, name, theme.dim, theme)),
-        Span::styled(format!("{} ", pad(&words, state_width)), style),
+        Span::styled(
+            format!("{} ", pad(short_state(&words, state_width), state_width)),
+            style,
+        ),
         Span::styled(pad(&about, room.saturating_sub(state_width + 1)), theme.dim),
         Span::raw(" ".repeat(gap)),
         Span::styled(right, theme.dim),

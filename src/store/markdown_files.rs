@@ -124,7 +124,14 @@ pub fn hash_versions(dir: &Dir, hasher: &mut impl Hasher) {
     for path in paths {
         // A link is followed, because the text of its target is read.
         let meta = dir.metadata(&path).ok();
-        let version = meta.map(|meta| (meta.len(), meta.modified().ok().map(|t| t.into_std())));
+        let version = meta.map(|meta| {
+            (
+                meta.len(),
+                meta.modified()
+                    .ok()
+                    .map(cap_std::time::SystemTime::into_std),
+            )
+        });
         (path, version).hash(hasher);
     }
 }

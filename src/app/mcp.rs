@@ -14,11 +14,11 @@ use crate::cli::{GlobalOptions, McpVerb};
 use crate::commands::OutputFormat;
 use crate::config::extensions::{
     ApprovalRequest, Extensions, ItemKind, ListedServer, ListedState, NewServer, ServerScope,
-    add_server, remove_server,
+    add_server, remove_server, unknown_server,
 };
 use crate::config::{ProjectPolicy, SettingsDecision};
 use crate::domain::mcp::{ServerSource, ServerTransport};
-use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
+use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::mcp;
 use crate::process::environment;
 
@@ -175,11 +175,12 @@ fn log_out(root: &Path, name: &str) -> Result<u8> {
     let found = Extensions::load(root);
     let shown = one_line(&escape_control_chars(name));
     let Some(server) = found.servers.iter().find(|server| server.name == name) else {
-        let known: Vec<&str> = found.servers.iter().map(|s| s.name.as_str()).collect();
-        match closest_match(name, &known) {
-            Some(nearest) => bail!("no server is named {shown}: did you mean {nearest}?"),
-            None => bail!("no server is named {shown}: crewdeck mcp list shows all"),
+        let listed = found.listing.iter().find(|server| server.name == name);
+        if let Some(ListedState::Problem(why)) = listed.map(|server| &server.state) {
+            bail!("server {shown} cannot be used: {why}");
         }
+        let known: Vec<&str> = found.servers.iter().map(|s| s.name.as_str()).collect();
+        return Err(unknown_server(name, &known));
     };
     let ServerTransport::Http { url, .. } = &server.transport else {
         bail!("server {shown} is a program, and only servers over HTTP have a login");
@@ -216,11 +217,7 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
             Some(_) => bail!("server {name} is your own and needs no approval"),
             None => {
                 let known: Vec<&str> = servers.iter().map(|item| item.name.as_str()).collect();
-                let name = one_line(&escape_control_chars(name));
-                match closest_match(&name, &known) {
-                    Some(nearest) => bail!("no server is named {name}: did you mean {nearest}?"),
-                    None => bail!("no server is named {name}: crewdeck mcp list shows all"),
-                }
+                return Err(unknown_server(name, &known));
             }
         }
     }

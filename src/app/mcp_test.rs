@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::headless::eprint_line;
 use super::{block_on, print, secrets};
 use crate::commands::OutputFormat;
-use crate::config::extensions::{Extensions, ListedState};
+use crate::config::extensions::{Extensions, ListedState, unknown_server};
 use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus};
 use crate::domain::redact::Redactor;
-use crate::domain::text::{closest_match, escape_control_chars, escape_json, one_line};
+use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::trust::ApprovalCheck;
 use crate::mcp::{McpTool, PoolOptions, ServerPool};
 use crate::process::environment;
@@ -46,11 +46,7 @@ pub fn test(root: &Path, name: &str, form: OutputFormat) -> Result<u8> {
             bail!("server {name} cannot be used: {why}");
         }
         let known: Vec<&str> = found.servers.iter().map(|s| s.name.as_str()).collect();
-        let name = one_line(&escape_control_chars(name));
-        match closest_match(&name, &known) {
-            Some(nearest) => bail!("no server is named {name}: did you mean {nearest}?"),
-            None => bail!("no server is named {name}: crewdeck mcp list shows all"),
-        }
+        return Err(unknown_server(name, &known));
     };
     if let Err(not) = found.check_server(config) {
         bail!("{not}");

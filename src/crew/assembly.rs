@@ -1,6 +1,6 @@
 //! Creates and connects the components of a crew: each component after the components that it uses.
 
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -402,14 +402,15 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             board: board.clone(),
             branches: branches.clone(),
         },
-        inbox_prompts: Arc::new(InboxPrompts::new(
-            context.clone(),
-            signals.clone(),
-            registry.clone(),
-            delivery.clone(),
-            mailbox.clone(),
-            host.clone(),
-        )),
+        inbox_prompts: Arc::new(InboxPrompts {
+            context: context.clone(),
+            signals: signals.clone(),
+            registry: registry.clone(),
+            delivery: delivery.clone(),
+            mailbox: mailbox.clone(),
+            host: host.clone(),
+            running: Mutex::default(),
+        }),
         lead: LeadParts {
             context: context.clone(),
             signals: signals.clone(),

@@ -24,36 +24,17 @@ const QUOTE_MAX: usize = 80;
 const SENDER: &str = "crewdeck";
 
 pub struct InboxPrompts {
-    context: Arc<CrewContext>,
-    signals: Arc<CrewSignals>,
-    registry: Arc<AgentRegistry>,
-    delivery: Arc<MessageDelivery>,
-    mailbox: Mailbox,
-    host: Arc<dyn Host>,
+    pub(super) context: Arc<CrewContext>,
+    pub(super) signals: Arc<CrewSignals>,
+    pub(super) registry: Arc<AgentRegistry>,
+    pub(super) delivery: Arc<MessageDelivery>,
+    pub(super) mailbox: Mailbox,
+    pub(super) host: Arc<dyn Host>,
     /// The agents whose inbox is being checked. The messages of one inbox are checked one after another.
-    running: Mutex<BTreeSet<Name>>,
+    pub(super) running: Mutex<BTreeSet<Name>>,
 }
 
 impl InboxPrompts {
-    pub fn new(
-        context: Arc<CrewContext>,
-        signals: Arc<CrewSignals>,
-        registry: Arc<AgentRegistry>,
-        delivery: Arc<MessageDelivery>,
-        mailbox: Mailbox,
-        host: Arc<dyn Host>,
-    ) -> InboxPrompts {
-        InboxPrompts {
-            context,
-            signals,
-            registry,
-            delivery,
-            mailbox,
-            host,
-            running: Mutex::default(),
-        }
-    }
-
     /// Checks the inboxes of all running agents after every change, until the crew stops. Does nothing without hooks.
     pub async fn run(self: Arc<Self>) {
         let Some(hooks) = &self.context.hooks else {

@@ -73,6 +73,7 @@ impl fmt::Display for MailKind {
     }
 }
 
+/// How far a message has come. A later state is greater than an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {

@@ -9,6 +9,8 @@ mod budgets;
 mod chaos;
 mod cli;
 mod cli_edge_cases;
+#[cfg(target_os = "linux")]
+mod command_limits;
 mod common;
 mod crash;
 mod crew_tools;

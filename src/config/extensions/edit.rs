@@ -111,10 +111,15 @@ pub fn remove_server(root: &Path, scope: Option<ServerScope>, name: &str) -> Res
         known.extend(servers.keys().cloned());
     }
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let name_shown = json::format_line(name);
-    match closest_match(name, &known) {
-        Some(nearest) => bail!("no server is named {name_shown}: did you mean {nearest}?"),
-        None => bail!("no server is named {name_shown}: crewdeck mcp list shows all"),
+    Err(unknown_server(name, &known))
+}
+
+/// Returns the error for a server name that is not in `known`. It suggests a similar name if there is one.
+pub fn unknown_server(name: &str, known: &[&str]) -> anyhow::Error {
+    let shown = json::format_line(name);
+    match closest_match(name, known) {
+        Some(nearest) => anyhow!("no server is named {shown}: did you mean {nearest}?"),
+        None => anyhow!("no server is named {shown}: crewdeck mcp list shows all"),
     }
 }
 

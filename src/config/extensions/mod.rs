@@ -29,7 +29,7 @@ use crate::domain::secret_env;
 use crate::domain::trust::{ApprovalCheck, NotApproved};
 pub use approval::ApprovalRequest;
 use command_words::CommandWords;
-pub use edit::{NewServer, ServerScope, add_server, remove_server};
+pub use edit::{NewServer, ServerScope, add_server, remove_server, unknown_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
 use json::format_line;

@@ -65,7 +65,7 @@ impl Cgroup {
 
     /// Returns what the kernel has refused to the command since it began; `None` if nothing.
     pub fn refused(&self) -> Option<Refused> {
-        let is_refused = |refused| self.0.iter().any(|group| group.count(refused) > 0);
+        let is_refused = |refused| self.0.iter().any(|group| group.has_refused(refused));
         [Refused::Memory, Refused::Process]
             .into_iter()
             .find(|refused| is_refused(*refused))
@@ -228,8 +228,8 @@ impl Group {
         if let Some(most) = memory {
             self.limits_memory = self.set(memory_file, &most);
             if self.limits_memory {
-                // The first file limits memory and swap together, the second one swap alone. A kernel without swap has
-                // neither.
+                // In version one, the file limits memory and swap together; in version two, swap alone. A kernel that
+                // does not count swap has neither.
                 let swap = match self.version {
                     Version::One => most.as_str(),
                     Version::Two => "0",
@@ -248,23 +248,43 @@ impl Group {
         opened.is_ok_and(|file| File::from(file).write_all(value.as_bytes()).is_ok())
     }
 
-    /// Returns how often the kernel has refused a member the resource `refused`; 0 if the group does not limit it.
-    fn count(&self, refused: Refused) -> u64 {
-        let (file, name) = match (refused, self.version) {
-            (Refused::Memory, Version::One) => ("memory.oom_control", "oom_kill"),
-            (Refused::Memory, Version::Two) => ("memory.events", "oom_kill"),
-            (Refused::Process, _) => ("pids.events", "max"),
-        };
-        let opened = openat(
-            &self.folder,
-            file,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        );
-        let text = opened.and_then(|file| {
-            io::read_to_string(File::from(file)).map_err(|_| rustix::io::Errno::IO)
-        });
-        counter(&text.unwrap_or_default(), name)
+    /// Returns whether the kernel has refused a member the resource `refused` because of the limit of this group.
+    ///
+    /// A machine or a group above that runs out of memory or processes raises the same counters, so the counters of the
+    /// own limit are read too.
+    fn has_refused(&self, refused: Refused) -> bool {
+        let read = |file: &str| self.read(file);
+        match (refused, self.version) {
+            (Refused::Memory, Version::One) => {
+                // The counters of failed requests stay 0 on recent kernels, so the peak tells whose limit it was. It can be
+                // a little lower than the limit, because the kernel adds several pages at once.
+                let peak = number(&read("memory.memsw.max_usage_in_bytes"))
+                    .max(number(&read("memory.max_usage_in_bytes")));
+                let limit = number(&read("memory.limit_in_bytes"));
+                counter(&read("memory.oom_control"), "oom_kill") > 0
+                    && peak >= limit.map(|limit| limit - limit / 16)
+            }
+            (Refused::Memory, Version::Two) => {
+                let events = read("memory.events");
+                counter(&events, "oom_kill") > 0 && counter(&events, "oom") > 0
+            }
+            (Refused::Process, _) => {
+                // Before Linux 6.10, there is no file with the highest number of processes.
+                let peak = number(&read("pids.peak"));
+                counter(&read("pids.events"), "max") > 0
+                    && peak.is_none_or(|peak| Some(peak) >= number(&read("pids.max")))
+            }
+        }
+    }
+
+    /// Returns the text of a file of the group; empty if it cannot be read.
+    fn read(&self, file: &str) -> String {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let opened = openat(&self.folder, file, flags, Mode::empty());
+        let text = opened
+            .ok()
+            .and_then(|file| io::read_to_string(File::from(file)).ok());
+        text.unwrap_or_default()
     }
 }
 
@@ -281,6 +301,11 @@ fn counter(text: &str, name: &str) -> u64 {
     let mut values =
         lines.filter_map(|(key, value)| (key == name).then(|| value.trim().parse().ok())?);
     values.next().unwrap_or(0)
+}
+
+/// Returns the number that is the whole text of a file, which can end with a line end; `None` if it is none.
+fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
 }
 
 fn writable(path: &Path) -> Option<File> {
@@ -374,11 +399,62 @@ mod tests {
     }
 
     #[test]
+    fn only_the_limit_of_the_group_itself_counts() {
+        use Refused::{Memory, Process};
+        let refused = |version, files: &[(&str, &str)], refused| {
+            let dir = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                fs::write(dir.path().join(name), text).unwrap();
+            }
+            let folder = || open(dir.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+            let members = || File::create(dir.path().join("cgroup.procs")).unwrap();
+            let group = Group {
+                version,
+                parent: folder(),
+                name: "absent".into(),
+                folder: folder(),
+                members: members(),
+                outer_members: members(),
+                limits_memory: true,
+            };
+            group.has_refused(refused)
+        };
+        let one = |peak| {
+            let files = [
+                ("memory.oom_control", "oom_kill 1\n"),
+                ("memory.limit_in_bytes", "1600\n"),
+                ("memory.max_usage_in_bytes", peak),
+            ];
+            refused(Version::One, &files, Memory)
+        };
+        assert!(one("1600\n") && one("1500\n") && !one("1499\n"));
+        let two = |events| refused(Version::Two, &[("memory.events", events)], Memory);
+        assert!(two("oom 1\noom_kill 1\n") && !two("oom 0\noom_kill 1\n"));
+        assert!(!two("oom 1\noom_kill 0\n"));
+        let processes = |peak| {
+            let files = [
+                ("pids.events", "max 2\n"),
+                ("pids.max", "64\n"),
+                ("pids.peak", peak),
+            ];
+            refused(Version::Two, &files, Process)
+        };
+        assert!(processes("64\n") && !processes("9\n"));
+        assert!(refused(
+            Version::One,
+            &[("pids.events", "max 2\n")],
+            Process
+        ));
+        assert!(!refused(Version::One, &[], Process));
+    }
+
+    #[test]
     fn counters_are_parsed() {
         let text = "low 0\nmax 12\noom 1\noom_kill 3\n";
         assert_eq!(counter(text, "oom_kill"), 3);
         assert_eq!(counter(text, "oom"), 1);
         assert_eq!(counter(text, "absent"), 0);
         assert_eq!(counter("oom_kill x\n", "oom_kill"), 0);
+        assert_eq!((number("12\n"), number("max\n")), (Some(12), None));
     }
 }

@@ -169,7 +169,9 @@ impl Monitor {
         let more = tasks.saturating_sub(self.baseline.0);
         let less = self.baseline.1.saturating_sub(available);
         let processes = self.limits.processes.map(u64::from);
-        let memory = self.limits.memory_mb.map(|mb| mb.saturating_mul(MIB));
+        let is_measured = !self.cgroup.as_ref().is_some_and(Cgroup::limits_memory);
+        let memory = self.limits.memory_mb.filter(|_| is_measured);
+        let memory = memory.map(|mb| mb.saturating_mul(MIB));
         self.last_scan.elapsed() >= FORCED_SCAN_INTERVAL
             || processes.is_some_and(|most| more >= most / SCAN_FRACTION)
             || memory.is_some_and(|most| less >= most / SCAN_FRACTION)

@@ -84,7 +84,7 @@ impl MessageLog {
     pub fn update(&mut self, message: &MailMessage, step: DeliveryState) {
         let mut all = self.messages.iter_mut().rev();
         if let Some(there) = all.find(|t| same(&t.message, message)) {
-            if rank(step) > rank(there.step) {
+            if step > there.step {
                 there.step = step;
             }
             return;
@@ -184,15 +184,6 @@ impl MessageLog {
 /// be equal too.
 fn same(a: &MailMessage, b: &MailMessage) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
-}
-
-fn rank(step: DeliveryState) -> u8 {
-    match step {
-        DeliveryState::Sent => 0,
-        DeliveryState::Delivered => 1,
-        DeliveryState::ActedOn => 2,
-        DeliveryState::Blocked => 3,
-    }
 }
 
 #[cfg(test)]

@@ -34,12 +34,12 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "The pause limits how fast the agent repeats the command.",
     ),
     (
-        "tests/it/sandbox.rs",
+        "tests/it/command_limits.rs",
         "do sleep 0.2 & done",
         "The test needs the processes, not their duration.",
     ),
     (
-        "tests/it/sandbox.rs",
+        "tests/it/command_limits.rs",
         "/dev/shm/x; sleep 1",
         "The file exists for some time, and no limit ends the command.",
     ),

@@ -91,10 +91,12 @@ impl Popup for ServersPopup {
                 let selected = self.selected_server(app);
                 match selected.filter(|server| !server.offers_logout()) {
                     Some(server) => {
-                        let text = format!(
-                            "{} has no login: only servers over HTTP have one.",
-                            server.name
-                        );
+                        let name = &server.name;
+                        let text = if server.state == ServerState::NeedsLogin {
+                            format!("You are not logged in to the MCP server {name}.")
+                        } else {
+                            format!("{name} has no login: only servers over HTTP have one.")
+                        };
                         app.say(text);
                     }
                     None => self.send(app, ServerAction::LogOut, out),
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
     use crate::protocol::event::{CrewEvent, EventKind};
     use crate::ui::UiState;
-    use crate::ui::fixture::{apply_events, busy, press, servers};
+    use crate::ui::fixture::{apply_events, busy, picture, press, servers};
 
     fn open_servers() -> UiState {
         let mut state = busy(120, 35);
@@ -188,6 +190,12 @@ mod tests {
             panic!("the fixture has changed")
         };
         servers[0].target = "https://docs.example/mcp".into();
+        let mut without_login = servers.clone();
+        without_login[0].state = ServerState::NeedsLogin;
+        let servers_changed = |servers| EventKind::Crew(CrewEvent::ServersChanged { servers });
+        apply_events(&mut state, vec![servers_changed(without_login)]);
+        assert_eq!(press(&mut state, "O"), []);
+        assert!(picture(&state).contains("You are not logged in to the MCP server git."));
         let changed = EventKind::Crew(CrewEvent::ServersChanged { servers });
         apply_events(&mut state, vec![changed]);
         assert_eq!(press(&mut state, "O"), sent("git", ServerAction::LogOut));

@@ -313,13 +313,16 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     };
     let is_in_needs =
         out.pane(Pane::Needs).is_some() && state.selected_request().is_some_and(shows);
+    if is_in_needs {
+        return upper;
+    }
     let free = match request.kind {
         RequestKind::Question => blank_rows(state, upper),
         _ => 0,
     };
     let height = compact::height(&state.model, request, upper, free);
     let height = height.min(upper.height.saturating_sub(TALK_MIN));
-    if is_in_needs || height < 2 {
+    if height < 2 {
         return upper;
     }
     let (talk, card) = cut_top(upper, upper.height - height);

@@ -58,12 +58,43 @@ pub fn main(global: &GlobalOptions, verb: McpVerb, form: OutputFormat) -> Result
         McpVerb::Remove { name, project } => {
             refuse_agents("configure")?;
             let scope = project.then_some(ServerScope::Project);
+            let url = url_of(&root, &name);
             let path = remove_server(&root, scope, &name)?;
             eprint_line(&format!("crewdeck: removed {name} from {}", path.display()));
+            if let Some(url) = url {
+                forget_login(&root, &name, &url);
+            }
             Ok(0)
         }
         McpVerb::Logout { name } => log_out(&root, &name),
         McpVerb::Approve { names, all: _, yes } => approve(&root, &names, yes),
+    }
+}
+
+/// Returns the address of the server `name`; `None` if there is no such server or it is a program.
+fn url_of(root: &Path, name: &str) -> Option<String> {
+    let servers = Extensions::load(root).servers;
+    let server = servers.into_iter().find(|server| server.name == name)?;
+    match server.transport {
+        ServerTransport::Http { url, .. } => Some(url),
+        ServerTransport::Program { .. } => None,
+    }
+}
+
+/// Deletes the login to a server that was removed, unless another server has the same address.
+fn forget_login(root: &Path, name: &str, url: &str) {
+    let servers = Extensions::load(root).servers;
+    let is_same = |transport: &ServerTransport| matches!(transport, ServerTransport::Http { url: other, .. } if other == url);
+    if servers.iter().any(|server| is_same(&server.transport)) {
+        return;
+    }
+    let deleted = environment::login_folder().map(|folder| mcp::log_out(&folder, url));
+    match deleted {
+        Some(Ok(true)) => eprint_line(&format!("crewdeck: deleted the login to {name}")),
+        Some(Err(why)) => eprint_line(&format!(
+            "crewdeck: the login to {name} is still stored: {why}"
+        )),
+        Some(Ok(false)) | None => {}
     }
 }
 

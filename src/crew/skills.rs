@@ -78,7 +78,10 @@ impl SkillWatch {
             )))
             .await;
         for broken in new.newly_broken(&old) {
-            let text = format!("A skill cannot be used: {}: {}", broken.path, broken.why);
+            let text = format!(
+                "A skill or command cannot be used: {}: {}",
+                broken.path, broken.why
+            );
             self.context.notice(NoticeLevel::Warn, text).await;
         }
     }

@@ -56,6 +56,14 @@ fn fork_bomb_is_killed_with_an_explanation() {
             assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{start}");
         }
     }
+    // The first process of the bomb ends at once.
+    let sleep = Sleep::new();
+    bomb("", &sleep);
+    let limited = with_limits(&unconfined_supervisor(), Some(64), None);
+    let report = run(&limited, dir, "sh b.sh 0 & exit 0");
+    let note = report.note.unwrap_or_default();
+    assert!(note.contains(" processes"), "{note} {:?}", report.ended);
+    assert_eq!(sleep.sleepers(), Vec::<i32>::new());
     // Fewer processes are allowed.
     let few = "for n in $(seq 40); do sleep 0.2 & done; wait; echo done";
     let report = run(
@@ -145,6 +153,25 @@ time.sleep(600)";
         let name = format!("crewdeck-{}", name.expect(&report.output));
         assert!(!groups().contains(&name), "{name} is left");
     }
+
+    // A command without a mount view can create groups in its own group. They are removed with it.
+    let limited = with_limits(&unconfined_supervisor(), None, Some(128));
+    let nest = format!(
+        "own={}/$(cat /proc/self/cgroup | grep -o 'crewdeck-[0-9]*' | head -n 1) && mkdir -p $own/a/b && echo $own",
+        parents[0].display()
+    );
+    let report = run(&limited, dir, &nest);
+    let own = report.output.trim();
+    assert!(own.contains("/crewdeck-"), "{}", report.output);
+    assert!(!Path::new(own).exists(), "{own}");
+
+    // Such a command can also leave its group. Then crewdeck measures its memory.
+    let leave = format!(
+        "echo 0 > {}/cgroup.procs; exec python3 -c 'import time; kept = bytearray(200 << 20); time.sleep(600)'",
+        parents[0].display()
+    );
+    let note = run(&limited, dir, &leave).note.unwrap_or_default();
+    assert!(note.contains("more than 128 MiB"), "{note}");
 
     // A supervisor that was killed leaves its group, and the next command removes it.
     let mut ended = std::process::Command::new("true").spawn().unwrap();

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, unlinkat};
@@ -17,6 +17,8 @@ use crate::domain::sandbox::CommandLimits;
 
 /// The name of a group is this prefix and the process id of the supervisor that has created it.
 const PREFIX: &str = "crewdeck-";
+/// Maximum depth of the groups in a command's group that are removed with it.
+const NESTED_MAX: usize = 32;
 const MEMORY: &str = "memory";
 const PROCESSES: &str = "pids";
 
@@ -290,9 +292,22 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Fails if a process is left that could not be killed. The next command removes the group then.
-        let _ = unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR);
+        // Through the descriptor, the folder can be changed also in a mount view.
+        let parent = format!("/proc/self/fd/{}", self.parent.as_raw_fd());
+        remove_groups(&Path::new(&parent).join(&self.name), NESTED_MAX);
     }
+}
+
+/// Removes a group and the groups that a command has created in it, at most `depth` levels deep. A group with members
+/// stays, for example if a process could not be killed. The next command removes it then.
+fn remove_groups(folder: &Path, depth: usize) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        if depth > 0 {
+            remove_groups(&entry.path(), depth - 1);
+        }
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 /// Returns the value of a line `NAME 123`; 0 if there is none.
@@ -323,8 +338,7 @@ fn remove_abandoned(parent: &Path) {
         if let Some(pid) = id.and_then(Pid::from_raw)
             && test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
         {
-            // Fails if processes of the command still run.
-            let _ = fs::remove_dir(entry.path());
+            remove_groups(&entry.path(), NESTED_MAX);
         }
     }
 }

@@ -148,9 +148,10 @@ mod linux {
                 (None, None)
             }
         };
+        let has_view = plan.is_some() && without_view.is_none();
         let mut monitor = request
             .limits
-            .and_then(|limits| Monitor::new(limits, cgroup));
+            .and_then(|limits| Monitor::new(limits, cgroup, !has_view));
         if let Some(limits) = request.limits {
             monitor::limit_processes(limits);
         }
@@ -198,11 +199,18 @@ mod linux {
             // Processes that exit within `DRAIN` do not count as left running.
             SupervisionEnd::ProgramExited => {
                 let has_leftovers = process_tree::wait(DRAIN, on_exit);
-                if has_leftovers {
+                // What is left can be a fork bomb, whose first process ends at once.
+                limit = monitor
+                    .as_mut()
+                    .filter(|_| has_leftovers)
+                    .and_then(Monitor::exceeded_limit);
+                if limit.is_some() {
+                    process_tree::kill_all_now(pid, on_exit);
+                } else if has_leftovers {
                     process_tree::terminate(GRACE, on_exit);
                 }
-                limit = monitor.as_ref().and_then(Monitor::killed_for_memory);
-                has_leftovers
+                limit = limit.or_else(|| monitor.as_ref().and_then(Monitor::killed_for_memory));
+                has_leftovers && limit.is_none()
             }
         };
         for path in absent_unwanted {

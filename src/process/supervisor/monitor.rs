@@ -53,6 +53,8 @@ pub struct Monitor {
     limits: CommandLimits,
     /// The group of the command, if this user may create one.
     cgroup: Option<Cgroup>,
+    /// Whether the processes of the command can write the files of the kernel's groups, and so leave their group.
+    can_leave_cgroup: bool,
     began: Instant,
     last_scan: Instant,
     /// The machine's task count and its available memory in bytes when the command began.
@@ -62,13 +64,19 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Starts to watch a command that begins now; `None` if no limit is set.
-    pub fn new(limits: CommandLimits, cgroup: Option<Cgroup>) -> Option<Monitor> {
+    /// Starts to watch a command that begins now; `None` if no limit is set. `can_leave_cgroup` is true if the command
+    /// has no mount view, in which the files of the kernel's groups are read-only.
+    pub fn new(
+        limits: CommandLimits,
+        cgroup: Option<Cgroup>,
+        can_leave_cgroup: bool,
+    ) -> Option<Monitor> {
         let has_any = limits.processes.is_some() || limits.memory_mb.is_some();
         let now = Instant::now();
         has_any.then(|| Monitor {
             limits,
             cgroup,
+            can_leave_cgroup,
             began: now,
             last_scan: now,
             baseline: (tasks(), available()),
@@ -136,7 +144,7 @@ impl Monitor {
                 "the command had more than {most} processes, the limit for one command (setting processes_max)"
             ));
         }
-        if self.cgroup.as_ref().is_some_and(Cgroup::limits_memory) {
+        if self.is_memory_limited_by_kernel() {
             return None;
         }
         let most_mb = self.limits.memory_mb?;
@@ -164,12 +172,17 @@ impl Monitor {
         (used + files > most).then(|| memory_exceeded(most_mb))
     }
 
+    fn is_memory_limited_by_kernel(&self) -> bool {
+        let has_limit = self.cgroup.as_ref().is_some_and(Cgroup::limits_memory);
+        has_limit && !self.can_leave_cgroup
+    }
+
     fn should_scan(&self) -> bool {
         let (tasks, available) = (tasks(), available());
         let more = tasks.saturating_sub(self.baseline.0);
         let less = self.baseline.1.saturating_sub(available);
         let processes = self.limits.processes.map(u64::from);
-        let is_measured = !self.cgroup.as_ref().is_some_and(Cgroup::limits_memory);
+        let is_measured = !self.is_memory_limited_by_kernel();
         let memory = self.limits.memory_mb.filter(|_| is_measured);
         let memory = memory.map(|mb| mb.saturating_mul(MIB));
         self.last_scan.elapsed() >= FORCED_SCAN_INTERVAL

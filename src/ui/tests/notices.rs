@@ -182,6 +182,12 @@ fn interrupted_agent_is_named_until_its_next_turn() {
     apply_events(&mut state, vec![interrupted()]);
     assert!(message(&state).is_some_and(|text| text.starts_with(asks)));
 
+    // Nor does it replace what the second press did to a draft.
+    let mut state = working_screen();
+    press(&mut state, "i \"draft\" ctrl+c ctrl+c");
+    apply_events(&mut state, vec![interrupted()]);
+    assert!(message(&state).is_some_and(|text| text.starts_with("Draft cleared.")));
+
     // A turn that another window has interrupted is not announced here.
     let mut state = working_screen();
     apply_events(&mut state, vec![interrupted()]);

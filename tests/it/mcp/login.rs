@@ -59,11 +59,27 @@ fn log_out(mut screen: Screen, project: &Project) {
     screen.wait("the server is used again", |text| {
         text.contains("ready") && !text.contains("needs a login")
     });
+    let logins = project.file(".config/crewdeck/mcp-logins");
+    let files = std::fs::read_dir(&logins).unwrap().flatten();
+    let stored: Vec<_> = files
+        .map(|file| (file.path(), std::fs::read(file.path()).unwrap()))
+        .collect();
     let ran = log_out_in_shell();
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert!(ran.err().contains("logged out of docs"), "{}", ran.err());
     screen.send("O");
     screen.wait_for("You are not logged in to the MCP server docs.");
+    // The login to a server is deleted with the server.
+    std::fs::create_dir_all(&logins).unwrap();
+    for (path, tokens) in &stored {
+        std::fs::write(path, tokens).unwrap();
+    }
+    let ran = project.run(&["mcp", "remove", "docs"]);
+    assert!(
+        ran.err().contains("deleted the login to docs"),
+        "{}",
+        ran.err()
+    );
 }
 
 fn log_in(mut screen: Screen, project: &Project, server: &str, display: &str) {

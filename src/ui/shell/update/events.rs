@@ -206,7 +206,17 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
         AgentEvent::TurnEnded { end } => {
             let stopped = app.keys.interrupted.take_if(|waits| waits == agent);
             if stopped.is_some() && *end == TurnEnd::Interrupted && !app.is_quit_armed() {
-                say_interrupted(app, agent);
+                // The message that the agent is being stopped is outdated now. Another message answers a later key, such
+                // as the one that has cleared the draft.
+                app.withdraw_stale();
+                let now = app.now;
+                if app
+                    .status
+                    .as_ref()
+                    .is_none_or(|message| message.is_read(now))
+                {
+                    say_interrupted(app, agent);
+                }
             }
         }
         AgentEvent::UserCommandEnded { .. } => {

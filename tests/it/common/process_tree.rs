@@ -40,19 +40,22 @@ fn wait_for_end(all: &[i32]) {
 
 /// Returns whether each thread of a process is stopped or has ended.
 fn is_stopped(id: i32) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
-    tasks.into_iter().flatten().flatten().all(|task| {
-        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-        state.is_empty() || state.starts_with(['T', 't', 'Z', 'X'])
-    })
+    thread_states(id).all(|state| "TtZX".contains(state))
 }
 
-/// Returns whether the process can still have open files: it exists and is not a zombie.
+/// Returns whether the process can still have open files: one of its threads has not ended. The first thread can be a
+/// zombie while another is still ending.
 fn is_alive(id: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    !state.is_empty() && !state.starts_with(['Z', 'X'])
+    thread_states(id).any(|state| !"ZX".contains(state))
+}
+
+/// Returns the states of the threads of a process; none if it does not exist.
+fn thread_states(id: i32) -> impl Iterator<Item = char> {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
+    tasks.into_iter().flatten().flatten().filter_map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    })
 }
 
 /// Sends a signal. Does nothing if the process has already ended.

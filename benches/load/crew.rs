@@ -189,7 +189,7 @@ fn rules(pace: u64) -> String {
         "\
 pace: {pace}
 rules:
-  - when: Write down where this work stands
+  - when: Write down the state of this work
     times: 0
     say: next 1
   - when: 'next (\\d+)'

@@ -13,7 +13,7 @@ pub fn text(environment: &Environment) -> String {
     ];
     match &environment.git {
         Some(git) => lines.extend(git_lines(git)),
-        None => lines.push("Git: no repository, or git could not read it".into()),
+        None => lines.push("Git: no repository that git can read".into()),
     }
     lines.extend(tree_lines(&environment.tree));
     format!(

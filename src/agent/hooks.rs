@@ -237,9 +237,9 @@ impl HookCaller {
         let BlockQuestion { text, lifted } = *question;
         let continues = event.block_effect() == BlockEffect::Continues;
         let effect = if continues {
-            format!("It keeps {agent} working.")
+            format!("The block keeps {agent} working.")
         } else {
-            "It does not happen.".to_string()
+            "The blocked action does not happen.".to_string()
         };
         let choices = if text.contains('\n') { SEVERAL } else { ONE };
         let question = self.event_sender.redactor().text(&text).into_owned();

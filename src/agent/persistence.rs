@@ -154,7 +154,7 @@ impl Driver {
                 Err(error),
                 LogCompleteness::Empty | LogCompleteness::Complete | LogCompleteness::Incomplete,
             ) => {
-                let what = "The conversation cannot be saved; crewdeck retries at each step";
+                let what = "The conversation cannot be saved; crewdeck keeps trying";
                 self.report_file_error(what, &error).await;
                 LogCompleteness::Incomplete
             }

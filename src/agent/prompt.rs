@@ -9,7 +9,7 @@ use crate::domain::ids::Name;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
-use crate::domain::text::clip;
+use crate::domain::text::{clip, count_noun};
 
 /// Maximum size, in bytes, of the list of skills in a prompt.
 pub const SKILL_LIST_MAX: usize = 8 * 1024;
@@ -52,7 +52,7 @@ pub fn lead(context: &PromptContext) -> String {
         out.push(
             "- Do small or sequential work alone. Use the team for several larger parts that can be done at the same \
              time: task_create for each part (blocked_by sets the order), then spawn teammates. They claim ready tasks: \
-             end your turn instead of assigning tasks or waiting. Messages wake you, and so does the end of all tasks. \
+             end your turn instead of assigning tasks or waiting. You are woken by messages and when all tasks are done. \
              Only then merge the branches in order and verify the whole."
                 .into(),
         );
@@ -119,8 +119,8 @@ pub fn teammate(
     if context.has("send_message") {
         out.push(
             "- If a task is unclear, wrong or cannot be done or verified, tell lead with send_message: do not guess. \
-             Otherwise use it only when another agent needs to know something or you need an answer. Messages to you \
-             arrive as <inbox>."
+             Otherwise use send_message only when another agent needs to know something or you need an answer. \
+             Messages to you arrive as <inbox>."
                 .into(),
         );
     }
@@ -135,7 +135,7 @@ pub fn identity(name: &Name, role: &str, team: &str) -> String {
 
 /// The text for an agent whose turn was interrupted because crewdeck ended.
 pub const RESUMED_TURN: &str = "<crew>crewdeck stopped in the middle of this turn and was started again. Background \
-commands are gone; the board and the files are as they were left. Check the current state of your work, then \
+commands no longer run; the board and the files are as they were left. Check the current state of your work, then \
 continue.</crew>";
 
 /// The text for a subagent that has only one model call left.
@@ -184,7 +184,7 @@ pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
     let has = if has.is_empty() {
         String::new()
     } else {
-        format!(" It includes the work of {}.", has.join(", "))
+        format!(" It contains the commits of {}.", has.join(", "))
     };
     format!(
         "\n<worktree>You work in {dir}, your own git worktree on branch {branch}.{has} No other agent changes \
@@ -198,8 +198,12 @@ pub fn previous_work(files: usize, commits: u64) -> String {
     if files == 0 && commits == 0 {
         return String::new();
     }
+    let (commits, files) = (
+        count_noun(usize::try_from(commits).unwrap_or(usize::MAX), "commit"),
+        count_noun(files, "uncommitted file"),
+    );
     format!(
-        "\n<worktree>A previous owner has worked there: {commits} commits, {files} uncommitted files. Review \
+        "\n<worktree>A previous owner left {commits} and {files} in this worktree. Review \
          them first (git log, git status, git diff), then continue from there.</worktree>"
     )
 }
@@ -219,8 +223,8 @@ pub fn unmerged_branch(branch: &str, files: &[String]) -> String {
 pub fn missing_branches(branches: &[String], why: &str) -> String {
     let branches = branches.join(" ");
     format!(
-        "\n<worktree>The branches that your task depends on were not merged into your worktree: {why}. Commit or undo what is \
-         open there, then run `git merge` for each of: {branches}.</worktree>"
+        "\n<worktree>The branches that your task depends on were not merged into your worktree: {why}. Commit or undo your \
+         uncommitted changes, then run `git merge` for each of: {branches}.</worktree>"
     )
 }
 
@@ -266,7 +270,7 @@ fn skills(all: &[Skill]) -> String {
     }
     if left_out > 0 {
         out.push_str(&format!(
-            "\n  [… {left_out} more: load_skill lists all of them when called with an unknown name …]"
+            "\n  [… {left_out} more skills: call load_skill with an unknown name to list all …]"
         ));
     }
     out

@@ -141,7 +141,7 @@ fn long_skill_list_is_cut_with_a_note() {
     let listed = text.matches("\n  - ").count();
     assert!(text.len() < SKILL_LIST_MAX + 200, "{}", text.len());
     assert!(
-        text.contains(&format!("[… {} more: load_skill", 200 - listed)),
+        text.contains(&format!("[… {} more skills: call load_skill", 200 - listed)),
         "{text}"
     );
 }

@@ -95,7 +95,7 @@ impl Driver {
             _ => ("s are", "their", "they are"),
         };
         let text = format!(
-            "MCP server{is} not ready after {} s: {}. {} goes on without {its} tools until {they_are} ready.",
+            "MCP server{is} not ready after {} s: {}. {} continues without {its} tools until {they_are} ready.",
             START_WAIT.as_secs(),
             first_names(names),
             self.name,

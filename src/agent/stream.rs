@@ -114,7 +114,7 @@ impl Driver {
         }
         self.state.refused.effort = Some(model_config.name.clone());
         let text = format!(
-            "{} accepts no effort level: level {} of the role of {} is ignored.",
+            "The model {} accepts no effort level, so effort {} of {}'s role is ignored.",
             model_config.name,
             effort.word(),
             self.name

@@ -223,7 +223,9 @@ impl Driver {
         let archived = match self.state.log_completeness {
             LogCompleteness::Complete => run_blocking(move || transcript.archive()).await,
             LogCompleteness::Empty | LogCompleteness::Incomplete => {
-                let why = std::io::Error::other("its log is not complete on disk");
+                let why = std::io::Error::other(
+                    "its log on disk is incomplete: free disk space or make .transcripts writable",
+                );
                 Err(why.into())
             }
         };

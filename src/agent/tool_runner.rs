@@ -270,10 +270,10 @@ impl ToolRunner {
                 Ok(format!("\n[Approved by {by} with the comment: {comment}]"))
             }
             RequestStatus::Rejected => Err(format!(
-                "Error: rejected by {by}{said}. Do not retry it: find another way or ask."
+                "Error: rejected by {by}{said}. Do not retry this call: find another way or ask."
             )),
             RequestStatus::Pending | RequestStatus::Withdrawn => Err(format!(
-                "Error: the approval request was withdrawn before a decision{said}"
+                "Error: not run: the approval request was withdrawn before a decision{said}"
             )),
         }
     }

@@ -79,7 +79,7 @@ impl Driver {
         if outcome.is_blocked() {
             let why = outcome.reason();
             let text = format!(
-                "The conversation of {} is not compacted: PreCompact hook feedback: {why}",
+                "A PreCompact hook prevents the compaction of {}'s conversation: {why}",
                 self.name
             );
             hooks
@@ -228,7 +228,7 @@ impl Driver {
             return EndDecision::Interrupted;
         };
         if let Some(why) = &outcome.stop {
-            let text = format!("{} stops, as a hook says: {why}", self.name);
+            let text = format!("A hook has stopped {}: {why}", self.name);
             let text = one_line(&text);
             hooks.caller.notice(NoticeLevel::Info, text).await;
         }

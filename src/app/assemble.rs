@@ -83,7 +83,7 @@ impl Blueprint {
     pub fn read(global: &GlobalOptions) -> Result<Blueprint> {
         let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
         if global.speed.is_some() && !wants_demo {
-            bail!("--speed is for the demo: use it with --demo");
+            bail!("--speed works only with --demo and with crewdeck replay");
         }
         if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
             // Check the settings before the folder is created. If this attempt fails after that, the folder is not
@@ -386,7 +386,7 @@ async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option
         Ok(notice) => publish_notices(event_sender, notice.into_iter().collect()).await,
         Err(why) => {
             let text = format!(
-                "The approved hooks could not be stored, so a later session may not notice that one has changed: {}",
+                "The approved hooks could not be stored: {}. A later session may not notice that one of these hooks has changed.",
                 describe_error(&why)
             );
             publish_notices(event_sender, vec![text]).await;

@@ -73,7 +73,7 @@ impl Repository {
                     .tempdir()
                     .with_context(|| {
                         format!(
-                            "no temporary folder can be created in {}: set TMPDIR to another folder, or choose a folder for the demo with --dir",
+                            "no temporary folder can be created in {} (set TMPDIR to another folder, or choose a folder for the demo with --dir)",
                             std::env::temp_dir().display()
                         )
                     })?;
@@ -138,7 +138,7 @@ fn git(dir: &Path, args: &[&str]) -> Result<()> {
         .current_dir(dir)
         .stdin(Stdio::null())
         .output()
-        .context("git could not be started, and the demo needs git: install it")?;
+        .context("git could not be started (install git: the demo needs it)")?;
     if !out.status.success() {
         bail!(
             "git {} failed: {}",

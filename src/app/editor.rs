@@ -124,7 +124,9 @@ async fn open(path: &Path, stop: &CancellationToken) -> Result<()> {
         .arg(path)
         .kill_on_drop(true)
         .spawn()
-        .with_context(|| format!("the editor {program} cannot be started: set $EDITOR"))?;
+        .with_context(|| {
+            format!("the editor {program} cannot be started (set $VISUAL or $EDITOR)")
+        })?;
     let status = tokio::select! {
         status = child.wait() => status?,
         () = stop.cancelled() => {
@@ -133,7 +135,7 @@ async fn open(path: &Path, stop: &CancellationToken) -> Result<()> {
         }
     };
     if !status.success() {
-        bail!("{program} failed with {status}");
+        bail!("the editor {program} failed with {status}");
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn write(root: &Path, path: &str, text: &str) -> Result<String> {
         }
     }
     bail!(
-        "{} exists, also with each number from 2 to {NAMES_MAX}: choose another name",
+        "{} exists, and so does each numbered name from 2 to {NAMES_MAX}: choose another name",
         wanted.display()
     )
 }

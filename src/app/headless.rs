@@ -71,7 +71,7 @@ pub async fn run(
         sent_prompt = Some(sent.id);
         if crew.submit(sent).is_err() {
             return Ok(RunOutcome::Failed(
-                "the crew did not accept the prompt".into(),
+                "the crew did not accept the prompt: try again".into(),
             ));
         }
     }
@@ -83,13 +83,17 @@ pub async fn run(
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
     );
-    let interrupted = tokio::signal::ctrl_c();
+    let interrupted = async {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    };
     tokio::pin!(interrupted);
     loop {
         let event = tokio::select! {
-            _ = &mut interrupted => return Ok(RunOutcome::Interrupted),
-            _ = terminate.recv() => return Ok(RunOutcome::Interrupted),
-            _ = hangup.recv() => return Ok(RunOutcome::Interrupted),
+            () = &mut interrupted => return Ok(RunOutcome::Interrupted),
             event = events.next() => match event {
                 Some(event) => event,
                 None => return Ok(RunOutcome::Failed("the crew ended unexpectedly".into())),
@@ -119,7 +123,10 @@ pub async fn run(
             EventKind::Team(TeamEvent::RequestChanged { request })
                 if request.is_pending() && request.approver == Approver::Ask =>
             {
-                decide(crew, &mut ids, request, form).await;
+                tokio::select! {
+                    () = &mut interrupted => return Ok(RunOutcome::Interrupted),
+                    () = decide(crew, &mut ids, request, form) => {}
+                }
             }
             EventKind::Crew(CrewEvent::AllIdle) => {
                 return Ok(match last {
@@ -159,7 +166,7 @@ pub fn prompt(root: &Path, text: String) -> Command {
             !is_required && split_resource(path).is_none() && !root.join(path).exists();
         if is_missing && path.contains(['/', '.']) {
             eprint_line(&format!(
-                "warning: there is no file {path}, so @{path} is only text. Write @./{path} to require the file."
+                "warning: there is no file {path}, so @{path} is sent as plain text. With @./{path}, a missing file is an error."
             ));
         }
     }
@@ -285,7 +292,9 @@ fn agent_progress(agent: &Name, event: &AgentEvent, at: Timestamp) -> Option<Str
 
 /// Says on standard error that the key in the environment variable `key` is sent to `address`.
 pub(super) fn eprint_key_address(key: &str, address: &str) {
-    eprint_line(&format!("crewdeck: the key in {key} goes to {address}"));
+    eprint_line(&format!(
+        "crewdeck: the API key in {key} is sent to {address}"
+    ));
 }
 
 /// Prints a progress line to standard error. Write errors are ignored.
@@ -346,7 +355,7 @@ fn printed_body(request: &Request) -> (String, Option<String>) {
     }
     let missing = [
         (shown.cut_bytes, "bytes in the middle are cut"),
-        (shown.folded_chars, "characters of comments are folded"),
+        (shown.folded_chars, "characters of comments are hidden"),
     ];
     let missing: Vec<String> = missing
         .iter()
@@ -355,7 +364,7 @@ fn printed_body(request: &Request) -> (String, Option<String>) {
         .collect();
     let warning = (!missing.is_empty()).then(|| {
         format!(
-            "Not all of it is shown: {}. Allow without reading them? [y/N] ",
+            "The request is not fully shown: {}. Allow it without reading them? [y/N] ",
             missing.join(" and ")
         )
     });

@@ -192,7 +192,7 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
     ));
     if scope == ServerScope::Project {
         eprint_line(&format!(
-            "crewdeck: a server of this file starts only after you have approved it: crewdeck mcp approve {}, then restart crewdeck if it is running",
+            "crewdeck: this server starts only after you have approved it: run crewdeck mcp approve {}, and restart crewdeck if it is running",
             new.name
         ));
     }
@@ -225,7 +225,7 @@ fn log_out(root: &Path, name: &str) -> Result<u8> {
         return Ok(NOTHING);
     }
     eprint_line(&format!(
-        "crewdeck: logged out of {shown}: the tokens of its login are deleted"
+        "crewdeck: logged out of {shown}: its login tokens are deleted"
     ));
     Ok(0)
 }

@@ -266,7 +266,7 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("the async runtime cannot be started")?;
+        .context("crewdeck cannot start its worker threads")?;
     let done = runtime.block_on(work);
     // Do not wait longer for a thread that is blocked on terminal input.
     runtime.shutdown_timeout(ENDS_WITHIN);

@@ -276,7 +276,9 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
             reason: Redactor::default()
                 .text(&format!("There is no API key for {base_url}."))
                 .into_owned(),
-            steps: vec![format!("Set it (export {name}=…) and restart crewdeck.")],
+            steps: vec![format!(
+                "Set the key (export {name}=…) and restart crewdeck."
+            )],
         }
         .into()),
     }
@@ -374,7 +376,7 @@ fn no_list(error: &ModelError) -> anyhow::Error {
     let missing = ModelUnavailable {
         problem: ModelProblem::UnknownModel,
         reason: "The server does not list its models.".into(),
-        steps: vec!["Choose one: --model NAME, or model = \"NAME\" in the settings.".into()],
+        steps: vec!["Choose a model: --model NAME, or model = \"NAME\" in the settings.".into()],
     };
     missing.into()
 }

@@ -104,11 +104,14 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
         let label = if has_only_settings {
             "approve exactly these settings for this directory"
         } else {
-            "approve exactly this for this directory"
+            "approve exactly this content for this directory"
         };
         offers.push(OfferedAction::new(Action::ApproveSettings, label));
     }
-    let without = OfferedAction::new(Action::SkipSettings, "continue without it this time");
+    let without = OfferedAction::new(
+        Action::SkipSettings,
+        "continue without this content this time",
+    );
     offers.extend([
         without,
         OfferedAction::new(Action::StartDemo, DEMO),
@@ -118,25 +121,25 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
         steps
     } else {
         vec![
-            format!("They are too long for this page: {}.", request.names()),
+            format!("Too long to show on this page: {}.", request.names()),
             "Read and approve them in a shell: crewdeck trust".into(),
         ]
     };
     let summary = request.summary();
     let are_own = request.settings.is_none() && request.items.iter().all(|item| item.is_own);
     let cause = if are_own {
-        "This project contains files that your own MCP servers would use. They need your approval first.".into()
+        "Your own MCP servers would use files of this project. These files need your approval first.".into()
     } else if has_only_settings {
-        format!("{PROJECT_FILE} of this project has {summary} that need your approval.")
+        format!("Your approval is needed for {summary} in {PROJECT_FILE} of this project.")
     } else {
         let need = if lines.len() == 1 { "needs" } else { "need" };
-        format!("This project brings {summary} that {need} your approval.")
+        format!("This project contains {summary} that {need} your approval.")
     };
     OnboardingPage {
         severity: PageSeverity::Missing,
         cause,
         consequence:
-            "This came with the directory, not from you. No crew starts and nothing is sent until you decide."
+            "The listed content came with the directory, not from you. No crew starts and nothing is sent until you decide."
                 .into(),
         steps,
         offers,
@@ -219,7 +222,7 @@ pub fn git_page(status: &GitStatus) -> Option<OnboardingPage> {
             offer(&format!("first commit of the {n} files here")),
         ),
         FirstCommit::ChooseFiles(why) => (
-            format!("In a shell: {command}. Choose first what to commit: {why}."),
+            format!("In a shell: {command}. First choose what to commit, because {why}."),
             Vec::new(),
         ),
         FirstCommit::NotAllowed(why) => (

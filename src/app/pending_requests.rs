@@ -37,7 +37,7 @@ impl PendingRequests {
                 format!("the lead did not decide it, though it was reminded {REMINDERS_MAX} times")
             }
             Approver::Ask | Approver::Auto | Approver::Deny => {
-                "no user is here to decide it".into()
+                "there is no user to decide it".into()
             }
         };
         let otherwise = match first.kind {

@@ -41,7 +41,7 @@ pub fn add(root: &Path, text: &str) -> Option<String> {
     let error = append(root, &text).err()?;
     let why = os_errors::explain(&error);
     Some(format!(
-        "The message was not saved for later sessions: {why}."
+        "The message was not saved in the input history: {why}."
     ))
 }
 

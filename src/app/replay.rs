@@ -32,7 +32,7 @@ pub fn main(global: &GlobalOptions, session: Option<&str>) -> Result<u8> {
     let session = resume::choose(&root, session.unwrap_or_default())?;
     let events = resume::read_events(&root, &session)?;
     if events.is_empty() {
-        bail!("session {session} has no recorded events");
+        bail!("session {session} has no recorded events: choose another session");
     }
     let player = Player::new(events, global.speed.unwrap_or(1.0));
     let settings = settings(global, &root)?.settings;

@@ -14,7 +14,7 @@ const FILE_MAX: u64 = 4096;
 /// returns the default layout and a warning.
 pub fn load(root: &Path) -> (ScreenSettings, Option<String>) {
     let usual = |why: &dyn std::fmt::Display| {
-        let warning = format!("{FILE} cannot be read, so the default layout is used: {why}.");
+        let warning = format!("{FILE} cannot be read: {why}. The default layout is used.");
         (ScreenSettings::default(), Some(warning))
     };
     match regular_file::read_text(&root.join(FILE), FILE_MAX) {

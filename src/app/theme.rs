@@ -40,9 +40,9 @@ pub fn contrast_warning(theme: &ThemeChoice, depth: ColorDepth) -> Option<String
 pub fn save(theme: &ThemeChoice, depth: ColorDepth) -> Option<String> {
     match (config::save_theme(theme.word()), depth) {
         (Err(error), _) => Some(format!("The theme was not saved: {error:#}.")),
-        (Ok(()), ColorDepth::None) => {
-            Some("The theme is saved, but NO_COLOR is set: unset it to see the colours.".into())
-        }
+        (Ok(()), ColorDepth::None) => Some(
+            "The theme is saved. To see its colours, unset NO_COLOR and restart crewdeck.".into(),
+        ),
         (Ok(()), ColorDepth::Sixteen | ColorDepth::Indexed | ColorDepth::True) => {
             contrast_warning(theme, depth)
         }

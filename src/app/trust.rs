@@ -11,7 +11,7 @@ use crate::cli::GlobalOptions;
 use crate::cli::trust::Trust;
 use crate::config::extensions::{ApprovalRequest, Extensions};
 use crate::config::{self, PROJECT_FILE, ProjectPolicy, SensitiveSettings, SettingsDecision};
-use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::text::{count_noun, escape_control_chars, one_line};
 use crate::process::supervisor;
 
 /// Maximum number of problems in the files of servers and hooks that [`report`] prints.
@@ -31,9 +31,7 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
         eprint_line(&format!("crewdeck: {problem}"));
     }
     let Some(request) = ApprovalRequest::all(&root, &policy, &extensions) else {
-        eprint_line(
-            "crewdeck: this project brings no setting, MCP server or hook that needs your approval",
-        );
+        eprint_line("crewdeck: no setting, MCP server or hook of this project needs your approval");
         return Ok(NOTHING);
     };
     let mut out = std::io::stdout().lock();
@@ -57,12 +55,12 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let what = if has_only_settings {
         "these settings"
     } else {
-        "this"
+        "what is shown above"
     };
     let changed = if has_only_settings {
         "If these settings change, crewdeck asks again."
     } else {
-        "If one of these files changes, crewdeck asks again."
+        "If a file named above changes, crewdeck asks again."
     };
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
@@ -71,17 +69,17 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
             Some(SettingsDecision::Approved),
         ),
         (true, false) => (
-            "Run without them in this directory? [y/N] ".to_string(),
+            format!("Ignore {what} in this directory? [y/N] "),
             format!("Ignored. {changed}"),
             Some(SettingsDecision::Ignored),
         ),
         (_, true) => (
-            "Forget the decision about them? [y/N] ".to_string(),
+            format!("Forget your decision about {what}? [y/N] "),
             "Forgotten. crewdeck asks again at the next start.".to_string(),
             None,
         ),
     };
-    if !options.yes && !confirm(&mut out, &question, "crewdeck trust --yes")? {
+    if !options.yes && !confirm(&mut out, &question, "the same command with --yes")? {
         return Ok(0);
     }
     if let Some(notice) = request.decide(decision)? {
@@ -140,10 +138,8 @@ pub fn report(extensions: &Extensions) {
         eprint_line(&format!("crewdeck: {problem}"));
     }
     if extensions.problems.len() > PROBLEMS_MAX {
-        let more = extensions.problems.len() - PROBLEMS_MAX;
-        eprint_line(&format!(
-            "crewdeck: {more} more problems: run crewdeck doctor"
-        ));
+        let more = count_noun(extensions.problems.len() - PROBLEMS_MAX, "more problem");
+        eprint_line(&format!("crewdeck: {more}: run crewdeck doctor"));
     }
     if let Some(notice) = extensions.waiting_notice() {
         eprint_line(&format!("crewdeck: {notice}"));
@@ -162,7 +158,7 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
             Ok(())
         }
         ProjectPolicy::Waiting(found) => bail!(
-            "{PROJECT_FILE} of this project sets {}, which needs your approval. To review and approve: crewdeck trust. To run without: crewdeck trust --ignore",
+            "{PROJECT_FILE} of this project sets {}, which needs your approval. To review and approve: crewdeck trust. To run without these settings: crewdeck trust --ignore",
             found.names()
         ),
     }
@@ -171,7 +167,7 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
 /// Returns the notice that the sensitive project settings in `found` are ignored.
 pub fn without(found: &SensitiveSettings) -> String {
     format!(
-        "{} of {PROJECT_FILE} ignored, as you decided (change it with crewdeck trust)",
+        "ignored, as you decided: {} of {PROJECT_FILE}. To change your decision: crewdeck trust",
         found.names()
     )
 }

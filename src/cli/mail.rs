@@ -6,7 +6,7 @@ use clap::Subcommand;
 pub const EXAMPLES: &str = "Examples:
   crewdeck mail send lead \"The format has changed\"
   crewdeck mail list                           number of messages in each inbox
-  crewdeck mail list lead                      show without marking read
+  crewdeck mail list lead                      print the messages and leave them unread
   crewdeck mail read user --json               read what agents wrote to you";
 
 #[derive(Debug, Subcommand)]

@@ -34,10 +34,10 @@ the event log of each session
 ";
 const ENVIRONMENT_AND_EXIT_STATUS: &str = r".TP
 \fBNO_COLOR\fR
-if set to any value, the dashboard uses no colors
+if set and not empty, the dashboard uses no colors
 .TP
-\fBEDITOR\fR
-the editor for long messages
+\fBVISUAL\fR, \fBEDITOR\fR
+the editor for long messages; crewdeck prefers VISUAL
 .SH EXIT STATUS
 .TP
 \fB0\fR

@@ -7,7 +7,7 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck mcp add git -- uvx mcp-server-git --repository .
   crewdeck mcp add docs --url https://docs.example/mcp --header \"X-Token=\\${DOCS_TOKEN}\"
   crewdeck mcp list
-  crewdeck mcp test git                        start it, list its tools, end it
+  crewdeck mcp test git                        start the server, list its tools, end it
   crewdeck mcp approve                         review the servers of this project and approve them
   crewdeck mcp remove git";
 

@@ -218,7 +218,7 @@ impl From<ApproverArg> for Approver {
 pub enum Verb {
     /// Run the team without the dashboard, until the lead has answered and all agents are idle
     #[command(after_help = "Examples:
-  crewdeck run \"Fix the failing test\"           text; progress goes to stderr
+  crewdeck run \"Fix the failing test\"           print the answer; progress goes to stderr
   crewdeck run --json \"Fix it\" | jq .type       one event per line
   crewdeck run --tool lead \"Update the docs\"    the lead approves tool calls
   crewdeck run --resume \"And now the docs\"      continue the last session")]
@@ -251,7 +251,7 @@ pub enum Verb {
     #[command(after_help = "Examples:
   crewdeck replay                              the newest session
   crewdeck replay --speed 8
-  crewdeck replay 01993c5e                     the session whose id starts with this")]
+  crewdeck replay 01993c5e                     the session whose id starts with 01993c5e")]
     Replay {
         /// Id of the session, or its start; default: the newest session
         session: Option<String>,

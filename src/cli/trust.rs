@@ -4,9 +4,9 @@ use clap::Args;
 
 /// Shown at the end of `crewdeck trust --help`.
 pub const EXAMPLES: &str = "Examples:
-  crewdeck trust             show everything and ask
-  crewdeck trust --ignore    run without it from now on
-  crewdeck trust --forget    ask again next time";
+  crewdeck trust             show what needs approval, and ask
+  crewdeck trust --ignore    ignore what needs approval
+  crewdeck trust --forget    forget your decision, so that crewdeck asks again";
 
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Trust {

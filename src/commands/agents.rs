@@ -78,7 +78,7 @@ fn show(role: &AgentRole) -> String {
     if !role.tools.denied.is_empty() {
         out.push(format!("denied tools: {}", joined(&role.tools.denied)));
     }
-    out.push(format!("model: {}", or(&role.model, "that of the lead")));
+    out.push(format!("model: {}", or(&role.model, "same as the lead")));
     if let Some(effort) = word(role.effort.and_then(|e| serde_json::to_value(e).ok())) {
         out.push(format!("effort: {effort}"));
     }

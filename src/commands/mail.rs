@@ -25,7 +25,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             kind,
         } => {
             if text.trim().is_empty() {
-                bail!("an empty message was not sent: give the text of the message");
+                bail!("the message was not sent, because its text is empty: write a text");
             }
             let to = recipient(to, context)?;
             let kind = parse_kind(kind)?;

@@ -97,7 +97,9 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
 fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
     match board.release(id, name, context.now) {
         Err(error @ StoreError::Graph(GraphError::OtherOwner(..))) if name.is_user() => {
-            bail!("{error} (--force releases it anyway: its owner is stopped and gets a message)")
+            bail!(
+                "{error} (--force releases the task anyway; its owner is stopped and gets a message)"
+            )
         }
         other => Ok(other?),
     }

@@ -8,9 +8,9 @@ use super::{CommandContext, CommandOutcome};
 use crate::cli::WorktreeVerb;
 use crate::domain::worktree::{
     BranchOutcome, ContentStatus, DiskUse, FolderState, Merge, RemovalMode, Worktree, WorktreeDiff,
-    WorktreeState,
+    WorktreeError, WorktreeState,
 };
-use crate::store::{Board, Worktrees, task_in_worktree};
+use crate::store::{Board, StoreError, Worktrees, task_in_worktree};
 
 pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let worktrees = Worktrees::open(context.root);
@@ -160,7 +160,7 @@ fn merge(
     let merge = worktrees.merge(&tree.name, context.now)?;
     match &merge {
         Merge::Conflict { into, files } => bail!(
-            "{} conflicts with {into} in {}; nothing was changed: merge {into} into the worktree and resolve the conflict there",
+            "{} conflicts with {into} in {}; nothing was changed. In the worktree, merge {into}, resolve the conflicts and commit, then repeat this command",
             tree.branch,
             files.join(", ")
         ),
@@ -189,9 +189,9 @@ fn remove(
     let fate = worktrees.remove(&tree.name, removal, context.now);
     let fate = match fate {
         Ok(fate) => fate,
-        Err(error) if removal == RemovalMode::OnlyIfSafe => {
-            bail!("{error} (--force removes it anyway)")
-        }
+        Err(StoreError::Worktree(
+            error @ (WorktreeError::Unsafe { .. } | WorktreeError::Kept(_)),
+        )) => bail!("{error} (--force removes the worktree anyway)"),
         Err(error) => return Err(error.into()),
     };
     let remaining_branch = match &fate {
@@ -219,7 +219,7 @@ fn check_not_in_use(
 ) -> Result<()> {
     match task_in_worktree(&Board::open(context.root), worktrees, tree)? {
         Some(task) => bail!(
-            "worktree {} is not removed: {} works on task {} in it (--force removes it anyway)",
+            "worktree {} was not removed: {} works on task {} in it (--force removes the worktree anyway)",
             tree.name,
             task.owner,
             task.id

@@ -253,7 +253,7 @@ pub fn record(root: &Path, changes: Vec<DecisionChange>) -> Result<Option<String
         .with_context(|| format!("{} cannot be written", path.display()))?;
     Ok(damaged.map(|path| {
         format!(
-            "The file of earlier decisions was damaged, too large or writable by others, and is now {}. crewdeck asks again about projects that you approved.",
+            "The file with your earlier decisions cannot be used: it is damaged, too large, or owned or writable by others. It was renamed to {}, and crewdeck asks again about each project.",
             path.display()
         )
     }))

@@ -30,7 +30,7 @@ fn row(setting: &Setting) -> String {
     };
     let provider = |spec: &ProviderSpec| {
         let others = if spec == COMPATIBLE {
-            ", also of other servers"
+            ", also for compatible servers"
         } else {
             ""
         };

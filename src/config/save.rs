@@ -45,7 +45,7 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     let own = document.get("themes").and_then(|themes| themes.get(name));
     if own.is_none() && ThemeName::parse(name).is_err() {
         return Err(format!(
-            "does not define the theme {name}: copy [themes.{name}] there from the project's settings"
+            "does not define the theme {name}: copy [themes.{name}] from the project's settings into this file"
         ));
     }
     match document
@@ -113,7 +113,7 @@ mod tests {
         );
         assert_eq!(
             with_theme(own, "dawn").unwrap_err(),
-            "does not define the theme dawn: copy [themes.dawn] there from the project's settings"
+            "does not define the theme dawn: copy [themes.dawn] from the project's settings into this file"
         );
         let error = with_theme("model = ", "dark").unwrap_err();
         assert!(error.starts_with("is not valid TOML"), "{error}");

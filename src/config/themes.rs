@@ -46,7 +46,7 @@ pub fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arc<CustomTheme>>,
 fn check_count(count: usize) -> Result<(), String> {
     if count > THEMES_MAX {
         return Err(format!(
-            "{count} themes are defined, at most {THEMES_MAX} are allowed"
+            "{count} themes are defined, but at most {THEMES_MAX} are allowed: remove some"
         ));
     }
     Ok(())

@@ -51,7 +51,7 @@ pub fn keys<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, Vec<S
     #[derive(Deserialize)]
     #[serde(
         untagged,
-        expecting = "keys must be a text such as \"ctrl+m\", or a list of such texts"
+        expecting = "keys must be a string such as \"ctrl+m\", or a list of such strings"
     )]
     enum Keys {
         One(String),

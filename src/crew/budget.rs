@@ -182,7 +182,7 @@ impl TeamBudget {
         for budget in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
             if budgets.limit(budget).is_some() {
                 let text = format!(
-                    "The setting {} has no effect: the price of {} is not known. Set it in [prices.\"{}\"].",
+                    "The setting {} has no effect: the price of {} is not known. Set the price in [prices.\"{}\"].",
                     budget.setting(),
                     model_config.name,
                     model_config.name

@@ -205,8 +205,9 @@ impl Commands {
             context,
         };
         if let Err(error) = self.lead.add_prompt(prompt).await {
-            let text =
-                format!("A message for the lead could not be saved and is in memory only: {error}");
+            let text = format!(
+                "A message to the lead could not be saved ({error}). It is lost if crewdeck ends before the lead reads it."
+            );
             self.context.notice(NoticeLevel::Warn, text).await;
         }
         self.signals.files_changed();
@@ -271,7 +272,7 @@ impl Commands {
             Ok(true) => Ok(()),
             Ok(false) => Err("The lead has read that message already.".into()),
             Err(error) => Err(format!(
-                "The message was taken back but is still on disk, so a resumed session reads it: {error}"
+                "The message was taken back, but not deleted from disk ({error}). A resumed session still reads it."
             )),
         }
     }

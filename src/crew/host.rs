@@ -81,7 +81,7 @@ impl Host for CrewHost {
             match from.parent() {
                 None => self.ask_and_wait(from, asking).await,
                 Some(parent) => {
-                    asking.body = format!("{}\n\nRequested by its subagent {from}", asking.body);
+                    asking.body = format!("{}\n\nRequested by subagent {from}", asking.body);
                     asking.target = parent.clone();
                     self.ask_and_wait(&parent, asking).await
                 }
@@ -103,7 +103,10 @@ impl Host for CrewHost {
         Box::pin(async move {
             let found = self.broker.approvers().of(decision.kind);
             if decision.by.is_lead() && found != Approver::Lead {
-                return Err(format!("the user decides {} requests here", decision.kind));
+                return Err(format!(
+                    "the user decides {} requests in this session: wait for the decision",
+                    decision.kind
+                ));
             }
             self.broker.decide(decision).await
         })

@@ -107,9 +107,10 @@ impl IdleDetector {
         let pending = self.broker.pending_without_user().await?;
         let agents = self.registry.all();
         for (name, handle) in agents.iter().filter(|(_, h)| !h.is_working()) {
+            // Unchecked messages first: a message whose hooks end between the two looks is deliverable in the second.
             if handle.mailbox.has_job_results()
-                || self.delivery.has_mail(name).await
                 || self.delivery.next_unchecked(name).await.is_some()
+                || self.delivery.has_mail(name).await
             {
                 return None;
             }
@@ -138,7 +139,7 @@ impl IdleDetector {
             String::new()
         } else {
             format!(
-                " Not merged yet: {}. Merge one with merge_worktree.",
+                " Not merged yet: {}. Merge a branch with merge_worktree.",
                 unmerged.join(", ")
             )
         };

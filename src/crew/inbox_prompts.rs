@@ -133,7 +133,9 @@ impl InboxPrompts {
         answer.from = SENDER.into();
         let mailbox = self.mailbox.clone();
         if let Err(error) = run_blocking(move || mailbox.send(&answer)).await {
-            let text = format!("The reason could not be written to your inbox: {error}");
+            let text = format!(
+                "The notice that your message to {name} was not delivered could not be saved in your inbox: {error}"
+            );
             self.context.notice(NoticeLevel::Warn, text).await;
         }
     }

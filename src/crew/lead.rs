@@ -86,7 +86,7 @@ impl LeadAgent {
             agent.driver.set_lead_mode(mode).await;
         }
         if recorded == LeadMode::Delegate {
-            let text = "The lead only delegates, as the session's team preset says.";
+            let text = "The lead only delegates work: the session's team preset requires it.";
             parts.context.notice(NoticeLevel::Info, text).await;
         }
         parts.registry.add(Name::lead(), agent.handle.clone());
@@ -201,7 +201,8 @@ async fn resume(
     Ok(match turn {
         TurnState::Ended => None,
         TurnState::Open => {
-            let text = "The lead continues its unfinished turn. Interrupt it to stop it.";
+            let text =
+                "The lead continues its unfinished turn. To stop the turn, interrupt the lead.";
             parts.context.notice(NoticeLevel::Info, text).await;
             Some(vec![Block::text(prompt::RESUMED_TURN)])
         }

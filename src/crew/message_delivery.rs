@@ -121,8 +121,8 @@ impl MessageDelivery {
     ) {
         let kind = MailKind::ShutdownResponse;
         let message = self.about(request, from, &request.from, kind, text, Some(approve));
-        self.send_once(message, "The answer to a shutdown request")
-            .await;
+        let what = format!("The answer of {from} to the shutdown request");
+        self.send_once(message, &what).await;
     }
 
     /// Sends a message, unless it was sent before. An error is published as a notice that begins with `what`.
@@ -245,7 +245,7 @@ impl MessageDelivery {
             };
             if !has_ended {
                 let text = format!(
-                    "Another program has not finished reading the messages for {name} (crewdeck mail read?). They are delivered when that program ends."
+                    "Another program, such as crewdeck mail read, is still reading the inbox of {name}. The messages are delivered when that program ends."
                 );
                 own.context.notice(NoticeLevel::Warn, text).await;
                 drop(busy);

@@ -64,8 +64,8 @@ impl PromptWaits {
                     break Err("The message was not sent: you interrupted it.".into());
                 }
                 () = &mut limit => break Err(format!(
-                    "The message was not sent: what it mentions was not read within {} s. Look at the server with /mcp, \
-                     or leave the mention out.",
+                    "The message was not sent: reading what it mentions took longer than {} s. Check the MCP server with \
+                     /mcp, or remove the mention.",
                     WAIT_MAX.as_secs()
                 )),
                 () = &mut show, if !is_shown => {
@@ -143,7 +143,7 @@ mod tests {
         let wait = || waits.wait(&context, &registry, &bob, pending::<Result<(), String>>());
         let began = tokio::time::Instant::now();
         let why = wait().await.unwrap_err();
-        assert!(why.contains("not read within 60 s"), "{why}");
+        assert!(why.contains("took longer than 60 s"), "{why}");
         assert_eq!(began.elapsed().as_secs(), WAIT_MAX.as_secs());
         let shown = activities(&mut crew);
         assert!(

@@ -357,7 +357,10 @@ impl RequestBroker {
         };
         let decision = Decision::on(request, verdict, Name::policy(), comment.into());
         if let Err(why) = self.decide(decision).await {
-            let text = format!("A request could not be decided automatically: {why}");
+            let text = format!(
+                "The request about {} could not be decided automatically: {why}",
+                request.describe()
+            );
             self.parts.context.notice(NoticeLevel::Error, text).await;
         }
     }

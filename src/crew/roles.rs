@@ -60,7 +60,10 @@ impl RoleBook {
     pub async fn prompt_list(&self) -> String {
         let catalog = self.catalog().await.unwrap_or_default();
         for broken in &catalog.broken {
-            let text = format!("A role cannot be used: {}: {}", broken.path, broken.why);
+            let text = format!(
+                "The role file {} cannot be used: {}",
+                broken.path, broken.why
+            );
             self.context.notice(NoticeLevel::Warn, text).await;
         }
         self.context
@@ -108,7 +111,7 @@ impl RoleBook {
             Err(why) => why,
         };
         let text = format!(
-            "{} can only read files: {why}. Correct the role's file, then resume the session again.",
+            "{} can only read files: {why}. Restore or correct the role's file, then resume the session again.",
             member.name
         );
         self.context.notice(NoticeLevel::Warn, text).await;
@@ -137,8 +140,9 @@ impl RoleBook {
         }
         let more = role.notices.len().saturating_sub(NOTICES_MAX);
         if more > 0 {
-            let text =
-                format!("Role {name}: {more} more: crewdeck agents show {name} lists all of them.");
+            let text = format!(
+                "Role {name}: notices not shown: {more}. To list all, run crewdeck agents show {name}."
+            );
             self.context.notice(NoticeLevel::Warn, text).await;
         }
     }
@@ -176,7 +180,7 @@ impl RoleBook {
         for (skill, name) in loaded {
             let Some(skill) = skill else {
                 let text = format!(
-                    "The role {} names the skill {name}, which does not exist.",
+                    "The role {} names the skill {name}, which does not exist: correct the role or add the skill.",
                     role.name
                 );
                 self.context.notice(NoticeLevel::Warn, text).await;

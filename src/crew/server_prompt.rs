@@ -48,7 +48,7 @@ pub async fn read(
         let why = why.trim_end_matches('.');
         format!("Cannot use /{server}:{typed}: {why}. The message was not sent.")
     };
-    let cannot_answer = |error: CallError| refuse(&attachments::explain_call(pool, server, &error));
+    let cannot_answer = |error: CallError| refuse(&attachments::explain_call(&error));
     let listed = pool.prompts(server).await.map_err(cannot_answer)?;
     let prompts = offered_prompts(listed);
     let prompt = find_prompt(server, typed, &prompts).map_err(|why| refuse(&why))?;
@@ -61,7 +61,7 @@ pub async fn read(
     let got = pool.get_prompt(server, &prompt.name, values, &cancel).await;
     let messages = got.map_err(cannot_answer)?;
     let size = match messages.len() {
-        0 => return Err(refuse("the server sent no messages for it")),
+        0 => return Err(refuse("the server returned no messages for this prompt")),
         1 => "1 message".into(),
         n => format!("{n} messages"),
     };

@@ -58,15 +58,15 @@ impl SessionPermissions {
             .call
             .as_ref()
             .filter(|_| request.kind == RequestKind::Permission)
-            .ok_or("this request can only be approved once, not for the session")?;
+            .ok_or("this request cannot be allowed for the session: approve it once")?;
         let offered =
             self.with_policy_context(&request, |standing| pending::scopes(call, standing));
         if offered.is_empty() {
-            return Err("this request can only be approved once, not for the session".into());
+            return Err("this request cannot be allowed for the session: approve it once".into());
         }
         if !offered.contains(&scope) {
             return Err(format!(
-                "{} cannot be allowed for the session",
+                "{} cannot be allowed for the session: approve the request once",
                 format_scope(&scope)
             ));
         }

@@ -72,7 +72,9 @@ impl Shutdowns {
             Verdict::Approve => handle.mailbox.set_shutdown_answer(ShutdownAnswer::Agreed),
             Verdict::Reject => {
                 handle.mailbox.set_shutdown_answer(ShutdownAnswer::Refused);
-                let text = format!("{agent} does not shut down: {reason}. X kills it.");
+                let text = format!(
+                    "{agent} does not shut down: {reason}. It can be killed in the pane Team of the dashboard."
+                );
                 let agent = Some(agent.clone());
                 let level = NoticeLevel::Warn;
                 self.context

@@ -79,7 +79,7 @@ impl SkillWatch {
             .await;
         for broken in new.newly_broken(&old) {
             let text = format!(
-                "A skill or command cannot be used: {}: {}",
+                "The skill or command file {} cannot be used: {}",
                 broken.path, broken.why
             );
             self.context.notice(NoticeLevel::Warn, text).await;

@@ -369,7 +369,7 @@ impl ViewerStores {
                 Ok((format!("{branch} is already merged into {into}."), None))
             }
             Merge::Conflict { into, files } => Err(format!(
-                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. Merge in the window of the crewdeck that runs this crew to get a task for it.",
+                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. To add a task that resolves the conflict, merge in the window of the crewdeck that runs this crew.",
                 list_files(&files)
             )),
         }
@@ -450,7 +450,7 @@ impl ViewerStores {
 /// error for the user.
 const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
 const PROMPTS_ELSEWHERE: &str = "Only the crewdeck that runs this crew calls prompts of MCP servers: write the message in its window.";
-const NO_CREW: &str = "No crew is running here: start it with crewdeck --resume.";
+const NO_CREW: &str = "No crew is running. Quit, then run crewdeck --resume.";
 
 #[cfg(test)]
 #[path = "viewer_tests.rs"]

@@ -50,7 +50,7 @@ pub struct Watcher {
 impl Watcher {
     /// Watches the state folders until the crew stops. First reads all state files, continues unfinished work of an
     /// earlier run such as merges, and calls `begin`, which starts the agents. If the folders cannot be watched,
-    /// reports the error, calls `begin` and returns.
+    /// reports the error and returns after `begin`.
     pub async fn run(self, begin: impl FnOnce() + Send) {
         let (sender, mut changes) = mpsc::channel(DIRTY_MAX);
         let watching = watch::start(&self.context.root, self.skills.store(), move |dirty| {
@@ -62,7 +62,7 @@ impl Watcher {
                     let text = format!("File changes are noticed only once a second: {why}");
                     self.context.notice(NoticeLevel::Warn, text).await;
                 }
-                watching
+                Some(watching)
             }
             Err(error) => {
                 self.context
@@ -71,8 +71,8 @@ impl Watcher {
                         format!("The state folders cannot be watched: {error}"),
                     )
                     .await;
-                begin();
-                return;
+                // The sender has been dropped with the closure, so the loop below ends at once.
+                None
             }
         };
         let mut messages = PublishedMessages::default();

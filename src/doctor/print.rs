@@ -2,9 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::units::count;
 use super::{Finding, Level};
-use crate::domain::text::escape_control_chars;
+use crate::domain::text::{count_noun, escape_control_chars};
 
 /// Number of terminal columns for the name of the check.
 pub const NAME_WIDTH: usize = 9;
@@ -109,9 +108,9 @@ fn summary(findings: &[Finding]) -> String {
     let fixes = findings.iter().filter(|f| f.fix.is_some()).count();
     let summary = match (fail, warn) {
         (0, 0) => "No problems.".to_string(),
-        (0, warn) => format!("No failures, {}.", count(warn, "warning")),
+        (0, warn) => format!("No failures, {}.", count_noun(warn, "warning")),
         (fail, 0) => format!("{fail} failed."),
-        (fail, warn) => format!("{fail} failed, {}.", count(warn, "warning")),
+        (fail, warn) => format!("{fail} failed, {}.", count_noun(warn, "warning")),
     };
     match fixes {
         0 => summary,

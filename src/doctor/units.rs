@@ -1,15 +1,9 @@
-//! Formats counts, ages and sizes.
+//! Formats ages and sizes.
 
 use std::time::Duration;
 
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::DiskUse;
-
-/// Formats a number with a noun: `1 file`, `2 files`.
-pub fn count(n: usize, what: &str) -> String {
-    let end = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{end}")
-}
 
 /// Formats the time since `then`: `3 min ago`. Returns `None` if `then` is 0, which stands for an unknown time.
 pub fn ago(now: Timestamp, then: Timestamp) -> Option<String> {
@@ -38,7 +32,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn ages_and_counts_are_formatted() {
+    fn ages_are_formatted() {
         for (seconds, text) in [
             (5.0, "5 s ago"),
             (180.0, "3 min ago"),
@@ -48,7 +42,5 @@ mod tests {
             assert_eq!(ago(Timestamp(1e9), Timestamp(1e9 - seconds)).unwrap(), text);
         }
         assert_eq!(ago(Timestamp(1e9), Timestamp(0.0)), None);
-        assert_eq!(count(1, "file"), "1 file");
-        assert_eq!(count(0, "file"), "0 files");
     }
 }

@@ -30,12 +30,12 @@ impl<'a> CallPattern<'a> {
         let rest = tool.strip_prefix(TOOL_PREFIX).unwrap_or_default();
         let is_valid = |byte: u8| is_name_byte(byte) || byte == b'*';
         if rest.is_empty() || rest.starts_with("__") || !rest.bytes().all(is_valid) {
-            return Err("write mcp__SERVER or mcp__SERVER__TOOL, with * for any characters".into());
+            return Err("write mcp__SERVER or mcp__SERVER__TOOL (* matches any characters)".into());
         }
         let mut arguments = Vec::new();
         if let Some(conditions) = conditions {
             let wrong = || {
-                "write arguments as in mcp__SERVER__TOOL(path:docs/*), several with a comma and a blank"
+                "write arguments as in mcp__SERVER__TOOL(path:docs/*), separated by a comma and a space"
                     .to_string()
             };
             let conditions = conditions.strip_suffix(')').ok_or_else(wrong)?;

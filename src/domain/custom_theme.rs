@@ -185,7 +185,7 @@ impl CustomTheme {
     ) -> Result<CustomTheme, String> {
         if ThemeName::ALL.iter().any(|t| t.word() == name) {
             return Err(format!(
-                "[themes.{name}]: crewdeck has a theme of that name. Rename yours, for example to [themes.my-{name}]; base = \"{name}\" keeps the other colours of {name}"
+                "[themes.{name}]: crewdeck has a built-in theme of that name. Rename yours, for example to [themes.my-{name}], and set base = \"{name}\" to keep the other colours of {name}"
             ));
         }
         let is_fit = |c: char| c.is_alphanumeric() || "-_ ".contains(c);
@@ -370,7 +370,7 @@ mod tests {
                 "nord",
                 "ok",
                 "red",
-                "[themes.nord]: crewdeck has a theme of that name. Rename yours, for example to [themes.my-nord]",
+                "[themes.nord]: crewdeck has a built-in theme of that name. Rename yours, for example to [themes.my-nord]",
             ),
             ("a\u{1b}", "ok", "red", "a theme's name has 1 to 24"),
             ("", "ok", "red", "a theme's name has 1 to 24"),

@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 32;
 pub enum NameError {
     /// The name is empty, has more than [`NAME_MAX`] characters, or contains invalid characters.
     #[error(
-        "{0:?} is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
+        "{0:?} is not a valid name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
     Form(String),
     /// The name is reserved: `lead`, `user` or `policy`. If a permission rule decides a request, `policy` is recorded

@@ -160,7 +160,7 @@ pub enum RequestError {
     },
     /// The decision names another kind or target than the request.
     #[error(
-        "request {id} is a {kind} request about {target}, which the decision does not match: nothing changed"
+        "the decision does not match request {id}, a {kind} request about {target}: nothing changed"
     )]
     Mismatch {
         id: RequestId,
@@ -169,7 +169,9 @@ pub enum RequestError {
     },
     /// The agent that the request is about tried to decide the request. The user, another agent or a permission rule
     /// must decide.
-    #[error("{by} cannot decide request {id}, which is about {by}")]
+    #[error(
+        "{by} cannot decide request {id}, because it is about {by}: the user or another agent must decide"
+    )]
     OwnRequest {
         id: RequestId,
         /// The agent that tried to decide.
@@ -178,6 +180,14 @@ pub enum RequestError {
 }
 
 impl Request {
+    /// Returns the status as a word for the user: a question is `answered` instead of `approved`.
+    pub fn status_word(&self) -> String {
+        match (self.kind, self.status) {
+            (RequestKind::Question, RequestStatus::Approved) => "answered".into(),
+            (_, status) => status.to_string(),
+        }
+    }
+
     /// Returns the number, counted from 1, of the choice that the text `words` names. Returns `None` unless the whole
     /// text is the number of a choice: a text such as `3 replicas` is the user's own answer.
     pub fn choice_number(&self, words: &str) -> Option<usize> {

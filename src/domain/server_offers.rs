@@ -104,7 +104,7 @@ impl OfferedPrompt {
             return Err(if self.arguments.is_empty() {
                 format!("it takes no arguments: remove {all}")
             } else {
-                format!("it has no argument left for these words, remove them: {all}")
+                format!("all arguments already have a value: remove {all}")
             });
         }
         let mut words = words.into_iter();
@@ -257,7 +257,7 @@ mod tests {
             (
                 two,
                 "city=a unit=b c",
-                Err("it has no argument left for these words, remove them: c"),
+                Err("all arguments already have a value: remove c"),
             ),
             (
                 &[("a", true), ("b", true)][..],

@@ -86,7 +86,11 @@ impl TeamPreset {
             let role = clip(&one_line(entry.role.trim()), ROLE_MAX);
             let stem = match (entry.name.as_deref().map(str::trim), role.as_str()) {
                 (Some(name), _) => name.to_string(),
-                (None, "") => return Err(why("it has neither name nor role: add one".into())),
+                (None, "") => {
+                    return Err(why(
+                        "it has neither name nor role: add a name or a role".into()
+                    ));
+                }
                 (None, role) => role.split_whitespace().collect::<Vec<_>>().join("-"),
             };
             for number in 1..=count {

@@ -8,6 +8,12 @@ use unicode_segmentation::UnicodeSegmentation;
 /// clusters are stacks of combining marks, which a terminal draws over neighbouring rows.
 pub const CLUSTER_MAX: usize = 64;
 
+/// Returns a number with a noun whose plural ends in `s`: `1 file`, `2 files`.
+pub fn count_noun(n: usize, noun: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{end}")
+}
+
 /// Replaces characters that could control a terminal, be invisible or change the text direction.
 ///
 /// - A newline is kept, a tab becomes four spaces, a carriage return before a newline is dropped.

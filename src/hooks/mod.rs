@@ -172,7 +172,7 @@ impl HookRunner {
     ) -> Option<HookDecision> {
         let Ok(permit) = Arc::clone(&self.inner.asynchronous).try_acquire_owned() else {
             let why = format!(
-                "was not started: {ASYNC_MAX} hooks that nothing waits for are still running"
+                "was not started: {ASYNC_MAX} asynchronous hooks are already running, the maximum"
             );
             return Some(decide(hook, HookResult::Failed { why }));
         };

@@ -46,7 +46,7 @@ pub fn describe_repeats(hook: &HookSpec, reason: &str) -> String {
 
 /// Returns the line of the question for the user about another hook that blocks the same action.
 pub fn also_blocks(hook: &HookSpec, reason: &str) -> String {
-    line(hook, "blocks it too", reason)
+    line(hook, "also blocks this action", reason)
 }
 
 fn line(hook: &HookSpec, how: &str, reason: &str) -> String {

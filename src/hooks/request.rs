@@ -49,7 +49,7 @@ impl HookClients {
             }
             builder
                 .build()
-                .map_err(|e| format!("has no HTTP client: {e}"))
+                .map_err(|e| format!("was not called: cannot create an HTTP client: {e}"))
         });
         client.as_ref().map_err(Clone::clone)
     }

@@ -143,7 +143,7 @@ async fn connect_once(
                 let Some((name, mut value)) = header else {
                     let name = clip(&one_line(name), 80);
                     return Err(ConnectError::Permanent(format!(
-                        "the header '{name}' is invalid"
+                        "the header '{name}' has an invalid name or value"
                     )));
                 };
                 value.set_sensitive(true);
@@ -281,7 +281,10 @@ fn login_error(error: &AuthError) -> ConnectError {
     if needs_new_login(error) {
         return ConnectError::NeedsLogin(LoginChallenge::new());
     }
-    ConnectError::Failed(format!("cannot use the login: {}", describe(error)))
+    ConnectError::Failed(format!(
+        "cannot use the stored login tokens: {}",
+        describe(error)
+    ))
 }
 
 fn http_error(error: &ClientInitializeError, url: &str) -> ConnectError {
@@ -305,7 +308,7 @@ fn handshake_error(error: &ClientInitializeError) -> String {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(fallback),
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
-            "the answer does not belong to the handshake".into()
+            "the server's answer is not a handshake response".into()
         }
         other => describe(other),
     }

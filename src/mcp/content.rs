@@ -65,7 +65,7 @@ pub fn of_resource(parts: Vec<ResourceContents>) -> ResourceContent {
                 };
                 let is_image = kind.starts_with("image/");
                 if size > IMAGE_MAX {
-                    refuse(&format!("more than {IMAGE_MAX} bytes"));
+                    refuse(&format!("over the limit of {IMAGE_MAX} bytes"));
                     continue;
                 }
                 let Ok(bytes) = STANDARD.decode(blob.trim().as_bytes()) else {
@@ -76,13 +76,13 @@ pub fn of_resource(parts: Vec<ResourceContents>) -> ResourceContent {
                     let media_type = kind;
                     out.images.push(McpImage { media_type, bytes });
                 } else if is_image {
-                    refuse(&format!("only {IMAGES_MAX} images are attached"));
+                    refuse(&format!("over the limit of {IMAGES_MAX} images"));
                 } else if !is_text(&kind) {
                     refuse("neither text nor an image");
                 } else {
                     match String::from_utf8(bytes) {
                         Ok(text) => texts.push((uri, text)),
-                        Err(_) => refuse("no text in UTF-8"),
+                        Err(_) => refuse("not valid UTF-8"),
                     }
                 }
             }
@@ -339,7 +339,7 @@ mod tests {
             [
                 "application/zip, 2 bytes, neither text nor an image",
                 "unknown type, 2 bytes, neither text nor an image",
-                "text/plain, 2 bytes, no text in UTF-8",
+                "text/plain, 2 bytes, not valid UTF-8",
                 "image/png, 2 bytes, the data is damaged",
             ]
         );

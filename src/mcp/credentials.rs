@@ -74,7 +74,9 @@ impl CredentialFile {
     fn read(&self) -> Result<Option<StoredCredentials>, AuthError> {
         match regular_file::read(&self.path, FILE_MAX) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|_| {
-                AuthError::CredentialStoreError("the file with the tokens is damaged".into())
+                AuthError::CredentialStoreError(
+                    "the file with the login tokens is damaged: log out, then log in again".into(),
+                )
             }),
             Err(_) if !self.path.exists() => Ok(None),
             Err(error) => Err(store_error(&error)),
@@ -108,7 +110,7 @@ impl CredentialFile {
         let lock = Lock::take_within(&self.path.with_extension("lock"), LOCK_TIMEOUT);
         lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
             AuthError::TokenRefreshFailed(format!(
-                "another crewdeck has refreshed the tokens for more than {} s: try again",
+                "another crewdeck process has not finished refreshing the login tokens after {} s: try again",
                 LOCK_TIMEOUT.as_secs()
             ))
         })

@@ -76,7 +76,7 @@ pub async fn login(
     state.start_authorization(request).await.map_err(|e| {
         let hint = match (&e, &client.id) {
             (AuthError::RegistrationFailed(_), None) => {
-                ". If the server does not register clients by itself, register one and set oauth.clientId to its id"
+                ". If the server does not support dynamic client registration, register a client and set oauth.clientId to its id"
             }
             _ => "",
         };
@@ -84,15 +84,17 @@ pub async fn login(
     })?;
     let page = state.get_authorization_url().await.map_err(|e| text(&e))?;
     if !page.starts_with("https://") && !page.starts_with("http://") {
-        return Err("the address of the login page is no web address".into());
+        return Err("the URL of the login page does not begin with http:// or https://".into());
     }
     let Some(expected) = parameter(&page, "state") else {
-        return Err("the address of the login page has no state".into());
+        return Err("the URL of the login page has no state parameter".into());
     };
     open(&page);
     let waited = wait_for_callback(&listener, &expected);
     let waited = tokio::time::timeout(LOGIN_TIMEOUT, waited).await;
-    let query = waited.map_err(|_| "the browser did not return within 5 min".to_string())??;
+    let query = waited.map_err(|_| {
+        "the login was not completed in the browser within 5 min: log in again".to_string()
+    })??;
     state
         .handle_callback_url(&format!("{callback}?{query}"))
         .await
@@ -146,7 +148,7 @@ async fn wait_for_callback(listener: &TcpListener, expected: &str) -> Result<Str
         let (stream, _) = listener
             .accept()
             .await
-            .map_err(|e| format!("cannot accept the browser: {e}"))?;
+            .map_err(|e| format!("cannot accept the connection of the browser: {e}"))?;
         // Other requests of the browser, such as that for an icon, do not end the wait.
         if let Ok(Some(answer)) =
             tokio::time::timeout(REQUEST_TIMEOUT, serve(stream, expected)).await
@@ -173,7 +175,7 @@ async fn serve(mut stream: TcpStream, expected: &str) -> Option<Result<String, S
             "Return to crewdeck for the result. You can close this page.",
         ),
         Some(Err(_)) => ("200 OK", "The login failed. crewdeck shows the reason."),
-        None => ("404 Not Found", "There is nothing here."),
+        None => ("404 Not Found", "Page not found."),
     };
     let response = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\nconnection: \

@@ -289,7 +289,9 @@ impl ServerPool {
                 let file = CredentialFile::new(folder, url);
                 Ok((url, file.with_redactor(&self.context.options.redactor)))
             }
-            (ServerTransport::Http { .. }, None) => Err("there is no folder for tokens".into()),
+            (ServerTransport::Http { .. }, None) => {
+                Err("there is no folder for login tokens: set HOME".into())
+            }
             (ServerTransport::Program { .. }, _) => {
                 Err("it is a program, and only servers over HTTP have a login".into())
             }
@@ -425,12 +427,12 @@ impl ServerPool {
 fn unexpected_error(server: &Server, result: &ServerResult) -> CallError {
     let what = match result {
         ServerResult::InputRequiredResult(_) => {
-            "asks for input of the user during the call, which crewdeck does not support"
+            "requested user input during the call, which crewdeck does not support"
         }
         ServerResult::CreateTaskResult(_) => {
-            "runs the call as a task, which crewdeck does not support"
+            "answered with an MCP task instead of a result, which crewdeck does not support"
         }
-        _ => "sent an answer that does not belong to the request",
+        _ => "sent an answer of the wrong type",
     };
     CallError::Unexpected {
         server: server.config.name.clone(),

@@ -59,7 +59,7 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
         None => {
             fields.insert("type".into(), "object".into());
         }
-        Some(_) => return Err("its input is not an object".into()),
+        Some(_) => return Err("its input schema is not of type object".into()),
     }
     fields.retain(|key, _| !NOT_AT_ROOT.contains(&key.as_str()));
     let properties = fields
@@ -209,13 +209,15 @@ impl Expander<'_> {
             .strip_prefix('#')
             .and_then(|pointer| self.root.pointer(pointer));
         let Some(target) = target else {
-            return Err("its schema refers to another document or to a missing part".into());
+            return Err(
+                "a $ref in its schema points to another document or to a missing part".into(),
+            );
         };
         self.path.push(reference.clone());
         let target = self.schema(target, depth + 1);
         self.path.pop();
         let Value::Object(target) = target? else {
-            return Err("its schema refers to something that is no schema".into());
+            return Err("a $ref in its schema points to a value that is not a schema".into());
         };
         for (key, value) in target {
             out.entry(key).or_insert(value);
@@ -287,8 +289,8 @@ mod tests {
             .chain([("d30".to_string(), json!({}))])
             .collect();
         for (schema, why) in [
-            (json!({"type": "string"}), "not an object"),
-            (json!({"type": ["object", "null"]}), "not an object"),
+            (json!({"type": "string"}), "not of type object"),
+            (json!({"type": ["object", "null"]}), "not of type object"),
             (json!({"properties": {"a b": {}}}), "property name"),
             (json!({"properties": {"": {}}}), "property name"),
             (json!({"properties": {"x".repeat(65): {}}}), "property name"),

@@ -178,7 +178,8 @@ impl Server {
         let text = match running.notices.1.cmp(&NOTICES_MAX) {
             Ordering::Less => text,
             Ordering::Equal => {
-                "it causes too many messages; further ones are left out for up to a minute".into()
+                "too many notices about this server: further ones are left out for up to 1 min"
+                    .into()
             }
             Ordering::Greater => return,
         };

@@ -65,7 +65,7 @@ pub fn convert(config: &ServerConfig, listed: Vec<Tool>) -> ListedTools {
 
 fn convert_one(config: &ServerConfig, tool: Tool) -> Result<McpTool, String> {
     if tool.name.is_empty() || tool.name.len() > NAME_MAX {
-        return Err("its name is empty or too long".into());
+        return Err(format!("its name is empty or longer than {NAME_MAX} bytes"));
     }
     let annotations = tool.annotations.unwrap_or_default();
     let is_read_only = annotations.read_only_hint.unwrap_or(false);
@@ -171,7 +171,7 @@ mod tests {
         let notice = found.notice.unwrap();
         assert!(notice.starts_with("3 tools are left out: "), "{notice}");
         assert!(
-            notice.contains("ok (listed twice), text (its input is not an object)"),
+            notice.contains("ok (listed twice), text (its input schema is not of type object)"),
             "{notice}"
         );
         let many: Vec<_> = (0..300)

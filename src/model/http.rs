@@ -199,7 +199,7 @@ impl Http {
         }
         if !error.is_connect() {
             return ModelError {
-                message: "the connection was closed before a response".into(),
+                message: "the connection was closed before the server responded".into(),
                 ..truncated_error()
             };
         }
@@ -267,7 +267,10 @@ impl Http {
         while let Some(chunk) = stream.next().await {
             bytes.extend_from_slice(&chunk.map_err(|e| read_error(&e, self.read_timeout))?);
             if bytes.len() > BODY_MAX {
-                return Err(invalid_response("a response that is too large"));
+                return Err(invalid_response(&format!(
+                    "a response larger than {} MiB",
+                    BODY_MAX / 1024 / 1024
+                )));
             }
         }
         Ok(bytes)

@@ -90,7 +90,7 @@ pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
         ModelError::new(
             ErrorKind::BadRequest,
             format!("the image was not accepted: {}", error.message),
-            format!("From now on, {model} gets a line of text instead of each image. Choose a model that reads images with /model."),
+            format!("From now on, {model} gets a line of text instead of each image. To send images, choose another model with /model."),
         )
     })
 }

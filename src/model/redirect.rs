@@ -16,10 +16,10 @@ pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     ModelError::new(
         ErrorKind::Redirected,
         format!(
-            "{base} redirects to {}; crewdeck does not send the key and the conversation there",
+            "{base} redirects to {}; crewdeck does not follow the redirect, to protect key and conversation",
             clip(&one_line(&to), 200)
         ),
-        "If that is the right server, set it with --base-url.",
+        "If the new address is right, set it with --base-url.",
     )
 }
 

@@ -66,7 +66,7 @@ pub fn status_error(
         404 => (
             ErrorKind::UnknownModel,
             format!("'{model}' was not found at {base} (404){detail}"),
-            "Select another model: /model in the dashboard lists them, --model NAME sets one. Or set another address with --base-url.".into(),
+            "Select another model with /model in the dashboard or --model NAME, or set another address with --base-url.".into(),
         ),
         // These statuses are retried, as the vendors' own clients do.
         408 | 409 => (
@@ -176,8 +176,8 @@ pub fn is_out_of_credit(lower: &str) -> bool {
         .any(|phrase| lower.contains(phrase))
 }
 
-/// Returns how long a server asks to wait, from the header `retry-after-ms` if it is a number, else from `retry-after`
-/// (seconds or a date). Returns `None` if the header that is used is missing or has no valid value.
+/// Returns how long a server asks to wait, from the header `retry-after-ms` or, if that is missing or invalid, from
+/// `retry-after` (seconds or a date). Returns `None` if neither has a valid value.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
@@ -185,8 +185,10 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
             .and_then(|v| v.to_str().ok())
             .map(str::trim)
     };
-    if let Some(ms) = text("retry-after-ms").and_then(|t| t.parse::<f64>().ok()) {
-        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    let ms = text("retry-after-ms").and_then(|ms| ms.parse::<f64>().ok());
+    let wait = ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok());
+    if wait.is_some() {
+        return wait;
     }
     let after = text("retry-after")?;
     if let Ok(seconds) = after.parse::<f64>() {

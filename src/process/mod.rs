@@ -200,7 +200,7 @@ async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
         Ok(Ok(transferred)) => transferred.note(),
         Ok(Err(why)) => Some(format!(
             "[Commits and other git changes of this command are not in the repository yet: {why}. They are saved, and \
-             the next command in this directory tries again.]"
+             crewdeck tries again with the next command in this directory.]"
         )),
         Err(why) => {
             tracing::error!("the git changes of a command were not transferred: {why}");

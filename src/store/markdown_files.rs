@@ -64,7 +64,7 @@ pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     );
     if paths.len() > most || checked > ENTRIES_MAX {
         let why = format!(
-            "only {most} files are read, among the first {ENTRIES_MAX} entries: move others away"
+            "too many files: at most {most} files in the first {ENTRIES_MAX} entries are read. Move other files away"
         );
         found.unread.push((PathBuf::new(), why));
     }
@@ -195,7 +195,7 @@ pub fn read_or(dir: &Dir, path: &Path, remedy: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|e| {
         let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let line = before.split(|b| *b == b'\n').count();
-        format!("line {line}: it is not UTF-8 text: save it as UTF-8")
+        format!("line {line}: the text is not UTF-8: save the file as UTF-8")
     })
 }
 
@@ -203,7 +203,7 @@ pub fn read_or(dir: &Dir, path: &Path, remedy: &str) -> Result<String, String> {
 pub fn reason(error: &std::io::Error) -> String {
     // This is cap-std's error for a link that leads out of the folder.
     if error.to_string().contains("outside of the filesystem") {
-        return "it is a link that leads out of its folder, so it is not read: copy the file here"
+        return "it is a link that leads out of its folder and is not read: copy the file into the folder"
             .into();
     }
     match error.kind() {

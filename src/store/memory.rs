@@ -129,7 +129,10 @@ impl MemoryReader {
             return self.skip(shown, why.into());
         }
         if depth > DEPTH_MAX {
-            return self.skip(shown, format!("more than {DEPTH_MAX} imports lead to it"));
+            return self.skip(
+                shown,
+                format!("it is nested more than {DEPTH_MAX} imports deep"),
+            );
         }
         self.read(root, &path, Some(by), depth);
     }
@@ -168,7 +171,7 @@ fn refuses(path: &Path) -> Option<&'static str> {
         .iter()
         .any(|word| stem.contains(word));
     if is_secret {
-        return Some("a file of this name can hold secrets and is not imported");
+        return Some("files with this name can hold secrets and are not imported");
     }
     (!is_text || !is_plain_name).then_some("only text files such as .md and .txt are imported")
 }

@@ -26,7 +26,7 @@ pub fn explain(error: &Error) -> String {
         ErrorKind::PermissionDenied => "permission denied: check the owner with ls -l",
         ErrorKind::NotFound => "no such file or folder",
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists if error.raw_os_error().is_some() => {
-            "a file is in the place of a folder: move the file away"
+            "a file exists where a folder is needed: move the file away"
         }
         _ => return error.to_string(),
     };
@@ -50,7 +50,7 @@ mod tests {
             (Errno::PERM, "permission denied"),
             (Errno::MFILE, "ulimit -n"),
             (Errno::NFILE, "on this machine"),
-            (Errno::NOTDIR, "in the place of a folder"),
+            (Errno::NOTDIR, "where a folder is needed"),
         ] {
             let text = text_of(errno);
             assert!(text.contains(words) && !text.contains("os error"), "{text}");

@@ -18,7 +18,8 @@ pub const PROMPTS_MAX: usize = 64;
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
 /// Text at the beginning of the oldest waiting entry, if older entries were dropped because the queue was full.
-pub const DROPPED_MARK: &str = "[Earlier entries were dropped: too many were waiting.]\n";
+pub const DROPPED_MARK: &str =
+    "[Earlier commands of the user were dropped: too many were waiting.]\n";
 
 /// A user prompt that waits for the lead, or a command of the user with its output that waits for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +104,7 @@ impl PromptQueue {
         let Ok(prompts) = serde_json::from_slice::<Vec<QueuedPrompt>>(&bytes) else {
             let aside = atomic::set_aside(&self.path)?;
             return Ok(Some(format!(
-                "A file with queued messages or commands of the user was damaged and is now {}",
+                "A file with your queued messages or commands was damaged and was renamed to {}",
                 aside.display()
             )));
         };

@@ -102,7 +102,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<StableRead<T>, 
         }),
         Ok(_) => Err("it is not a JSON object".into()),
         Err(_) if text.is_empty() => Err("it is empty".into()),
-        Err(e) => Err(format!("it is not complete JSON ({e})")),
+        Err(e) => Err(format!("it is not valid JSON ({e})")),
     }
 }
 

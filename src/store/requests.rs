@@ -55,7 +55,7 @@ impl Requests {
         let why = match read_stable::read::<Request>(&path)? {
             StableRead::Valid(request) if request.id == *id => return Ok(Some(request)),
             StableRead::Missing => return Ok(None),
-            StableRead::Valid(_) => "the id in the file does not match its name".into(),
+            StableRead::Valid(_) => "the id in the file does not match the file name".into(),
             StableRead::Damaged(why) | StableRead::Unsupported(why) => why,
         };
         let why = std::io::Error::other(why);
@@ -87,7 +87,7 @@ impl Requests {
             match found {
                 StableRead::Valid(request) if request.id == id => out.requests.push(request),
                 StableRead::Valid(_) => out.notices.push(format!(
-                    ".team/requests/{name} is ignored: the id in the file does not match its name"
+                    ".team/requests/{name} is ignored: the id in the file does not match the file name"
                 )),
                 StableRead::Missing => {}
                 StableRead::Unsupported(why) => {
@@ -97,7 +97,7 @@ impl Requests {
                 StableRead::Damaged(why) => {
                     out.notices.push(match self.set_aside(&entry.path()) {
                         Ok(aside) => format!(
-                            ".team/requests/{name} was damaged ({why}) and is now .team/requests/{}",
+                            ".team/requests/{name} was damaged ({why}) and was renamed to .team/requests/{}",
                             aside.file_name().unwrap_or_default().to_string_lossy()
                         ),
                         Err(error) => format!(

@@ -59,7 +59,7 @@ impl Roster {
                 let aside = atomic::set_aside(&path)?;
                 let aside = aside.file_name().unwrap_or_default().to_string_lossy();
                 let text = format!(
-                    ".team/config.json was damaged ({why}) and is now .team/{aside}: the team is empty now"
+                    ".team/config.json was damaged ({why}) and was renamed to .team/{aside}: the team is empty now"
                 );
                 let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
                 notices.push(text);

@@ -34,7 +34,7 @@ struct Input {
 async fn run(context: ToolContext, input: Input) -> ToolResult {
     let claiming = context.clone();
     let Some(task) = on_thread(move || claim(&claiming, &input)).await? else {
-        return Ok(ToolOutput::ok("No task is ready."));
+        return Ok(ToolOutput::ok("No task is ready that you can claim."));
     };
     let entered = context.host.enter_worktree(&context.agent, &task).await;
     let place = entered.map_err(error_output)?;

@@ -58,7 +58,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let found = on_thread(move || requests.get(&wanted).map_err(error_output)).await?;
     let request = found.ok_or_else(|| {
         error_output(format!(
-            "there is no request {id}: use the request_id of the message"
+            "there is no request {id}: use the request_id of the message that asks for the decision"
         ))
     })?;
     let verdict = if input.approve {

@@ -81,7 +81,7 @@ impl Input {
             0 => Err("pass old_text and new_text, or edits".into()),
             1..=EDITS_MAX => Ok((self.path, edits)),
             n => Err(format!(
-                "{n} edits in one call, but at most {EDITS_MAX} are allowed"
+                "pass at most {EDITS_MAX} edits in one call, not {n}"
             )),
         }
     }
@@ -156,7 +156,7 @@ fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -
     ignored.dedup();
     let (diff, _) = diff::format_limited(path, before, after, SHOWN_MAX);
     format!(
-        "Edited {path}. The match was not exact; it ignored: {}. Check what was replaced:\n{diff}",
+        "Edited {path}. old_text did not match exactly; ignored differences: {}. Check the change:\n{diff}",
         ignored.join("; ")
     )
 }

@@ -95,7 +95,7 @@ impl FileSnapshots {
         if is_complete {
             self.record(path.to_path_buf(), now.as_bytes());
             return Err(format!(
-                "{why} What changed:\n{shown}If your change still applies, repeat it."
+                "{why} What changed:\n{shown}If your change still applies, repeat the call."
             ));
         }
         Err(format!(

@@ -13,7 +13,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
         Some(Value::String(text)) => Some(text),
         Some(Value::Number(n)) => Some(n.to_string()),
         Some(other) => {
-            return Err(D::Error::custom(format!("expected a text, not {other}")));
+            return Err(D::Error::custom(format!("expected a string, not {other}")));
         }
     })
 }

@@ -58,10 +58,12 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 fn unknown(name: &str, there: &SkillCatalog) -> String {
     let names: Vec<&str> = there.skills.iter().map(|s| s.name.as_str()).collect();
     let shown = one_line(&clip(name, NAME_MAX));
-    let mut text = format!(
-        "Error: Unknown skill '{shown}'. Available: {}",
+    let available = if names.is_empty() {
+        "none".into()
+    } else {
         names.join(", ")
-    );
+    };
+    let mut text = format!("Error: Unknown skill '{shown}'. Available: {available}");
     if let Some(nearest) = nearest(name, &names) {
         text.push_str(&format!(". Did you mean '{nearest}'?"));
     }

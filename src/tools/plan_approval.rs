@@ -40,7 +40,9 @@ struct Input {
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
     if input.plan.trim().is_empty() {
-        return Err(error_output("the plan is empty"));
+        return Err(error_output(
+            "the plan is empty: write what you will do, step by step",
+        ));
     }
     let plan = head_and_tail(&input.plan, PLAN_MAX);
     let me = &context.agent;

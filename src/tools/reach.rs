@@ -29,7 +29,7 @@ pub fn network_question(
     command: &str,
 ) -> Option<String> {
     let is_asked = network_rule(supervisor, agent) == Network::Ask && asks_for_network(command);
-    is_asked.then(|| "it needs the network".into())
+    is_asked.then(|| "the command needs network access".into())
 }
 
 fn network_rule(supervisor: Option<&Supervisor>, agent: &Name) -> Network {

@@ -63,7 +63,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     .map_err(ToolOutput::error)?;
     if size > BYTES_MAX {
         out.push_str(&format!(
-            "\n... (only the first {BYTES_MAX} of {size} bytes were read)"
+            "\n... (only the first {BYTES_MAX} of {size} bytes were read; use grep or bash for the rest)"
         ));
     }
     Ok(ToolOutput::ok(if out.is_empty() {
@@ -79,7 +79,7 @@ fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
     if total > 0 && offset > total {
         return Err(format!(
-            "Error: the file has only {total} lines, so there is no line {offset}"
+            "Error: offset {offset} is past the end: the file has only {total} lines"
         ));
     }
     let mut out = String::new();
@@ -87,10 +87,11 @@ fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     for line in text.lines().skip(offset - 1).take(limit) {
         if out.len() + line.len() + 1 > RESULT_MAX {
             if shown == 0 {
-                let cut = line.chars().take(RESULT_MAX).collect::<String>();
+                let cut = &line[..line.floor_char_boundary(RESULT_MAX)];
                 out.push_str(&format!(
-                    "{cut}\n... (the rest of this line of {} bytes is cut)\n",
-                    line.len()
+                    "{cut}\n... (this line of {} bytes is cut after {} bytes)\n",
+                    line.len(),
+                    cut.len()
                 ));
                 shown = 1;
             }
@@ -125,7 +126,7 @@ mod tests {
         );
         assert_eq!(
             part(9, 2).unwrap_err(),
-            "Error: the file has only 4 lines, so there is no line 9"
+            "Error: offset 9 is past the end: the file has only 4 lines"
         );
         assert_eq!(super::part("", 1, 10).unwrap(), "");
     }

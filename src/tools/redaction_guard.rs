@@ -10,7 +10,7 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
     let marks = |text: &str| text.matches(PLACEHOLDER_START).count();
     (redactor.has_secret(before) && marks(after) > marks(before)).then(|| {
         format!(
-            "the text contains a placeholder ({PLACEHOLDER_START}…]) where the file has a secret that is hidden from you, and would overwrite the secret: change only the lines around it with edit_file"
+            "the new text contains a placeholder ({PLACEHOLDER_START}…]) that stands for a secret in the file, and would overwrite the secret: use edit_file and leave out the lines with placeholders"
         )
     })
 }
@@ -21,7 +21,7 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
 pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
     if wanted.contains(PLACEHOLDER_START) && redactor.has_secret(before) {
         return format!(
-            ". The file has a secret there, shown to you as the placeholder {PLACEHOLDER_START}…]: leave that line out of old_text"
+            ". old_text contains a placeholder ({PLACEHOLDER_START}…]) that stands for a secret in the file: leave that line out of old_text"
         );
     }
     String::new()

@@ -37,10 +37,12 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let resolving = context.clone();
     let target = on_thread(move || messages::recipient(&resolving, &input.teammate)).await?;
     if target.is_user() {
-        return Err(error_output("the user cannot be shut down"));
+        return Err(error_output(
+            "the user cannot be shut down: pass the name of a teammate",
+        ));
     }
     let reason = input.reason;
-    let reason = reason.unwrap_or_else(|| "It is no longer needed.".into());
+    let reason = reason.unwrap_or_else(|| "There is no more work for this teammate.".into());
     let reason = head_and_tail(&reason, REASON_MAX);
     let (host, from) = (&context.host, &context.agent);
     let filed = host

@@ -56,13 +56,16 @@ pub fn narrow(names: &[String]) -> Result<Vec<String>, String> {
         let pattern = CallPattern::parse(name).map_err(|why| format!("{shown}: {why}"))?;
         if pattern.has_arguments() {
             return Err(format!(
-                "{shown}: a tool cannot be limited to arguments here: name it without them (the setting allow takes them)"
+                "{shown}: arguments are not allowed in a list of tools: write only the tool name (the setting allow takes arguments)"
             ));
         }
     }
     match own.into_iter().find(|n| !known.contains(&n.as_str())) {
         Some(bad) => Err(unknown(bad, &known)),
-        None if names.is_empty() => Err(format!("Name at least one of {}", known.join(", "))),
+        None if names.is_empty() => Err(format!(
+            "the list of tools is empty: name at least one of {}",
+            known.join(", ")
+        )),
         None => Ok(names),
     }
 }
@@ -133,7 +136,10 @@ mod tests {
         assert_eq!(narrow(&["mcp__s__a*".into()]).unwrap(), ["mcp__s__a*"]);
         for (name, expected) in [
             ("mcp__s__a b", "mcp__s__a b: write mcp__SERVER"),
-            ("mcp__s__a(b:c)", "mcp__s__a(b:c): a tool cannot be limited"),
+            (
+                "mcp__s__a(b:c)",
+                "mcp__s__a(b:c): arguments are not allowed",
+            ),
         ] {
             let error = narrow(&[name.into()]).unwrap_err();
             assert!(error.starts_with(expected), "{error}");

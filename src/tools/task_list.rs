@@ -117,7 +117,7 @@ fn counts(graph: &TaskGraph) -> String {
         }
     }
     format!(
-        "({} tasks: {working} in progress, {} ready, {waiting} waiting, {} completed; list some of them with \"show\": \"ready\" or \"completed\")",
+        "({} tasks: {working} in progress, {} ready, {waiting} waiting, {} completed; to list only some, pass \"show\": \"ready\" or \"completed\")",
         graph.len(),
         graph.ready().count(),
         graph.done()

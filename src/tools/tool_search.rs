@@ -44,7 +44,7 @@ pub fn text(tools: &[McpTool]) -> String {
     let servers = servers
         .iter()
         .map(|(name, count)| format!("{name} ({count})"));
-    out.push_str(" Servers and their numbers of tools: ");
+    out.push_str(" Servers (number of tools): ");
     out.push_str(&clip(&servers.collect::<Vec<_>>().join(", "), SERVERS_MAX));
     out.push_str(". Names: ");
     let start = out.len();

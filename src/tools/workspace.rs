@@ -91,7 +91,7 @@ impl Workspace {
         let real = self.real(&inside).map(|real| self.root.join(real));
         if real.is_ok_and(|real| environment::is_login(&real)) {
             return Err(format!(
-                "Error: {path} is a login of the user: agents cannot read it"
+                "Error: {path} stores the user's MCP server logins: agents cannot read it"
             ));
         }
         let mut options = OpenOptions::new();
@@ -152,7 +152,7 @@ impl Workspace {
         let real = self.real(&inside).unwrap_or(inside);
         if approved.contains(&self.root.join(real)) {
             return Err(format!(
-                "Error: {path} is part of what the user approved for hooks or servers: only the user changes it"
+                "Error: the user approved {path} for hooks or MCP servers, so only the user can change it"
             ));
         }
         Ok(())
@@ -190,7 +190,9 @@ impl Workspace {
         let (folder, name) = self.open_parent(path)?;
         let old = folder.symlink_metadata(&name).ok();
         if old.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
-            return Err(format!("Error: {path} is a directory"));
+            return Err(format!(
+                "Error: {path} is a directory: pass the path of a file"
+            ));
         }
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Err(format!("Error: {path} is not a regular file"));
@@ -222,7 +224,7 @@ impl Workspace {
     /// symbolic links, which must not lead out of the work directory.
     fn open_parent(&self, path: &str) -> Result<(Dir, OsString), String> {
         let mut inside = self.inside(path)?;
-        for _ in 0..LINKS_MAX {
+        for _ in 0..=LINKS_MAX {
             let mut parts = inside.components().map(Component::as_os_str);
             let is_reserved = parts
                 .next()
@@ -236,7 +238,7 @@ impl Workspace {
             }
             let name = inside
                 .file_name()
-                .ok_or_else(|| format!("Error: {path} is not the path of a file"))?
+                .ok_or_else(|| format!("Error: {path} is the work directory, not a file"))?
                 .to_owned();
             let above = inside.parent().unwrap_or(Path::new(""));
             let folder = self.folder(above, path)?;
@@ -253,7 +255,9 @@ impl Workspace {
                 .inside(&leads.to_string_lossy())
                 .map_err(|_| escapes(path))?;
         }
-        Err(format!("Error: {path}: too many symbolic links"))
+        Err(format!(
+            "Error: {path} leads through more than {LINKS_MAX} symbolic links"
+        ))
     }
 
     /// Opens the directory `inside`, and creates missing directories on the way. `path` is the path for error texts.

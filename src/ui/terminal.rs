@@ -33,7 +33,8 @@ const OUT_BUFFER: usize = 128 * 1024;
 /// Maximum length of a text that is sent to the clipboard, in bytes. Terminals drop longer escape sequences.
 const COPY_MAX: usize = 100_000;
 
-pub const COPY_TOO_LONG: &str = "The text is too long to copy through the terminal.";
+pub const COPY_TOO_LONG: &str =
+    "The text is too long to copy through the terminal: the limit is 100 kB.";
 
 /// Maximum length of a notification, in characters. A longer text is cut.
 const NOTIFY_MAX: usize = 200;

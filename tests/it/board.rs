@@ -101,7 +101,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "add", "More", "--blocked-by", "4"],
             create(json!({"subject": "More", "blocked_by": "4"})),
-            "task #4 is already completed: nothing has to wait for it",
+            "task #4 is already completed: leave it out of the blockers",
         ),
         (
             &["task", "add", "More", "--blocked-by", "write IT"],
@@ -121,7 +121,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "show", "the first one"],
             Some(("task_get", json!({"task_id": "the first one"}))),
-            "'the first one' is not the number of a task (list the tasks to see them)",
+            "'the first one' is not the number of a task (list the tasks to see their numbers)",
         ),
         (
             &["task", "show", "99"],
@@ -136,7 +136,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "2", "--as", "bob"],
             claim(json!("#2")),
-            "task #2 is blocked by #1: complete that first",
+            "task #2 is blocked by #1: its blockers must be completed first",
         ),
         (
             &["task", "claim", "4", "--as", "bob"],
@@ -156,7 +156,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "1", "--as", "bob"],
             done(1),
-            "task #1 belongs to alice, and only its owner can do that: send alice a message or claim another task",
+            "task #1 belongs to alice, and only the owner can complete or release it: send alice a message or claim another task",
         ),
         (
             &["task", "release", "8", "--as", "bob"],
@@ -172,7 +172,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "2", "--as", "bob"],
             done(2),
-            "task #2 is blocked by #1: complete that first",
+            "task #2 is blocked by #1: its blockers must be completed first",
         ),
         (
             &["task", "edit", "4", "--subject", "x"],
@@ -182,12 +182,12 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "5", "--as", "bob"],
             done(5),
-            "task #5 cannot be used: .tasks/task_5.json is damaged (it is not complete JSON",
+            "task #5 cannot be used: .tasks/task_5.json is damaged (it is not valid JSON",
         ),
         (
             &["task", "edit", "10", "--block-on", "5"],
             update(json!({"task_id": 10, "addBlockedBy": [5]})),
-            "fix it, or run crewdeck task list, which sets the damaged file aside under another name",
+            "fix the file, or run crewdeck task list, which renames it to task_5.json.damaged-N",
         ),
         (
             &["task", "claim", "6", "--as", "bob"],
@@ -202,7 +202,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "claim", "10", "--as", "../x"],
             None,
-            "\"../x\" is not a name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit",
+            "\"../x\" is not a valid name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit",
         ),
     ]
 }

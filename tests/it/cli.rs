@@ -142,12 +142,15 @@ fn refusals_name_the_remedy_and_change_nothing() {
         (&["task", "done", "1", "--as", "bob"], "belongs to alice"),
         (&["task", "done", "2", "--as", "bob"], "blocked by #1"),
         (&["task", "release", "1", "--as", "bob"], "belongs to alice"),
-        (&["task", "claim", "2", "--as", "../x"], "is not a name"),
+        (
+            &["task", "claim", "2", "--as", "../x"],
+            "is not a valid name",
+        ),
         (
             &["mail", "send", "nobody", "hi"],
             "no teammate is called 'nobody'",
         ),
-        (&["mail", "send", "lead", " "], "empty message"),
+        (&["mail", "send", "lead", " "], "its text is empty"),
     ] {
         let line = project.expect_refusal(args);
         assert!(

@@ -63,13 +63,13 @@ fn nothing_of_a_project_runs_before_approval() {
         let ran = project.run(&[&args[..], &script].concat());
         assert!(!project.file("ran").exists(), "{args:?}");
         let is_run = args[0] == "run";
-        let notice = "this project brings the MCP servers evil, spy and 15 hooks, which wait for your approval and do not run";
+        let notice = "this project has the MCP servers evil, spy and 15 hooks, which wait for your approval and do not run";
         if is_run {
             assert_eq!(ran.code(), 0, "{args:?}: {}", ran.err());
             let lines: Vec<String> = ran
                 .err()
                 .lines()
-                .filter(|l| l.contains("this project brings"))
+                .filter(|l| l.contains("this project has"))
                 .map(String::from)
                 .collect();
             assert_eq!(lines.len(), 1, "{}", ran.err());
@@ -81,7 +81,7 @@ fn nothing_of_a_project_runs_before_approval() {
         if args[0] == "doctor" {
             assert!(
                 ran.out()
-                    .contains("this project brings the MCP servers evil, spy")
+                    .contains("this project has the MCP servers evil, spy")
                     && ran
                         .out()
                         .contains("not approved: Server evil of .mcp.json: sh ./run.sh"),

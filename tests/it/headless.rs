@@ -140,7 +140,7 @@ fn files_that_the_prompt_mentions_are_attached() {
     assert_eq!(prompted[0]["attachments"], labels, "{prompted:?}");
     let progress = text(&out.stderr);
     let warnings: Vec<&str> = progress.lines().filter(|l| l.contains('@')).collect();
-    let warning = "warning: there is no file types/node, so @types/node is only text. Write @./types/node to require the file.";
+    let warning = "warning: there is no file types/node, so @types/node is sent as plain text. With @./types/node, a missing file is an error.";
     assert_eq!(warnings, [warning], "{progress}");
 }
 

@@ -252,7 +252,7 @@ fn failing_hooks_are_cut_and_reported_in_one_line() {
     found("left a program running, which was killed");
     found("printed more than 16 MiB and was killed");
     found("of which only the start was read");
-    found("printed invalid JSON");
+    found("returned invalid JSON");
     found("exited with code 1: broken");
     found("was ended by signal 9");
     assert!(
@@ -368,7 +368,7 @@ fn question_names_all_blocks_and_lifts_nothing_else() {
         lines.len() == 2 && lines[0].ends_with("never") && lines[1].ends_with("not now"),
         "{lines:?}"
     );
-    assert!(lines[1].contains("blocks it too"), "{lines:?}");
+    assert!(lines[1].contains("also blocks this action"), "{lines:?}");
     let still = Some((PermissionVerdict::Ask, "look".to_string()));
     assert_eq!(asked.lifted.permission, still);
     assert_eq!(asked.lifted.blocks, [""; 0]);

@@ -69,7 +69,7 @@ fn configured_keys_work_and_appear_in_hints() {
 fn key_conflict_names_the_file_and_the_remedy() {
     let home = tempfile::tempdir().unwrap();
     let screen = start_demo(home.path(), "[keys]\n\"board.open\" = 'm'\n");
-    let text = screen.wait_for("unbind that with");
+    let text = screen.wait_for("unbind the other action");
     let text = text.replace('\n', "");
     assert!(text.contains("config.toml: [keys] `board.open`: `m` already runs `board.merge`"));
     let (status, _) = screen.wait_for_exit();

@@ -95,7 +95,7 @@ fn s06_reading_many_files_stays_within_the_window() {
     // 20 files of 3 kB do not fit a window of 8,000 tokens. Pruning keeps the results of read_file, so that only
     // summaries help.
     let mut script = String::from(
-        "window: 8000\nrules:\n  - when: Write down where this work stands\n    times: 0\n    say: I read the files in order and note what each is.\n",
+        "window: 8000\nrules:\n  - when: Write down the state of this work\n    times: 0\n    say: I read the files in order and note what each is.\n",
     );
     for n in 0..files {
         script.push_str(&format!(

@@ -316,8 +316,8 @@ fn effort_of_a_role_is_sent_and_left_out_where_it_is_refused() {
         "{efforts:?}"
     );
     let err = String::from_utf8_lossy(&ended.stderr).into_owned();
-    let notices =
-        err.matches("m accepts no effort level: level high of the role of alice is ignored.");
+    let notices = err
+        .matches("The model m accepts no effort level, so effort high of alice's role is ignored.");
     assert_eq!(notices.count(), 1, "{err}");
     assert_eq!(ended.status.code(), Some(0), "{err}");
 }

@@ -146,7 +146,7 @@ fn practice_prompt_loads_and_follows_a_project_skill() {
         .unwrap();
     let text = notice["text"].as_str().unwrap();
     assert!(
-        text.starts_with("A skill or command cannot be used: skills/bad/SKILL.md: line "),
+        text.starts_with("The skill or command file skills/bad/SKILL.md cannot be used: line "),
         "{text}"
     );
 }

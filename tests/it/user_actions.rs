@@ -103,11 +103,11 @@ fn user_takes_a_task_from_a_working_teammate() {
     wait_until("the work of alice", || bed.exists());
     screen.send_and_wait_for("\x1b", "i to write");
     screen.send_and_wait_for("3gC", "#1 is owned by alice: u releases it.");
-    screen.send_and_wait_for("u", "Release #1 (Dig the bed), the task of alice?");
+    screen.send_and_wait_for("u", "Release alice's task #1 (Dig the bed)?");
     screen.wait_for(".worktrees/task-1 is kept");
-    screen.send_until_gone("n", "the task of alice?");
+    screen.send_until_gone("n", "Release alice's task");
     assert_eq!(task(&project, 1)["owner"], "alice");
-    screen.send_and_wait_for("u", "the task of alice?");
+    screen.send_and_wait_for("u", "Release alice's task");
     screen.send("y");
     let taken = wait_for_task(&project, 1, |t| t["owner"] == "");
     assert_eq!(
@@ -152,7 +152,7 @@ fn release_with_force_takes_a_task_from_its_owner() {
     let with = |more: &[&'static str]| [&release[..], more].concat();
     let why = project.expect_refusal(&with(&["user"]));
     assert!(
-        why.contains("belongs to alice") && why.contains("--force releases it"),
+        why.contains("belongs to alice") && why.contains("--force releases the task"),
         "{why}"
     );
     let why = project.expect_refusal(&with(&["bob"]));
@@ -258,7 +258,7 @@ fn worktree_removal_names_losses_before_it_confirms() {
     screen.wait_for("Kept on the branch wt/task-1: 1 unmerged commit");
     // Files added after the question are not removed.
     std::fs::write(tree.join("more"), "mine too\n").unwrap();
-    screen.send_and_wait_for("X", "by now it has 2 uncommitted files");
+    screen.send_and_wait_for("X", "it now has 2 uncommitted files");
     assert!(tree.join("notes").exists());
     let mut viewer = start_viewer(&project);
     viewer.send_and_wait_for("\x1b", "i to write");

@@ -119,7 +119,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
             ]
             .iter()
             .all(|part| t.contains(part))
-                && t.contains("When the crew's process ends")
+                && t.contains("When its process ends")
         },
     );
     answer_request(&mut viewer, "a");

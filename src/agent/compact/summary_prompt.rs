@@ -10,15 +10,15 @@ const MESSAGE_MAX: usize = 4_000;
 /// detail.
 const FOCUS_MAX: usize = 500;
 
-const WANTED: &str = "Write down where this work stands. Your summary replaces everything above it: nothing \
-else of this conversation is kept for you. Do not call tools. Cover, in this order and with names, paths and \
+const WANTED: &str = "Write down the state of this work. Your summary replaces the conversation above: nothing \
+else of it is kept for you. Do not call tools. Cover, in this order and with names, paths and \
 numbers: what the user wants, quoted where the wording matters; what was decided, by whom and why; what has \
 been done, with the files that changed, the commands that were run and their results; what you found out that \
 was hard to find; what is in progress and the exact next step; what is still wrong or unknown. At most 800 \
 words, no preface.";
 
-const SYSTEM: &str = "You summarise the work of a coding agent. You are given its conversation. Write down \
-where the work stands, so that the agent can continue from your summary alone.";
+const SYSTEM: &str = "You summarise the conversation of a coding agent. Write down the state of its work, so \
+that the agent can continue from your summary alone.";
 
 /// How the conversation is sent to the model for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

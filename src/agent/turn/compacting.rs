@@ -25,7 +25,7 @@ const CUT_OFF: &str =
     "<crew>Your last answer was cut off because the context window was full.</crew>";
 const RESUMED_TURN: &str = "<crew>Your conversation was summarised in the middle of your work. Continue with the next step.</crew>";
 
-const NO_GAIN: &str = "Not compacted: the summary would not be shorter.";
+const NO_GAIN: &str = "Not compacted: the summary would not be shorter than the conversation.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterSummary {
@@ -142,7 +142,7 @@ impl Length {
         }
         let (front, window) = (self.prefix_tokens, self.budget().window);
         let text = format!(
-            "System prompt and tools take about {front} of the {window} tokens of the model's window, so the conversation cannot be shortened to fit. Use a larger window, or give agents fewer tools (--tools)."
+            "System prompt and tools take about {front} of the {window} tokens in the model's window. The rest is too small for a summary, so the conversation cannot be shortened. Use a larger window (on a local server: its context size), or give agents fewer tools (--tools)."
         );
         vec![TurnEffect::Notice(NoticeLevel::Warn, text)]
     }
@@ -368,7 +368,7 @@ impl Turn {
                 error: format!(
                     "the conversation is too long, and a hook prevents its compaction: {why}"
                 ),
-                hint: "Change the PreCompact hook, or use /clear.".into(),
+                hint: "Change the PreCompact hook, or empty the conversation with /clear.".into(),
             });
         }
         match summary.after {
@@ -383,7 +383,8 @@ impl Turn {
         }
         self.end(TurnEnd::Failed {
             error: format!("the conversation is too long and could not be archived: {why}"),
-            hint: "Free disk space or repair the directory .transcripts, then continue.".into(),
+            hint: "Free disk space or make .transcripts writable, then send a message to continue."
+                .into(),
         })
     }
 

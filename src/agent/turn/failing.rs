@@ -98,7 +98,7 @@ impl Turn {
 pub(super) fn too_long() -> TurnEnd {
     TurnEnd::Failed {
         error: "the conversation no longer fits the model's window".into(),
-        hint: "Restart crewdeck to begin a new conversation; the board and the files are kept."
+        hint: "Empty the conversation with /clear, or restart crewdeck to begin a new one. The board and the files are kept."
             .into(),
     }
 }

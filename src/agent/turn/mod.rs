@@ -246,7 +246,7 @@ impl Turn {
             return effects;
         }
         if self.limits.rounds.is_some_and(|max| self.rounds >= max) {
-            let why = format!("{} model calls in one turn without finishing", self.rounds);
+            let why = format!("the turn reached its limit of {} model calls", self.rounds);
             effects.extend(self.end(TurnEnd::Stopped { why }));
             return effects;
         }

@@ -110,7 +110,7 @@ impl StartQueue {
         let were = if lost == 1 { "event is" } else { "events are" };
         (lost > 0).then(|| {
             format!(
-                "{lost} {were} missing from the journal: only the first {EARLY_EVENTS_MAX} before the start of the crew are kept."
+                "{lost} {were} missing from the journal: of the events before the crew started, only the first {EARLY_EVENTS_MAX} are kept."
             )
         })
     }
@@ -300,7 +300,7 @@ mod tests {
         (0..256).for_each(|seq| early.keep(&event(seq)));
         assert_eq!((early.events.len(), early.warning()), (256, None));
         early.keep(&event(256));
-        let warning = "1 event is missing from the journal: only the first 256 before the start of the crew are kept.";
+        let warning = "1 event is missing from the journal: of the events before the crew started, only the first 256 are kept.";
         assert_eq!(early.warning().as_deref(), Some(warning));
         early.keep(&event(257));
         let warning = early.warning().unwrap_or_default();

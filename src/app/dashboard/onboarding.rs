@@ -25,6 +25,7 @@ use crate::app::signals::Signals;
 use crate::app::{git_setup, local_server, lock, trust};
 use crate::config::extensions::ApprovalRequest;
 use crate::config::{ProjectPolicy, SettingsDecision};
+use crate::domain::text::count_noun;
 use crate::model::is_local;
 use crate::model::providers::ProviderChoice;
 use crate::protocol::event::NoticeLevel;
@@ -46,7 +47,7 @@ const DONE: &str =
 
 /// The notice after the first commit if a conversation has already started. In this case, the dashboard does not
 /// restart.
-const DONE_LATER: &str = "This directory is now a git repository with a commit: after a restart of crewdeck each task gets a worktree.";
+const DONE_LATER: &str = "This directory is now a git repository with a commit. Restart crewdeck to give each task a worktree.";
 
 #[derive(Default)]
 pub(super) struct RestartState {
@@ -189,7 +190,8 @@ impl Dashboard {
             self.publish(NoticeLevel::Warn, &problem.to_string());
         }
         if let Some(more) = extensions.problems.len().checked_sub(PROBLEMS_MAX + 1) {
-            let text = format!("{} more problems: run crewdeck doctor", more + 1);
+            let more = count_noun(more + 1, "more problem");
+            let text = format!("{more}: run crewdeck doctor");
             self.publish(NoticeLevel::Warn, &text);
         }
         let request = ApprovalRequest::all(&blueprint.root, &blueprint.project, extensions);

@@ -93,7 +93,7 @@ impl Dashboard {
             Err(why) => Some(format!("Not resumed: {}.", describe_error(why))),
             Ok(id) if is_open(id) => Some("This session is open already.".into()),
             Ok(None) if is_demo && self.options.dir.is_some() => {
-                Some("A new demo needs a new directory: start crewdeck --demo again.".into())
+                Some("A new demo needs an empty directory: quit and run crewdeck --demo with another --dir.".into())
             }
             Ok(_) => None,
         };

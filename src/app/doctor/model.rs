@@ -118,7 +118,7 @@ fn failed_listing(error: &ModelError) -> ModelListing {
     ModelListing::Failed {
         why: error.message.clone(),
         remedy: match error.hint.as_str() {
-            "" => "check the address and the key".into(),
+            "" => "check the address (base_url) and the API key".into(),
             hint => hint.into(),
         },
     }

@@ -113,7 +113,9 @@ impl Dependencies {
                     out.push(path);
                 }
                 if out.len() - before > LIBRARY_MAX {
-                    return Err(refused(format!("has more than {LIBRARY_MAX} files")));
+                    return Err(refused(format!(
+                        "has more than {LIBRARY_MAX} files, the maximum that crewdeck checks"
+                    )));
                 }
             }
         }
@@ -127,7 +129,7 @@ impl Dependencies {
     pub fn format_files(&self, root: &Path) -> String {
         let files = match self.existing_files(root) {
             Ok(files) => files,
-            Err(why) => return format!("files that cannot be checked (it {why})"),
+            Err(why) => return format!("files that cannot be checked (its command {why})"),
         };
         let real = root.canonicalize();
         let root = real.as_deref().unwrap_or(root);

@@ -78,7 +78,7 @@ pub fn add_server(root: &Path, scope: ServerScope, new: &NewServer) -> Result<Pa
     let servers = file.servers_mut()?;
     if servers.contains_key(&new.name) {
         bail!(
-            "{} has a server {}: remove it first with crewdeck mcp remove {}",
+            "{} already has a server {}: remove it first with crewdeck mcp remove {}",
             path.display(),
             new.name,
             new.name
@@ -119,7 +119,7 @@ pub fn unknown_server(name: &str, known: &[&str]) -> anyhow::Error {
     let shown = json::format_line(name);
     match closest_match(name, known) {
         Some(nearest) => anyhow!("no server is named {shown}: did you mean {nearest}?"),
-        None => anyhow!("no server is named {shown}: crewdeck mcp list shows all"),
+        None => anyhow!("no server is named {shown}: crewdeck mcp list shows all servers"),
     }
 }
 
@@ -169,7 +169,7 @@ impl ServerDocument {
         }
         servers
             .as_object_mut()
-            .context("mcpServers is not an object: fix the file first")
+            .context("mcpServers is not an object: correct this field in the file first")
     }
 
     /// Replaces the file atomically. If `path` is a symbolic link, its target is replaced.

@@ -144,7 +144,9 @@ fn unknown_event(name: &str) -> String {
 /// # Errors
 /// Returns the reason if the group is not an object, its matcher is invalid, or it has no array of hooks.
 fn group(event: HookEvent, group: &Value) -> Result<(Matcher, &[Value]), String> {
-    let fields = group.as_object().ok_or("must be an object with hooks")?;
+    let fields = group
+        .as_object()
+        .ok_or("must be an object with the array 'hooks'")?;
     let matcher = match fields.get("matcher") {
         Some(Value::String(text)) if event.has_matcher() => Matcher::parse(text)?,
         None | Some(Value::Null | Value::String(_)) => Matcher::All,
@@ -161,11 +163,13 @@ fn handler(
     source: HookSource,
     warnings: &mut Vec<String>,
 ) -> Result<HookSpec, String> {
-    let fields = value.as_object().ok_or("must be an object with a type")?;
+    let fields = value
+        .as_object()
+        .ok_or("must be an object with command or url")?;
     let kind = text(fields, "type")?.unwrap_or("command");
     if OTHER_TYPES.contains(&kind) {
         return Err(format!(
-            "hooks of type {kind} do not run in crewdeck: use command or http"
+            "hooks of type {kind} do not run in crewdeck: use type command or http"
         ));
     }
     for name in fields
@@ -177,7 +181,7 @@ fn handler(
                 format!("{name} has no effect in crewdeck")
             }
             Some(nearest) => format!(
-                "unknown field '{}': did you mean '{nearest}'?",
+                "unknown field '{}' is ignored: did you mean '{nearest}'?",
                 format_line(name)
             ),
             None => format!("unknown field '{}' is ignored", format_line(name)),
@@ -213,7 +217,7 @@ fn handler(
             Some("block") => true,
             Some(other) => {
                 return Err(format!(
-                    "onFailure is '{}': use \"block\"",
+                    "onFailure is '{}': use \"block\", or remove the field",
                     format_line(other)
                 ));
             }
@@ -228,7 +232,7 @@ fn command(fields: &Map<String, Value>) -> Result<HookHandler, String> {
     }
     let args = strings(fields, "args")?;
     if command.contains('\0') || args.iter().flatten().any(|arg| arg.contains('\0')) {
-        return Err("command contains a NUL character".into());
+        return Err("command and args must not contain a NUL character".into());
     }
     match (text(fields, "shell")?, &args) {
         (None, _) | (Some("sh"), None) => Ok(HookHandler::Command {
@@ -252,7 +256,7 @@ fn http(fields: &Map<String, Value>) -> Result<HookHandler, String> {
     let is_web = url.starts_with("http://") || url.starts_with("https://");
     if !is_web || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(format!(
-            "url is '{}': it must begin with http:// or https://",
+            "url is '{}': it must begin with http:// or https:// and contain no blanks",
             format_line(url)
         ));
     }

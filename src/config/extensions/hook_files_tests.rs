@@ -57,7 +57,7 @@ fn every_field_is_read() {
 
 /// Handlers that cannot be used, each with the problem that is reported.
 const HANDLERS: &[(&str, &str)] = &[
-    ("[]", "must be an object with a type"),
+    ("[]", "must be an object with command or url"),
     ("{}", "command is missing"),
     (r#"{"type": 1}"#, "type must be a string"),
     (
@@ -90,7 +90,7 @@ const HANDLERS: &[(&str, &str)] = &[
     ),
     (
         r#"{"command": "a", "if": "Bash("}"#,
-        "if must be a tool with an optional pattern",
+        "the field 'if' must be a tool with an optional pattern",
     ),
     (
         r#"{"command": "a", "shell": "powershell"}"#,
@@ -139,7 +139,7 @@ const FILES: &[(&str, &str)] = &[
     (r#"{"hooks": {"Stop": {}}}"#, "hooks.Stop must be an array"),
     (
         r#"{"hooks": {"Stop": [1]}}"#,
-        "hooks.Stop[0]: must be an object with hooks",
+        "hooks.Stop[0]: must be an object with the array 'hooks'",
     ),
     (
         r#"{"hooks": {"Stop": [{}]}}"#,
@@ -151,7 +151,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         r#"{"hooks": {"PreToolUse": [{"matcher": "(", "hooks": []}]}}"#,
-        "no valid regular expression",
+        "not a valid regular expression",
     ),
     (
         r#"{"hooks": {"Stop": [{"hooks": [{"command": "a", "if": "Bash"}]}]}}"#,

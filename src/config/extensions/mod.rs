@@ -51,7 +51,8 @@ pub const HOOK_FILES: &[&str] = &[
 // The texts that tell the user what a server or hook can do once it is approved.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
 const OWN_USES_FILES: &str = "your own server; files of this project can make it run anything with your rights, outside of the sandbox";
-const SENDS: &str = "receives what agents send to it and the variables that it names";
+const SENDS: &str =
+    "receives what agents send to it, and the environment variables in its configuration";
 
 /// The MCP servers and hooks of the user and of the project.
 #[derive(Debug, Default)]
@@ -133,8 +134,8 @@ impl Extensions {
         }
         let blocking = match waiting.iter().filter(|item| item.change.is_some()).count() {
             0 => String::new(),
-            1 => "; 1 approved hook has changed or is gone and blocks".into(),
-            n => format!("; {n} approved hooks have changed or are gone and block"),
+            1 => "; 1 changed or removed hook blocks what it guarded".into(),
+            n => format!("; {n} changed or removed hooks block what they guarded"),
         };
         let how = match (parts.len(), waiting.len()) {
             (0, _) => return None,
@@ -147,7 +148,7 @@ impl Extensions {
             "crewdeck trust, or crewdeck mcp approve for the servers"
         };
         Some(format_line(&format!(
-            "this project brings {}, which {how}{blocking}. To review and approve: {approve}",
+            "this project has {}, which {how}{blocking}. To review and approve: {approve}",
             parts.join(" and ")
         )))
     }

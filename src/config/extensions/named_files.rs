@@ -152,7 +152,7 @@ pub fn paths(place: &CommandPlace<'_>, command: &CommandWords) -> Result<NamedPa
     words.retain(|word| !word.is_empty());
     let too_many = || {
         format!(
-            "names more than {PATHS_MAX} files, more than crewdeck checks for changes: put the commands into a script"
+            "names more than {PATHS_MAX} files, the maximum that crewdeck checks for changes: put the commands into a script"
         )
     };
     if words.len() > PATHS_MAX {
@@ -243,7 +243,7 @@ fn folders(
         }
         if out.len() > FOLDERS_MAX {
             return Err(format!(
-                "names more than {FOLDERS_MAX} folders, more than crewdeck checks for changes: put the commands into a script"
+                "names more than {FOLDERS_MAX} folders, the maximum that crewdeck checks for changes: put the commands into a script"
             ));
         }
         Ok(())

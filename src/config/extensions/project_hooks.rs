@@ -11,7 +11,7 @@ use crate::domain::text::{escape_control_chars, one_line};
 
 // The texts that tell the user what a hook can do once it is approved.
 const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
-const SENDS_HOOK: &str = "receives what agents do and the variables that it names";
+const SENDS_HOOK: &str = "receives what agents do, and the environment variables that it names";
 
 impl<F: Fn() -> Decisions> Loader<'_, F> {
     pub(super) fn project_hooks(&mut self, file: &'static str) {

@@ -52,7 +52,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             let bytes = read.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
             let Ok(file) = RoleFile::parse(&text, &role.name, &table::names()) else {
-                self.problem(&role.path, "it changed while it was read".into());
+                let why = "the file changed while crewdeck read it: restart crewdeck";
+                self.problem(&role.path, why.into());
                 continue;
             };
             let parsed = file.into_role(role.source, role.path.clone());
@@ -76,11 +77,12 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         let name = format_line(entry.name);
         if let Some(taken) = self.out.servers.iter().find(|s| s.name == entry.name) {
             let whose = match (&taken.role, taken.source) {
-                (Some(role), _) => format!("the role {role} describes"),
+                (Some(role), _) => format!("the role {role} has"),
                 (None, ServerSource::Project) => "the project has".into(),
                 (None, ServerSource::User) => "you have".into(),
             };
-            let why = format!("{whose} a server of this name, which is used instead: rename one");
+            let why =
+                format!("{whose} a server of this name, which is used instead: rename one of them");
             self.problem(entry.file, format!("server {name}: {why}"));
             return;
         }

@@ -105,7 +105,7 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
         let found = text.parse().ok().and_then(timeout_of);
         if found.is_none() {
             out.problems.push(format!(
-                "the variable {variable} is '{}' and ignored: set it to at least {TIMEOUT_MIN_MS} milliseconds",
+                "the environment variable {variable} is '{}' and is ignored: set it to {TIMEOUT_MIN_MS} or more (milliseconds)",
                 format_line(&text)
             ));
         }
@@ -114,7 +114,9 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
     for (at, (name, value)) in entries.iter().enumerate().take(SERVERS_MAX) {
         let say = |what: String| format!("server {}: {what}", format_line(name));
         if entries[..at].iter().any(|(earlier, _)| earlier == name) {
-            let what = "the name is used twice: the first one is used".to_string();
+            let what =
+                "the name is used twice, and only the first server is used: rename one of them"
+                    .to_string();
             out.problems.push(say(what));
             continue;
         }
@@ -235,7 +237,7 @@ impl ServerEntry<'_> {
                 (Some((_, "")), _) => {}
                 (Some((known, why)), _) => self.warnings.push(format!("{known} {why}")),
                 (None, Some(nearest)) => self.warnings.push(format!(
-                    "unknown field '{}': did you mean '{nearest}'?",
+                    "unknown field '{}' is ignored: did you mean '{nearest}'?",
                     format_line(name)
                 )),
                 (None, None) => self.warnings.push(format!(
@@ -264,7 +266,7 @@ impl ServerEntry<'_> {
         for name in env.keys() {
             if name.is_empty() || name.contains('=') {
                 return Err(format!(
-                    "env has the name '{}', which no variable can have",
+                    "env contains '{}', which is not a valid variable name",
                     format_line(name)
                 ));
             }
@@ -303,7 +305,7 @@ impl ServerEntry<'_> {
         for (name, value) in &headers {
             if !is_header_name(name) {
                 return Err(format!(
-                    "headers has the name '{}', which no header can have",
+                    "headers contains '{}', which is not a valid header name",
                     format_line(name)
                 ));
             }

@@ -120,7 +120,7 @@ fn client_of_a_login_is_read() {
     assert_eq!(
         found.problems,
         [
-            "server s: oauth.scopes is ignored: crewdeck asks the server for it, and uses clientId, clientSecret, callbackPort"
+            "server s: oauth.scopes is ignored: crewdeck uses clientId, clientSecret, callbackPort, and asks the server for the rest"
         ]
     );
     assert_eq!(found.servers[0].config.oauth.id, Some("a".into()));
@@ -202,7 +202,7 @@ fn timeouts_of_the_environment_are_the_defaults() {
             assert_eq!(
                 problems,
                 [format!(
-                    "the variable {variable} is '{wrong}' and ignored: set it to at least 1000 milliseconds"
+                    "the environment variable {variable} is '{wrong}' and is ignored: set it to 1000 or more (milliseconds)"
                 )]
             );
         }
@@ -262,13 +262,10 @@ const MISTAKES: &[(&str, &str)] = &[
         r#"{"command": "a", "env": {"PORT": 80}}"#,
         "env.PORT must be a string",
     ),
-    (
-        r#"{"command": "a", "env": {"": "x"}}"#,
-        "env has the name ''",
-    ),
+    (r#"{"command": "a", "env": {"": "x"}}"#, "env contains ''"),
     (
         r#"{"command": "a", "env": {"A=B": "x"}}"#,
-        "env has the name 'A=B'",
+        "env contains 'A=B'",
     ),
     (r#"{"command": "a", "cwd": 1}"#, "cwd must be a string"),
     (
@@ -314,7 +311,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         r#"{"type": "http", "url": "http://b", "headers": {"a b": "c"}}"#,
-        "headers has the name 'a b'",
+        "headers contains 'a b'",
     ),
     (
         r#"{"type": "http", "url": "http://b", "headers": {"a": "${BREAK}"}}"#,
@@ -367,7 +364,7 @@ fn warnings_leave_the_server_usable() {
     for (server, problem) in [
         (
             r#"{"command": "a", "comand": "b"}"#,
-            "unknown field 'comand': did you mean 'command'?",
+            "unknown field 'comand' is ignored: did you mean 'command'?",
         ),
         (
             r#"{"command": "a", "zzz": 1}"#,
@@ -379,7 +376,7 @@ fn warnings_leave_the_server_usable() {
         ),
         (
             r#"{"command": "a", "timeout": 999}"#,
-            "timeout is 999 ms and ignored",
+            "timeout is 999 ms and is ignored: give at least 1000 ms",
         ),
         (
             r#"{"command": "a", "args": ["${NONE}", "${NONE}"]}"#,

@@ -151,7 +151,7 @@ fn hooks_of_all_files_are_read_and_can_be_turned_off() {
     );
     assert_eq!(
         found.waiting_notice().unwrap(),
-        "this project brings 3 hooks, which wait for your approval and do not run. To review and approve: crewdeck trust"
+        "this project has 3 hooks, which wait for your approval and do not run. To review and approve: crewdeck trust"
     );
     let approved = files.load_approved();
     assert!(

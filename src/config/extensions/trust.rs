@@ -182,7 +182,7 @@ impl ExtensionTrust {
             index: new.index,
             runs: match own_uses.as_str() {
                 "" => new.runs,
-                names => format!("{}, with {names} of this project", new.runs),
+                names => format!("{}, which would use {names} of this project", new.runs),
             },
             own_uses,
             is_own: new.is_own,
@@ -198,8 +198,7 @@ impl ExtensionTrust {
         };
         let unchanged = Mutex::new(stamp.filter(|_| decision.is_some()));
         let found = item.digest.as_ref().map(|_| decision);
-        let found =
-            found.map_err(|why| format!("{} {why}, so it cannot be approved", item.title()));
+        let found = found.map_err(|why| format!("{} cannot be approved: it {why}", item.title()));
         self.items.push(GuardedItem {
             item,
             files,
@@ -300,7 +299,7 @@ impl ExtensionTrust {
         if let Some(names) = found.filter(|_| item.decision != Some(SettingsDecision::Approved)) {
             return Err(NotApproved {
                 why: format!(
-                    "{} is your own, but it would use {names} of this project, which you have not approved, so it does not run. {}, then restart crewdeck if it is running",
+                    "{} does not run: it would use {names} of this project, which you have not approved. {}, then restart crewdeck if it is running",
                     item.title(),
                     item.remedy()
                 ),
@@ -392,7 +391,7 @@ impl ExtensionTrust {
             if copy.is_some() && copy != hash(&root.join(below)) {
                 let name = json::format_line(&below.to_string_lossy());
                 let why = format!(
-                    "does not run in {}, where {name} differs from the approved file: commit the approved file, or name it with $CLAUDE_PROJECT_DIR in the hook",
+                    "does not run in {}, where {name} differs from the approved file: commit the approved file, or begin its path in the hook with $CLAUDE_PROJECT_DIR",
                     json::format_line(&dir.to_string_lossy())
                 );
                 return Err(refused(why, !is_project_file(&dir, &path)));

@@ -3,8 +3,8 @@
 use crate::config::approvals::{ApprovedHook, SettingsDecision};
 
 // The texts that tell the user what an approved hook that has changed or is missing does until the user decides.
-pub(super) const HAS_CHANGED: &str = "approved earlier and changed since; until you approve or ignore it, it blocks what it guards; then it runs with your rights, outside of the sandbox";
-pub(super) const IS_MISSING: &str = "approved earlier, and its file does not declare it any more; until you approve or ignore that, it blocks what it guarded";
+pub(super) const HAS_CHANGED: &str = "was approved, but has changed since then. Until you approve or ignore the change, it blocks what it guards. After approval, it runs with your rights, outside of the sandbox";
+pub(super) const IS_MISSING: &str = "was approved, but its file does not declare it any more. Until you approve or ignore this change, it blocks what it guarded";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemKind {
@@ -76,7 +76,7 @@ impl TrustItem {
                 self.name
             ),
             ItemKind::Hook if self.change == Some(HookChange::Missing) => {
-                "To confirm that it is gone: crewdeck trust".into()
+                "To confirm its removal: crewdeck trust".into()
             }
             ItemKind::Hook => "To review and approve it: crewdeck trust".into(),
         }

@@ -325,7 +325,7 @@ fn approved_hook_that_changed_between_sessions_blocks() {
         changed
             .waiting_notice()
             .unwrap()
-            .contains("1 approved hook has changed or is gone and blocks"),
+            .contains("1 changed or removed hook blocks what it guarded"),
         "{:?}",
         changed.waiting_notice()
     );

@@ -95,7 +95,7 @@ fn decode_as_stored(raw: &[u8]) -> Result<DecodedImage, String> {
         .into_decoder()
         .map_err(|e| describe_image_error(&e))?;
     if decoder.total_bytes() > DECODED_MAX {
-        return Err("it has too many pixels".into());
+        return Err("it has too many pixels: scale it down".into());
     }
     let orientation = decoder
         .orientation()
@@ -184,7 +184,7 @@ fn content(data: Vec<u8>, format: ImageFormat, width: u32, height: u32) -> Conte
 
 fn describe_image_error(error: &image::ImageError) -> String {
     match error {
-        image::ImageError::Limits(_) => "it has too many pixels".into(),
+        image::ImageError::Limits(_) => "it has too many pixels: scale it down".into(),
         _ => "the image is damaged or empty".into(),
     }
 }

@@ -153,9 +153,9 @@ fn read_all(
             continue;
         }
         if path.len() > PATH_MAX {
-            return Err(
-                "Cannot attach a file: its path is too long. The message was not sent.".into(),
-            );
+            return Err(format!(
+                "Cannot attach a file: its path is longer than {PATH_MAX} bytes. The message was not sent."
+            ));
         }
         batch.check_room(&path)?;
         let content = read_one(&resolve(root, &path), &path);
@@ -208,7 +208,8 @@ impl<'a> Batch<'a> {
         };
         if self.text > TEXT_MAX {
             let most = TEXT_MAX / 1024;
-            let why = format!("the attached text of a message has at most {most} KB");
+            let why =
+                format!("all attached texts of a message together may have at most {most} KB");
             return Err(refusal(path, &why));
         }
         let saved = self.store.save(&content.bytes, extension);
@@ -230,7 +231,7 @@ impl<'a> Batch<'a> {
 /// Returns the reason if the image cannot be used.
 pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, String> {
     let content = image::prepare(raw)?;
-    let size = content.image.ok_or("it is no image")?;
+    let size = content.image.ok_or("it is not an image")?;
     let store = AttachmentStore::open(root);
     let extension = size.media_type.trim_start_matches("image/");
     let saved = store.save(&content.bytes, extension);

@@ -4,7 +4,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::content::Content;
 use super::{image, text};
-use crate::domain::mcp::{ServerState, ServerStatus};
 use crate::domain::server_offers::{has_scheme, split_resource};
 use crate::domain::text::{clip, one_line};
 use crate::mcp::{CallError, ResourceContent, ServerPool};
@@ -47,20 +46,12 @@ pub async fn read(pool: &ServerPool, server: &str, uri: &str) -> Result<Resource
     let cancel = CancellationToken::new();
     let _ends_with_this = cancel.clone().drop_guard();
     let found = pool.read_resource(server, uri, &cancel).await;
-    found.map_err(|error| explain(pool, server, &error))
+    found.map_err(|error| explain(&error))
 }
 
 /// Returns why a call of an MCP server failed, as one line for the user without a full stop.
-pub fn explain(pool: &ServerPool, server: &str, error: &CallError) -> String {
-    let waits = |status: &ServerStatus| {
-        status.name == server && status.state == ServerState::WaitsForApproval
-    };
-    let mut text = one_line(&error.to_string());
-    if pool.status().iter().any(waits) {
-        text.push_str(&format!(
-            ": run crewdeck mcp approve {server}, then restart crewdeck"
-        ));
-    }
+pub fn explain(error: &CallError) -> String {
+    let text = one_line(&error.to_string());
     text.trim_end_matches('.').to_string()
 }
 

@@ -124,7 +124,7 @@ impl UserShell {
         let notice = match run_blocking(move || queue.push_within(NOTES_MAX, entry)).await {
             Ok(false) => return,
             Ok(true) => format!(
-                "More than {NOTES_MAX} commands wait for {agent}, so it will not see the oldest one. It reads the others with your next message."
+                "More than {NOTES_MAX} commands wait for {agent}: the output of the oldest was dropped. {agent} reads the others with your next message."
             ),
             Err(error) => format!(
                 "The output of the command cannot be saved, so {agent} will not see it if crewdeck ends before your next message: {error}"

@@ -7,7 +7,7 @@ use crate::store;
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let text = match &context.crew {
         CrewPresence::None if !store::has_state(&context.root) => {
-            "no crew is running or has been running here".to_string()
+            "no crew is running, and none has run in this directory".to_string()
         }
         CrewPresence::None => "no crew is running".into(),
         CrewPresence::Runs(Some(pid)) => format!("a crew is running (process {pid})"),

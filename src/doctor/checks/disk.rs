@@ -6,6 +6,8 @@ use crate::doctor::{DoctorContext, Finding};
 const CHECK: &str = "disk";
 /// If fewer bytes than this are free, the check warns, because growing worktrees and records may soon fill the disk.
 const LOW: u64 = 1024 * 1024 * 1024;
+/// If fewer inodes than this are free, the check warns.
+const INODES_LOW: u64 = 1000;
 /// If fewer bytes than this are free, the check fails, because the next write may fail.
 const CRITICAL: u64 = 32 * 1024 * 1024;
 
@@ -14,7 +16,7 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     vec![match rustix::fs::statvfs(&context.root) {
         Ok(found) => evaluate(
             found.f_bavail.saturating_mul(found.f_frsize),
-            found.f_favail,
+            (found.f_files > 0).then_some(found.f_favail),
         ),
         Err(why) => Finding::warn(
             CHECK,
@@ -24,18 +26,16 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     }]
 }
 
-fn evaluate(free: u64, files: u64) -> Finding {
-    // Some file systems have no inode limit and report 0.
-    let inodes = match files {
-        0 => String::new(),
-        files => format!(", {files} free inodes"),
-    };
+/// Grades `free` bytes and the number of free inodes. `inodes` is `None` if the file system has no inode limit: it then
+/// reports a total of 0.
+fn evaluate(free: u64, inodes: Option<u64>) -> Finding {
     let text = format!("{} free", size(free));
     let remedy = "free some disk space; crewdeck worktree list shows the sizes of the worktrees";
-    let few_files = (1..1000).contains(&files);
+    let few_inodes = inodes.is_some_and(|inodes| inodes < INODES_LOW);
+    let inodes = inodes.map_or(String::new(), |inodes| format!(", {inodes} free inodes"));
     if free < CRITICAL {
         Finding::fail(CHECK, format!("{text}: the disk is full"), remedy)
-    } else if free < LOW || few_files {
+    } else if free < LOW || few_inodes {
         Finding::warn(
             CHECK,
             format!("{text}{inodes}: the disk may fill up soon"),
@@ -53,22 +53,23 @@ mod tests {
 
     #[test]
     fn low_disk_space_is_a_warning_and_a_full_disk_a_failure() {
-        for (free, files, level) in [
-            (LOW, 0, Level::Ok),
-            (LOW, 5_000_000, Level::Ok),
-            (LOW, 12, Level::Warn),
-            (LOW - 1, 5_000_000, Level::Warn),
-            (0, 5_000_000, Level::Fail),
+        for (free, inodes, level) in [
+            (LOW, None, Level::Ok),
+            (LOW, Some(5_000_000), Level::Ok),
+            (LOW, Some(12), Level::Warn),
+            (LOW, Some(0), Level::Warn),
+            (LOW - 1, Some(5_000_000), Level::Warn),
+            (0, Some(5_000_000), Level::Fail),
         ] {
-            assert_eq!(evaluate(free, files).level, level, "{free} {files}");
+            assert_eq!(evaluate(free, inodes).level, level, "{free} {inodes:?}");
         }
     }
 
     #[test]
     fn missing_inode_limit_is_not_shown_as_no_free_inodes() {
-        let text = evaluate(LOW - 1, 0).text;
+        let text = evaluate(LOW - 1, None).text;
         assert!(!text.contains("inodes"), "{text}");
-        let text = evaluate(LOW, 12).text;
+        let text = evaluate(LOW, Some(12)).text;
         assert!(text.contains("12 free inodes"), "{text}");
     }
 }

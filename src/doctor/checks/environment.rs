@@ -22,12 +22,14 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
 fn evaluate(facts: &EnvironmentFacts) -> Finding {
     let passed = match facts.allowed.as_slice() {
         [] => String::new(),
-        names => format!("; the setting pass_env lets them see {}", names.join(", ")),
+        names => format!("; the setting pass_env passes {} to them", names.join(", ")),
     };
     let text = match facts.withheld.as_slice() {
-        [] => format!("no variable looks like a secret, so commands of agents see all{passed}"),
+        [] => format!(
+            "no variable looks like a secret, so commands of agents see all variables{passed}"
+        ),
         names => format!(
-            "commands of agents do not see {}{passed}; to let them see one, set pass_env = [\"NAME\"]",
+            "commands of agents do not see {}{passed}; to pass them a variable, set pass_env = [\"NAME\"]",
             names.join(", ")
         ),
     };
@@ -47,7 +49,7 @@ mod tests {
         let text = evaluate(&facts).text;
         assert!(
             text.starts_with(
-                "commands of agents do not see A_TOKEN, B_KEY; the setting pass_env lets them see C_KEY"
+                "commands of agents do not see A_TOKEN, B_KEY; the setting pass_env passes C_KEY to them"
             ),
             "{text}"
         );

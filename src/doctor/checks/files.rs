@@ -1,7 +1,8 @@
 //! Finds damaged files that were renamed to `NAME.damaged-N`, and temporary files of killed processes.
 
-use crate::doctor::units::{count, size};
+use crate::doctor::units::size;
 use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
+use crate::domain::text::count_noun;
 use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";
@@ -23,17 +24,17 @@ fn evaluate(left: &Leftovers, crew: &CrewPresence) -> Vec<Finding> {
             Finding::warn(
                 CHECK,
                 format!(
-                    "{path} ({}) is a damaged {was}, set aside by crewdeck",
+                    "{path} ({}) is a damaged {was} that crewdeck has renamed",
                     size(aside.bytes)
                 ),
-                "save what you need from it, then delete it: crewdeck does not use it",
+                "save what you need from the file, then delete it: crewdeck does not use it",
             )
         })
         .collect();
     if !left.temporary.is_empty() {
         let text = format!(
             "{} of killed processes",
-            count(left.temporary.len(), "temporary file")
+            count_noun(left.temporary.len(), "temporary file")
         );
         let finding = Finding::warn(CHECK, text, "delete them: crewdeck doctor --mend");
         let files = left.temporary.clone();
@@ -43,7 +44,7 @@ fn evaluate(left: &Leftovers, crew: &CrewPresence) -> Vec<Finding> {
         });
     }
     if found.is_empty() {
-        return vec![Finding::ok(CHECK, "no damaged and no temporary files")];
+        return vec![Finding::ok(CHECK, "no damaged or temporary files")];
     }
     found
 }
@@ -67,7 +68,7 @@ mod tests {
         let found = evaluate(&left, &CrewPresence::None);
         assert_eq!(
             found[0].text,
-            ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged .tasks/task_1.json, set aside by crewdeck"
+            ".tasks/task_1.json.damaged-1 (2 KiB) is a damaged .tasks/task_1.json that crewdeck has renamed"
         );
         assert_eq!(found[0].fix, None);
         assert_eq!(

@@ -47,11 +47,11 @@ fn repository(found: &Result<RepositoryFacts, GitError>) -> Finding {
         );
     }
     match &facts.branch {
-        Some(branch) => Finding::ok(CHECK, format!("tasks get worktrees from {branch}")),
+        Some(branch) => Finding::ok(CHECK, format!("worktrees of tasks start from {branch}")),
         None => Finding::warn(
             CHECK,
             format!(
-                "HEAD is detached at {:.8}: tasks get worktrees from this commit, but none can be merged",
+                "HEAD is detached at {:.8}: worktrees of tasks start from this commit, but cannot be merged",
                 facts.commit
             ),
             "switch to the branch to merge into: git switch NAME",
@@ -89,7 +89,7 @@ mod tests {
                 Ok("2.47.3".to_string()),
                 Ok(facts(Some("main"), None)),
                 Level::Ok,
-                "worktrees from main",
+                "worktrees of tasks start from main",
             ),
             (
                 Ok("2.47.3".into()),

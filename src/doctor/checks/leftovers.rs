@@ -41,16 +41,17 @@ fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     findings
 }
 
-const REPAIR: &str = "crewdeck doctor --mend repairs it or says why it cannot; no work is lost";
+const REPAIR: &str =
+    "run crewdeck doctor --mend: it repairs this or says why it cannot; no work is lost";
 
 /// Returns what the user should do: [`REPAIR`], or a manual step for leftovers that only the user can judge.
 fn remedy(debris: &Debris) -> &'static str {
     match debris {
         Debris::InvisibleLock(_) => {
-            "delete the file if no git process uses the repository, in containers and on other machines too; crewdeck removes the file when it is ten minutes old"
+            "check that no git process uses the repository, also in containers and on other machines, then delete the file; or wait: crewdeck removes the file when it is ten minutes old"
         }
         Debris::Unlinked(_) => {
-            "save what you need from it, move it away, then run crewdeck doctor --mend"
+            "save what you need from the folder, move it away, then run crewdeck doctor --mend"
         }
         Debris::Lock(_)
         | Debris::Incomplete(_)

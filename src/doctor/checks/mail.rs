@@ -1,8 +1,9 @@
 //! Finds unread messages. The check offers no fix, because removing an unread message would lose it.
 
-use crate::doctor::units::{ago, count};
+use crate::doctor::units::ago;
 use crate::doctor::{CrewPresence, DoctorContext, Finding};
 use crate::domain::team::{MemberStatus, Team};
+use crate::domain::text::count_noun;
 use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Mailbox, Roster, UnreadCount};
 
@@ -35,7 +36,7 @@ fn evaluate(
                 (1, Some(ago)) => format!(", sent {ago}"),
                 (_, Some(ago)) => format!(", the oldest sent {ago}"),
             };
-            let what = format!("{} for {name}{oldest}", count(inbox.count, "message"));
+            let what = format!("{} for {name}{oldest}", count_noun(inbox.count, "message"));
             let member = team.find(name);
             let is_here = name.is_lead() || member.is_some_and(|m| m.status != MemberStatus::Shutdown);
             if name.is_user() {
@@ -48,14 +49,14 @@ fn evaluate(
             if !name.is_lead() && member.is_none() {
                 return Finding::warn(
                     CHECK,
-                    format!("{what}, who was never on the team"),
+                    format!("{what}: {name} was never on the team"),
                     format!("read .team/inbox/{name}.jsonl, or spawn a teammate with that name to receive them"),
                 );
             }
             Finding::warn(
                 CHECK,
-                format!("{what}, who is not running"),
-                format!("delivered when {name} is back; crewdeck mail list {name} prints them, mail read {name} also marks them read"),
+                format!("{what}: {name} is not running"),
+                format!("{name} receives them when it runs again; to print them: crewdeck mail list {name}; to print them and mark them read: crewdeck mail read {name}"),
             )
         })
         .collect();
@@ -100,9 +101,9 @@ mod tests {
         assert_eq!(
             texts(&CrewPresence::None),
             [
-                warn("2 messages for bob, the oldest sent 60 s ago, who is not running"),
-                warn("1 message for ghost, sent 60 s ago, who was never on the team"),
-                warn("1 message for lead, sent 60 s ago, who is not running"),
+                warn("2 messages for bob, the oldest sent 60 s ago: bob is not running"),
+                warn("1 message for ghost, sent 60 s ago: ghost was never on the team"),
+                warn("1 message for lead, sent 60 s ago: lead is not running"),
                 warn("3 messages for user, the oldest sent 60 s ago"),
             ]
         );
@@ -112,7 +113,7 @@ mod tests {
                 ok(
                     "2 messages for bob, the oldest sent 60 s ago: the running crew will deliver them"
                 ),
-                warn("1 message for ghost, sent 60 s ago, who was never on the team"),
+                warn("1 message for ghost, sent 60 s ago: ghost was never on the team"),
                 ok("1 message for lead, sent 60 s ago: the running crew will deliver it"),
             ]
         );

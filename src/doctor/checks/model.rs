@@ -1,8 +1,7 @@
 //! Checks the model: which provider is used and why, whether its key is set, and whether the server responds.
 
-use crate::doctor::units::count;
 use crate::doctor::{DoctorContext, Finding};
-use crate::domain::text::first_names;
+use crate::domain::text::{count_noun, first_names};
 
 const CHECK: &str = "model";
 const KEY: &str = "key";
@@ -95,7 +94,7 @@ fn server(offer: &ModelServer) -> Finding {
             CHECK,
             format!(
                 "{server}: responds, but {name} is not among its {}",
-                count(all.len(), "model")
+                count_noun(all.len(), "model")
             ),
             format!("check the model name; the server has {}", first_names(all)),
         ),
@@ -104,7 +103,7 @@ fn server(offer: &ModelServer) -> Finding {
             format!(
                 "{}, {server}: responds; no model is configured, so the first of {} is used",
                 all.first().map_or("", String::as_str),
-                all.len()
+                count_noun(all.len(), "model")
             ),
         ),
     }

@@ -45,7 +45,7 @@ fn add_first(findings: &mut Vec<Finding>, mut new: Vec<Finding>, what: &str) {
     new.truncate(FILES_MAX);
     findings.append(&mut new);
     if more > 0 {
-        let text = format!("{more} more files {what}");
+        let text = format!("{more} more role files {what}");
         findings.push(Finding::warn(CHECK, text, "see crewdeck agents list"));
     }
 }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(line(0), (Level::Ok, "2 from files"));
         let first = "agents/b0.md cannot be used: line 1: there is no front matter";
         assert_eq!(line(1), (Level::Warn, first));
-        let more = "2 more files cannot be used";
+        let more = "2 more role files cannot be used";
         assert_eq!(line(FILES_MAX + 1), (Level::Warn, more));
         let (level, text) = line(FILES_MAX + 2);
         assert!(

@@ -40,7 +40,7 @@ fn evaluate(facts: &SandboxFacts) -> Finding {
         SandboxFacts::Off => {
             return Finding::warn(
                 CHECK,
-                "commands of agents can write wherever you can: the setting sandbox is \"off\"",
+                "commands of agents can write every file that you can write: the setting sandbox is \"off\"",
                 "remove sandbox = \"off\" from the settings",
             );
         }

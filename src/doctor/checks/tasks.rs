@@ -1,11 +1,11 @@
 //! Finds tasks whose owner is gone, and task files that cannot be read.
 
-use crate::doctor::units::{ago, count};
+use crate::doctor::units::ago;
 use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::domain::crash_recovery::{self, OwnedTask, OwnerState};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
-use crate::domain::text::clip;
+use crate::domain::text::{clip, count_noun};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{self, Board, Roster};
 
@@ -44,7 +44,7 @@ fn evaluate(
     }
     if found.is_empty() {
         let (all, done) = (graph.len(), graph.done());
-        let text = format!("{} on the board, {done} completed", count(all, "task"));
+        let text = format!("{} on the board, {done} completed", count_noun(all, "task"));
         found.push(Finding::ok(CHECK, text));
     }
     found

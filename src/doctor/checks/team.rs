@@ -32,7 +32,7 @@ fn evaluate(team: &Team, now: Timestamp) -> Vec<Finding> {
                     "{name} is listed as {}{seen}, but its crew is not running",
                     member.status
                 ),
-                "resume it: crewdeck --resume; or mark it as shut down: crewdeck doctor --mend",
+                "resume the crew: crewdeck --resume; or mark the teammate as shut down: crewdeck doctor --mend",
             )
             .with_fix(Fix::Leave {
                 member: name.clone(),

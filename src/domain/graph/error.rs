@@ -13,14 +13,14 @@ pub enum GraphError {
     #[error("'{0}' is the subject of a task: use its number {1}")]
     Subject(String, u64),
     /// The given text (the field) is neither a task number nor the subject of a task.
-    #[error("'{0}' is not the number of a task (list the tasks to see them)")]
+    #[error("'{0}' is not the number of a task (list the tasks to see their numbers)")]
     NoNumber(String),
     /// The subject is empty or blank.
     #[error("a task needs a subject: one line that says what is to be done")]
     NoSubject,
     /// A text of a task is too long. The values are the name of the text, such as `subject`, its limit, and the unit of
     /// the limit.
-    #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name it")]
+    #[error("the {0} is too long ({1} {2} at most): put the rest into a file and name the file")]
     TooLong(&'static str, usize, &'static str),
     #[error("task {0} cannot wait for itself: name another task")]
     SelfBlock(TaskId),
@@ -36,14 +36,14 @@ pub enum GraphError {
         path: String,
     },
     /// A completed task cannot become a blocker.
-    #[error("task {0} is already completed: nothing has to wait for it")]
+    #[error("task {0} is already completed: leave it out of the blockers")]
     CompletedBlocker(TaskId),
     /// A completed task cannot be changed.
     #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
     Completed(TaskId),
     /// Another agent than the task's owner requested the change. The second field names the owner.
     #[error(
-        "task {0} belongs to {1}, and only its owner can do that: send {1} a message or claim another task"
+        "task {0} belongs to {1}, and only the owner can complete or release it: send {1} a message or claim another task"
     )]
     OtherOwner(TaskId, String),
     /// The task cannot be claimed, because it already has an owner (second field).
@@ -52,7 +52,7 @@ pub enum GraphError {
     )]
     Claimed(TaskId, String),
     /// The task has open blockers. The second field lists their numbers.
-    #[error("task {0} is blocked by {1}: complete that first")]
+    #[error("task {0} is blocked by {1}: its blockers must be completed first")]
     Blocked(TaskId, String),
     /// The claimer already has an open task.
     #[error("{who} already works on task {open}: complete or release it first")]
@@ -65,7 +65,7 @@ pub enum GraphError {
     #[error("task {0} has no owner: agents can already claim it")]
     NoOwner(TaskId),
     /// The user took the task away from the agent that now wants to complete it.
-    #[error("the user took task {0} away from you: leave it to its next owner")]
+    #[error("the user took task {0} away from you: stop working on it")]
     TakenByUser(TaskId),
     /// The claimer lacks a tag that the task requires. The second field lists the required tags.
     #[error("task {0} is for agents tagged {1}: claim another (task_list shows what is ready)")]

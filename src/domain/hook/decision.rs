@@ -115,7 +115,7 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
             output(event, &body)
         }
         HookResult::Responded { .. } => {
-            HookDecision::from_failure("responded with a body that is no JSON object".into())
+            HookDecision::from_failure("responded with a body that is not a JSON object".into())
         }
         HookResult::Failed { why } => HookDecision::from_failure(why),
     };
@@ -177,7 +177,7 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
             }
             .read(&fields),
             Err(e) => HookDecision::from_failure(format!(
-                "printed invalid JSON, which is ignored: line {}, column {}",
+                "returned invalid JSON, which is ignored: line {}, column {}",
                 e.line(),
                 e.column()
             )),
@@ -188,7 +188,7 @@ fn output(event: HookEvent, text: &str) -> HookDecision {
         let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
         match last {
             Some(path) => out.worktree = Some(path.to_string()),
-            None => out.problem = Some("printed no path of a worktree".into()),
+            None => out.problem = Some("printed no worktree path on stdout".into()),
         }
     } else if event.is_output_context() && !text.is_empty() {
         out.context = Some(text.to_string());
@@ -220,12 +220,12 @@ impl AnswerReader {
                 ("approve" | "allow", _) => {}
                 (other, _) => {
                     self.wrong(format!(
-                        "answered the unknown decision '{}'",
+                        "returned the unknown decision '{}': use approve or block",
                         format_line(other)
                     ));
                 }
             },
-            Some(_) => self.wrong("answered a decision that is no text".into()),
+            Some(_) => self.wrong("returned a decision that is not a string".into()),
         }
         match fields.get("continue") {
             None | Some(Value::Null | Value::Bool(true)) => {}
@@ -234,17 +234,17 @@ impl AnswerReader {
                 self.out.stop = Some(reason.unwrap_or_else(|| STOPPED.into()));
             }
             Some(_) => {
-                self.wrong("answered continue with something else than true or false".into());
+                self.wrong("returned a value for continue that is not true or false".into());
             }
         }
         match fields.get("hookSpecificOutput") {
             None | Some(Value::Null) => {}
             Some(Value::Object(specific)) => self.read_specific(specific),
-            Some(_) => self.wrong("answered a hookSpecificOutput that is no object".into()),
+            Some(_) => self.wrong("returned a hookSpecificOutput that is not an object".into()),
         }
         let is_blocked = self.out.block.is_some();
         if self.event == HookEvent::WorktreeCreate && self.out.worktree.is_none() && !is_blocked {
-            self.wrong("answered no worktreePath".into());
+            self.wrong("returned no worktreePath".into());
         }
         self.out
     }
@@ -256,7 +256,7 @@ impl AnswerReader {
             .is_some_and(|name| name != self.event.name())
         {
             return self.wrong(format!(
-                "answered for the event '{}' instead of {}",
+                "returned the hookEventName '{}' instead of {}",
                 format_line(&name.unwrap_or_default()),
                 self.event.name()
             ));
@@ -283,7 +283,7 @@ impl AnswerReader {
                     }
                 }
                 None | Some(Value::Null) => {}
-                Some(_) => self.wrong("answered a decision that is no object".into()),
+                Some(_) => self.wrong("returned a decision that is not an object".into()),
             },
             HookEvent::WorktreeCreate => self.out.worktree = self.text(fields, "worktreePath"),
             _ => {}
@@ -299,7 +299,7 @@ impl AnswerReader {
             Some("deny") => PermissionVerdict::Deny,
             Some(other) => {
                 return self.wrong(format!(
-                    "answered the unknown permission '{}'",
+                    "returned the unknown permission '{}': use allow, ask or deny",
                     format_line(other)
                 ));
             }
@@ -315,7 +315,7 @@ impl AnswerReader {
         match fields.get("updatedInput") {
             None | Some(Value::Null) => {}
             Some(Value::Object(input)) => self.out.updated_input = Some(input.clone().into()),
-            Some(_) => self.wrong("answered an updatedInput that is no object".into()),
+            Some(_) => self.wrong("returned an updatedInput that is not an object".into()),
         }
     }
 
@@ -325,7 +325,7 @@ impl AnswerReader {
             Some(Value::String(text)) if text.is_empty() => None,
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => {
-                self.wrong(format!("answered {name} with something else than text"));
+                self.wrong(format!("returned a value for {name} that is not a string"));
                 None
             }
         }

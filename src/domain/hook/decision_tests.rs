@@ -192,22 +192,25 @@ fn invalid_answers_change_nothing_and_are_reported() {
     for (answer, problem) in [
         (
             "{not json",
-            "printed invalid JSON, which is ignored: line 1, column 2",
+            "returned invalid JSON, which is ignored: line 1, column 2",
         ),
         ("{\"decision\": \"perhaps\"}", "unknown decision 'perhaps'"),
-        ("{\"decision\": 1}", "a decision that is no text"),
-        ("{\"continue\": \"no\"}", "continue with something else"),
+        ("{\"decision\": 1}", "a decision that is not a string"),
+        (
+            "{\"continue\": \"no\"}",
+            "a value for continue that is not true or false",
+        ),
         (
             "{\"systemMessage\": []}",
-            "systemMessage with something else than text",
+            "a value for systemMessage that is not a string",
         ),
         (
             "{\"hookSpecificOutput\": 1}",
-            "a hookSpecificOutput that is no object",
+            "a hookSpecificOutput that is not an object",
         ),
         (
             "{\"hookSpecificOutput\": {\"hookEventName\": \"Stop\", \"permissionDecision\": \"allow\"}}",
-            "for the event 'Stop' instead of PreToolUse",
+            "the hookEventName 'Stop' instead of PreToolUse",
         ),
         (
             "{\"hookSpecificOutput\": {\"permissionDecision\": \"maybe\"}}",
@@ -215,7 +218,7 @@ fn invalid_answers_change_nothing_and_are_reported() {
         ),
         (
             "{\"hookSpecificOutput\": {\"updatedInput\": \"ls\"}}",
-            "an updatedInput that is no object",
+            "an updatedInput that is not an object",
         ),
     ] {
         let found = decide_on_exit(HookEvent::PreToolUse, 0, answer, "");
@@ -265,7 +268,7 @@ fn responses_are_read_like_output() {
         responded("<html>")
             .problem
             .unwrap()
-            .contains("no JSON object")
+            .contains("not a JSON object")
     );
 }
 

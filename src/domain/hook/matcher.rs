@@ -44,7 +44,7 @@ impl Matcher {
             .map_err(|e| {
                 let last = e.to_string();
                 let last = last.lines().last().unwrap_or_default().to_string();
-                format!("the matcher is no valid regular expression: {last}")
+                format!("the matcher is not a valid regular expression: {last}")
             })?;
         Ok(Matcher::Pattern(pattern))
     }
@@ -110,7 +110,7 @@ mod tests {
         assert!(
             Matcher::parse("(")
                 .unwrap_err()
-                .contains("no valid regular expression")
+                .contains("not a valid regular expression")
         );
         assert!(Matcher::parse("a{1000}{1000}{1000}").is_err());
         assert!(Matcher::parse(&".".repeat(5000)).is_err());

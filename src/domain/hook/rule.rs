@@ -50,10 +50,14 @@ impl ToolRule {
     /// Returns why `text` is not a valid rule.
     pub fn parse(text: &str) -> Result<ToolRule, String> {
         let text = text.trim();
-        let wrong =
-            || "if must be a tool with an optional pattern, such as Bash(git push *)".to_string();
+        let wrong = || {
+            "the field 'if' must be a tool with an optional pattern, such as Bash(git push *)"
+                .to_string()
+        };
         if text.len() > RULE_MAX {
-            return Err(format!("if is longer than {RULE_MAX} bytes"));
+            return Err(format!(
+                "the field 'if' is longer than {RULE_MAX} bytes: shorten it"
+            ));
         }
         let (tool, pattern) = match text.split_once('(') {
             Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').ok_or_else(wrong)?)),
@@ -156,7 +160,7 @@ fn path_pattern(pattern: &str) -> Result<Argument, String> {
     let glob = GlobBuilder::new(&pattern)
         .literal_separator(true)
         .build()
-        .map_err(|e| format!("if has an invalid pattern: {e}"))?;
+        .map_err(|e| format!("the field 'if' has an invalid pattern: {e}"))?;
     Ok(Argument::Path {
         glob: glob.compile_matcher(),
         base,
@@ -167,7 +171,8 @@ fn path_pattern(pattern: &str) -> Result<Argument, String> {
 /// regular expression `end`.
 fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
-    Regex::new(&format!("(?s)^{}{end}$", parts.join(".*"))).map_err(|_| "if is too long".into())
+    Regex::new(&format!("(?s)^{}{end}$", parts.join(".*")))
+        .map_err(|_| "the pattern in the field 'if' is too long: shorten it".into())
 }
 
 /// Splits a shell command into its simple commands, and removes assignments before them. Returns `None` if the command

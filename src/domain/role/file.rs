@@ -40,7 +40,7 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "hooks",
         "hooks are read from .claude/settings.json and .crewdeck/hooks.json",
     ),
-    ("memory", "AGENTS.md holds what agents should remember"),
+    ("memory", "write what agents should remember in AGENTS.md"),
     (
         "background",
         "teammates and subagents never block the screen",
@@ -177,7 +177,7 @@ impl RoleReader<'_> {
         let value = self.take(field)?;
         let text = scalar(&value);
         if text.is_none() {
-            self.note(field, format!("{field} must be a text: it is ignored"));
+            self.note(field, format!("{field} must be text: the value is ignored"));
         }
         text.map(|t| single_line(&t)).filter(|t| !t.is_empty())
     }
@@ -186,7 +186,7 @@ impl RoleReader<'_> {
         let given = match self.take("name") {
             Some(value) => scalar(&value).unwrap_or_else(|| value.to_string()),
             None => {
-                self.note("name", "name is missing: the name of the file is used");
+                self.note("name", "name is missing: the file name is used");
                 stem.to_string()
             }
         };
@@ -213,7 +213,7 @@ impl RoleReader<'_> {
         };
         if MODEL_ALIASES.contains(&model.as_str()) {
             let text = format!(
-                "{model} is a name of Claude Code: the lead's model is used; write the full name of a model"
+                "{model} is a model alias of Claude Code: the lead's model is used; write a full model name"
             );
             self.note("model", text);
             return String::new();
@@ -276,7 +276,10 @@ impl RoleReader<'_> {
         for entry in entries {
             match valid_name(&entry) {
                 Some(name) => names.push(name),
-                None => self.note("skills", format!("{entry:?} is not a valid skill name")),
+                None => self.note(
+                    "skills",
+                    format!("{entry:?} is not a valid skill name: use {NAME_FORM}"),
+                ),
             }
         }
         names

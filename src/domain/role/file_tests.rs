@@ -122,13 +122,13 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "model: sonnet",
             "model",
             json!(""),
-            "4: sonnet is a name of Claude Code: the lead's model is used",
+            "4: sonnet is a model alias of Claude Code: the lead's model is used",
         ),
         (
             "model: [x]",
             "model",
             json!(""),
-            "4: model must be a text: it is ignored",
+            "4: model must be text: the value is ignored",
         ),
         (
             "effort: huge",
@@ -164,7 +164,7 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
             "mcpServers: [a b]",
             "mcpServers",
             json!([]),
-            "4: \"a b\" is not a valid name of a server",
+            "4: \"a b\" is not a valid server name",
         ),
         (
             "mcpServers: [{x: 1}]",
@@ -287,7 +287,7 @@ fn missing_parts_are_notices() {
                 2,
                 "description is missing: say when the lead should use the role"
             ),
-            (2, "name is missing: the name of the file is used"),
+            (2, "name is missing: the file name is used"),
             (
                 4,
                 "the role has no prompt: write one below the front matter"
@@ -340,7 +340,7 @@ fn files_that_cannot_be_used_name_the_line() {
         ),
         (
             "---\nname: a\ntools: WebSearch, WebFetch\n---\nDo",
-            "line 3: none of its tools can be used here: crewdeck has no tool WebSearch",
+            "line 3: none of the listed tools can be used: crewdeck has no tool WebSearch",
         ),
     ] {
         let why = RoleFile::parse(text, "x", SOME_TOOLS)
@@ -424,7 +424,7 @@ fn limits_that_cannot_be_read_reject_the_role() {
         ("maxTurns: many", "maxTurns must be a whole number above 0"),
         (
             "tools: Bash(git log:*)",
-            "none of its tools can be used here: the pattern (git log:*)",
+            "none of the listed tools can be used: the pattern (git log:*)",
         ),
         (
             "hooks: {PreToolUse: []}",

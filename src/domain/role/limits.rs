@@ -110,7 +110,7 @@ impl RoleReader<'_> {
                     match limit {
                         // Leave the tool out: without the pattern, it could do more than the author of the role wants.
                         Some(pattern) => format!(
-                            "the pattern ({pattern}) is not supported, so the tool is left out: write its name without a pattern to allow all of it"
+                            "the pattern ({pattern}) is not supported, so the tool is left out: remove the pattern to allow the whole tool"
                         ),
                         None => {
                             for tool in tools {
@@ -129,7 +129,7 @@ impl RoleReader<'_> {
         }
         match first_problem.filter(|_| names.is_empty()) {
             Some(first) => {
-                let why = format!("none of its tools can be used here: {first}");
+                let why = format!("none of the listed tools can be used: {first}");
                 Err(self.limit_error("tools", why))
             }
             None => Ok(Some(names)),

@@ -218,7 +218,7 @@ impl RoleCatalog {
         }
         match &self.incomplete {
             Some(why) if text != DEFAULT_ROLE => Err(format!(
-                "not all roles can be read: {why}. Leave role out or use a known role"
+                "some roles cannot be read: {why}. Omit role, or name a role that can be read"
             )),
             Some(_) | None => Ok(None),
         }

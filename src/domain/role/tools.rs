@@ -38,16 +38,19 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
 
 /// Tools of Claude Code that crewdeck does not have, each with what to use instead.
 const MISSING: &[(&str, &str)] = &[
-    ("WebFetch", "an MCP server can fetch pages"),
-    ("WebSearch", "an MCP server can search"),
+    ("WebFetch", "use an MCP server that fetches pages"),
+    ("WebSearch", "use an MCP server that searches the web"),
     ("NotebookEdit", "edit_file edits notebooks as text"),
     ("NotebookRead", "read_file reads notebooks as text"),
     ("ExitPlanMode", "plan_approval submits plans"),
-    ("EnterPlanMode", "spawn_teammate has plan: required"),
-    ("SlashCommand", "load_skill loads instructions"),
+    ("EnterPlanMode", "spawn the teammate with plan: required"),
+    ("SlashCommand", "load_skill loads skills"),
     ("ToolSearch", "crewdeck adds tool_search where it is needed"),
     ("LSP", "grep finds definitions"),
-    ("Monitor", "check_background shows output"),
+    (
+        "Monitor",
+        "check_background shows the output of background jobs",
+    ),
     (
         "ListMcpResourcesTool",
         "agents get tools of MCP servers, not resources",
@@ -247,7 +250,7 @@ mod tests {
         for (entry, text) in [
             (
                 "WebSearch",
-                "crewdeck has no tool WebSearch: an MCP server can search",
+                "crewdeck has no tool WebSearch: use an MCP server that searches the web",
             ),
             (
                 "read_fiel",

@@ -82,10 +82,7 @@ pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
     servers.retain(|server| {
         let is_valid = is_server_name(server.name());
         if !is_valid {
-            notices.push(format!(
-                "{:?} is not a valid name of a server",
-                server.name()
-            ));
+            notices.push(format!("{:?} is not a valid server name", server.name()));
         }
         is_valid
     });

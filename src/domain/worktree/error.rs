@@ -8,7 +8,7 @@ use crate::domain::ids::TaskId;
 pub enum WorktreeError {
     /// The text is not a valid name for a worktree, see [`WorktreeName::new`].
     #[error(
-        "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit, not lead or user"
+        "{0:?} is not a valid worktree name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit; lead and user are reserved"
     )]
     Name(String),
     /// No worktree has the name `wanted`, or the task `wanted` has no worktree.
@@ -19,27 +19,31 @@ pub enum WorktreeError {
         known: String,
     },
     /// The task has as many worktrees as a task can have: all names in [`WorktreeName::candidates`] are in use.
-    #[error("task {0} has too many worktrees: remove one first (crewdeck worktree list)")]
+    #[error(
+        "task {0} has too many worktrees: remove one of them first (crewdeck worktree list shows them)"
+    )]
     TooMany(TaskId),
     /// A hook has rejected the creation of the worktree, or has created a folder that cannot be used. The text says
     /// why.
     #[error("{0}")]
     Hook(String),
-    #[error("there is no branch {0:?} to start from")]
+    #[error("the branch {0:?} to start the worktree from does not exist")]
     NoBase(String),
     #[error("the branch {0} no longer exists: it cannot be merged or shown")]
     NoBranch(String),
     /// The folder of the worktree does not exist.
-    #[error("the folder of worktree {0} does not exist: its commits are still on its branch")]
+    #[error(
+        "the folder of worktree {0} does not exist: its commits are still on the branch wt/{0}"
+    )]
     Missing(WorktreeName),
     /// The folder of the worktree exists but is not a worktree of this repository.
     #[error(
-        ".worktrees/{0} is not a worktree of this repository: if the repository was moved, run git worktree repair .worktrees/{0}, otherwise check its content and move it away"
+        ".worktrees/{0} is not a worktree of this repository. If the repository was moved, run git worktree repair .worktrees/{0}. Otherwise, check what the folder contains and move it away."
     )]
     Foreign(WorktreeName),
     /// Another branch than the worktree's own, or a commit, is checked out in the worktree.
     #[error(
-        "worktree {name} has {on} checked out instead of {own}: run git switch {own} there first"
+        "worktree {name} has {on} checked out instead of {own}: run git switch {own} in the worktree first"
     )]
     OtherBranch {
         name: WorktreeName,
@@ -51,7 +55,7 @@ pub enum WorktreeError {
     /// The checked-out branch has commits that the worktree's own branch lacks. Tasks that build on the worktree's own
     /// branch would miss these commits.
     #[error(
-        "worktree {name} has commits on {on} that are missing on {own}: run git switch {own} and git merge {commit} there first"
+        "worktree {name} has commits on {on} that are missing on {own}: first run git switch {own} and git merge {commit} in the worktree"
     )]
     CommitsOnOtherBranch {
         name: WorktreeName,
@@ -64,7 +68,7 @@ pub enum WorktreeError {
     },
     /// The checked-out commit is on no branch. If the worktree were removed, the commit would be lost.
     #[error(
-        "worktree {name} was not removed: its commit {commit} is on no branch. Run git branch NAME {commit} there first."
+        "worktree {name} was not removed: its commit {commit} is on no branch. First run git branch NAME {commit} in the worktree."
     )]
     UnreachableCommit {
         name: WorktreeName,
@@ -92,7 +96,7 @@ pub enum WorktreeError {
     MainDetached,
     /// The worktree to merge started from another branch than the one that is checked out in the main worktree.
     #[error(
-        "the main worktree is on {on} and the worktree started from {base}: run git switch {base} first"
+        "the main worktree is on {on}, but the branch to merge started from {base}: run git switch {base} first"
     )]
     WrongBranch {
         /// The branch that is checked out in the main worktree.
@@ -116,7 +120,7 @@ pub enum WorktreeError {
         files: String,
     },
     /// The worktree is marked to be kept, so it is not removed without the user's confirmation.
-    #[error("worktree {0} is marked to be kept: it is not removed automatically")]
+    #[error("worktree {0} was not removed: it is marked to be kept")]
     Kept(WorktreeName),
     /// The user has locked the worktree with git.
     #[error(
@@ -129,7 +133,7 @@ pub enum WorktreeError {
         why: String,
     },
     /// The worktree has changed since the user confirmed the removal. `losses` is what would be lost now.
-    #[error("worktree {name} was not removed: by now it has {losses}. Review and confirm again.")]
+    #[error("worktree {name} was not removed: it now has {losses}. Review and confirm again.")]
     Changed {
         name: WorktreeName,
         losses: Box<Losses>,

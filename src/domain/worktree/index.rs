@@ -118,7 +118,7 @@ impl WorktreeIndex {
             .filter_map(|entry| match entry {
                 IndexEntry::Known(_) => None,
                 IndexEntry::Foreign(value) => Some(format!(
-                    ".worktrees/index.json: {} is ignored: its name or status is not valid",
+                    ".worktrees/index.json: the entry {} is ignored: its name or status is not valid",
                     crate::domain::text::clip(&name(value), 60)
                 )),
             })

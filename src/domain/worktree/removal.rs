@@ -130,7 +130,7 @@ mod tests {
         tree.mark_kept(Timestamp(2.0));
         assert_eq!(
             check(&tree, &clean(), RemovalMode::OnlyIfSafe),
-            Err("worktree task-1 is marked to be kept: it is not removed automatically".into())
+            Err("worktree task-1 was not removed: it is marked to be kept".into())
         );
         assert_eq!(check(&tree, &clean(), RemovalMode::Confirmed), Ok(()));
     }

@@ -56,7 +56,7 @@ impl Server {
             Some(link) if state == ServerState::Ready => Ok(link),
             _ => Err(CallError::Unavailable {
                 server: self.config.name.clone(),
-                why: state_text(&state),
+                why: unavailable_reason(&self.config.name, &state),
             }),
         }
     }
@@ -75,14 +75,14 @@ impl Server {
             },
             LinkError::Unexpected => CallError::Unexpected {
                 server,
-                what: "sent an answer that does not belong to the request".into(),
+                what: "sent an answer of the wrong type".into(),
             },
             LinkError::NeedsLogin(challenge) => {
                 self.lock().challenge = Some(challenge);
                 self.disconnect.notify_waiters();
                 CallError::Unavailable {
                     server,
-                    why: state_text(&ServerState::NeedsLogin),
+                    why: unavailable_reason(&self.config.name, &ServerState::NeedsLogin),
                 }
             }
             LinkError::NotSent {
@@ -120,15 +120,15 @@ impl Server {
     }
 }
 
-/// Returns why a server in this state cannot be called.
-fn state_text(state: &ServerState) -> String {
+/// Returns why the server `name` cannot be called in this state.
+fn unavailable_reason(name: &str, state: &ServerState) -> String {
     match state {
-        ServerState::WaitsForApproval => {
-            "the user has not approved its configuration (crewdeck mcp approve, then restart crewdeck)".into()
-        },
+        ServerState::WaitsForApproval => format!(
+            "the user has not approved its configuration: run crewdeck mcp approve {name}, then restart crewdeck"
+        ),
         ServerState::Disabled => "the user has disabled it".into(),
-        ServerState::Idle => "it has been ended".into(),
-        ServerState::Starting => "it is still starting".into(),
+        ServerState::Idle => "it was stopped".into(),
+        ServerState::Starting => "it is still starting: try again in a few seconds".into(),
         ServerState::Ready => "its connection is being closed".into(),
         ServerState::NeedsLogin => "the user must log in to it".into(),
         ServerState::Restarting { why, .. } => format!("{why}; it will be restarted soon"),

@@ -117,7 +117,9 @@ impl Decoder {
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         if self.blocks.len() >= BLOCKS_MAX {
-            return Err(invalid_response("a response with too many blocks"));
+            return Err(invalid_response(&format!(
+                "a response with more than {BLOCKS_MAX} blocks"
+            )));
         }
         let block = value.get("content_block").unwrap_or(&Value::Null);
         if self.is_repeat(index(value), block) {

@@ -173,7 +173,11 @@ impl Decoder {
                 out.push(Delta::ToolCall(name.clone()));
                 self.calls.len() - 1
             }
-            None => return Err(invalid_response("a response with too many tool calls")),
+            None => {
+                return Err(invalid_response(&format!(
+                    "a response with more than {CALLS_MAX} tool calls"
+                )));
+            }
         };
         let call = &mut self.calls[at];
         if call.id.is_empty() {

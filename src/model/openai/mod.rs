@@ -71,7 +71,7 @@ fn refusal_hints(_code: u16, lower: &str) -> RefusalHints {
     let names_field = lower.contains(MAX_COMPLETION_TOKENS) || lower.contains(MAX_TOKENS);
     RefusalHints {
         request: if names_field {
-            "Set [openai] max_tokens_field (max_tokens or max_completion_tokens) or a smaller max_tokens at the top of the settings."
+            "Set [openai] max_tokens_field to max_tokens or max_completion_tokens, or set a smaller max_tokens at the top of the settings."
         } else {
             ""
         },

@@ -44,7 +44,7 @@ impl RefusedRef {
         }
         if let Some(command) = self.remedy() {
             text.push_str(&format!(
-                " To update the ref, run only this command; the user must approve it: `{command}`."
+                " To update the ref, run `{command}` as a separate command; the user must approve it."
             ));
         }
         one_line(&(text + "]"))
@@ -310,8 +310,8 @@ mod tests {
             refused.line(),
             "[Ref not updated: refs/heads/main. The new value would lose commits of the branch that is checked out. \
              The commits are kept as refs/crewdeck/beside/bbbbbbbbbbbb: see them with `git log bbbbbbbbbbbb`, use them \
-             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run only this command; the user must approve \
-             it: `git update-ref refs/heads/main bbbbbbbbbbbb`.]"
+             with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run \
+             `git update-ref refs/heads/main bbbbbbbbbbbb` as a separate command; the user must approve it.]"
         );
         let deleted = RefusedRef {
             change: RefChange {

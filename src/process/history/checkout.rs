@@ -180,7 +180,7 @@ impl<'a> Checkout<'a> {
             }
             CheckoutFile::Log => {
                 let now = now.unwrap_or_default();
-                let note = "[Removed entries of the reflog of HEAD were restored: commands can only add to it.]";
+                let note = "[The command removed entries from the HEAD reflog. They were restored: commands can only add entries.]";
                 (!now.starts_with(copy)).then(|| (with_new_entries(copy, now), note.into()))
             }
         })

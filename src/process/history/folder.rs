@@ -116,7 +116,8 @@ impl Folder {
         let mut bytes = Vec::new();
         File::from(file).take(max + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max {
-            return wrong(io::ErrorKind::FileTooLarge, "it is too long");
+            let why = format!("it is longer than {max} bytes");
+            return wrong(io::ErrorKind::FileTooLarge, &why);
         }
         Ok(Some(bytes))
     }

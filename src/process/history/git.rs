@@ -1,9 +1,11 @@
 //! The git commands that a transfer runs. They run outside the sandbox, only on folders that crewdeck chooses.
 
 use std::collections::BTreeSet;
-use std::io::{self, Seek, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::refs::RefChange;
@@ -14,6 +16,10 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// The option that ends the options of a git command. It precedes arguments that an agent may have chosen, so that git
 /// does not read these as options.
 const END_OF_OPTIONS: &str = "--end-of-options";
+/// Maximum number of bytes that are kept of the end of git's standard error.
+const STDERR_MAX: usize = 4096;
+/// The size of a full pipe, in bytes.
+const PIPE_MAX: u64 = 64 * 1024;
 /// Maximum pause between two checks of whether git has exited.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
@@ -75,8 +81,14 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);
+    let mut stderr = child.stderr.take().map(StderrTail::new).transpose()?;
     let status = loop {
-        if let Some(status) = child.try_wait()? {
+        let ended = child.try_wait()?;
+        // Read while git runs: git would wait for a reader if its messages filled the pipe.
+        if let Some(stderr) = &mut stderr {
+            stderr.read()?;
+        }
+        if let Some(status) = ended {
             break status;
         }
         if Instant::now() >= until {
@@ -91,14 +103,40 @@ pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
     if status.success() {
         return Ok(Ok(()));
     }
-    let mut stderr_text = Vec::new();
-    if let Some(mut stderr) = child.stderr.take() {
-        use io::Read;
-        let _ = (&mut stderr).take(4096).read_to_end(&mut stderr_text);
-    }
-    let stderr_text = String::from_utf8_lossy(&stderr_text);
-    let last = stderr_text.lines().rfind(|line| !line.trim().is_empty());
+    let text = stderr.map(|stderr| stderr.bytes).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
     Ok(Err(last.unwrap_or("git failed").trim().to_string()))
+}
+
+/// The end of what a git command has written to standard error.
+struct StderrTail {
+    pipe: File,
+    /// The last bytes, at most [`STDERR_MAX`] after each read.
+    bytes: Vec<u8>,
+}
+
+impl StderrTail {
+    fn new(pipe: ChildStderr) -> io::Result<StderrTail> {
+        let pipe = OwnedFd::from(pipe);
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        Ok(StderrTail {
+            pipe: File::from(pipe),
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Reads what is in the pipe, without waiting for more. Reads at most the size of a full pipe, so that git's timeout
+    /// is checked in between.
+    fn read(&mut self) -> io::Result<()> {
+        let read = (&mut self.pipe).take(PIPE_MAX).read_to_end(&mut self.bytes);
+        let surplus = self.bytes.len().saturating_sub(STDERR_MAX);
+        self.bytes.drain(..surplus);
+        match read {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        }
+    }
 }
 
 pub fn is_ancestor(common: &Path, old: &str, new: &str) -> io::Result<bool> {

@@ -316,8 +316,8 @@ impl PrivateHistory {
         let aside = objects::move_aside(dir, &own, aside.as_ref(), "shallow")?;
         let (from, to) = (self.common.join("shallow"), self.dir.join(aside));
         Ok(Some(format!(
-            "[{} was moved to {}: it was created while the command ran, and it hides commits from git. If the user \
-             created it, tell the user to move it back.]",
+            "[{} was moved to {}: the file was created while the command ran, and it hides commits from git. \
+             Tell the user, who can move the file back.]",
             from.display(),
             to.display()
         )))

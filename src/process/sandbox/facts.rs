@@ -107,8 +107,8 @@ const HISTORY_PROTECTION_OFF: &str = "[The history of this repository is not pro
 
 /// The note in the first tool result if the git folder is read-only.
 const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they cannot create new files in the root folder \
-    of the repository: this machine has no user namespaces, which are needed to protect the history. Commands that only \
-    read from git work. Do not run git add, commit, merge or other commands that write to git: they fail. crewdeck \
+    of the repository: this machine has no user namespaces, which are needed to protect the history. Read-only git \
+    commands work. Do not run git add, commit, merge or other commands that write to git: they fail. crewdeck \
     commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
     namespaces or set sandbox = \"files\".]";
 

@@ -45,7 +45,7 @@ pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
 
 /// The note in a tool result if git ran without hooks.
 pub const HOOKS_SKIPPED: &str = "[git ran no hooks for this command: core.hooksPath names a folder that commands can write, and \
-    the user approved this command, not the hooks. Run their checks as a separate command.]";
+    the user approved this command, not the hooks. If the hooks run checks, run these checks as a separate command.]";
 
 /// Texts, in lower case, that occur in the output of programs if they had no network.
 const NETWORK_SIGNS: &[&str] = &[

@@ -56,14 +56,14 @@ impl SandboxReport {
     pub fn describe_missing(&self) -> Option<String> {
         match (&self.guard, self.landlock, &self.view) {
             (Availability::No { why }, ..) => Some(format!(
-                "Commands of agents run without a sandbox, and processes they start may keep running: {why}."
+                "Commands of agents run without a sandbox, and processes that they start may outlive them: {why}."
             )),
             (_, None, _) => Some(
                 "Commands of agents run without a sandbox: this kernel has no Landlock (Linux 5.13 or newer has it)."
                     .into(),
             ),
             (_, Some(1 | 2), Availability::No { why }) => Some(format!(
-                "Commands of agents do not run in a git repository: its history cannot be protected, because user and mount namespaces are not available ({why}) and the Landlock of this kernel is too old (needs Linux 6.2 or newer). In other directories they {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
+                "Commands of agents do not run in a git repository, because its history cannot be protected: user and mount namespaces are not available ({why}), and the Landlock of this kernel is too old (Linux 6.2 or newer is needed). In other directories commands {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
             )),
             (_, Some(_), Availability::No { why }) => Some(format!(
                 "User and mount namespaces are not available ({why}). To protect the history, git folders are read-only to commands of agents: git add, commit and merge fail, and commands cannot create new files in the root folder of a repository. crewdeck commits the changes in a worktree when its task is completed. Commands {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
@@ -78,7 +78,7 @@ impl SandboxReport {
         let unprotected = "Commands of agents can delete and rewind commits: sandbox = \"files\" disables protection of the history.";
         match (&self.guard, self.landlock, &self.view) {
             (Availability::Yes, Some(_), Availability::No { why }) => format!(
-                "{unprotected} User and mount namespaces are not available ({why}), so commands {ACCESS_WITHOUT_VIEW}. In the root they can also write .git/config and .git/hooks."
+                "{unprotected} User and mount namespaces are not available ({why}), so commands {ACCESS_WITHOUT_VIEW}. Commands in the root can also write .git/config and .git/hooks."
             ),
             (Availability::Yes, Some(_), Availability::Yes) => unprotected.into(),
             (..) => format!(
@@ -100,7 +100,7 @@ impl SandboxReport {
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
             Availability::No { why } if !rules.is_on_for_all() => Some(format!(
-                "Commands do not run if the setting 'network' turns the network off for them: network namespaces are not available ({why})."
+                "Commands do not run if the setting 'network' turns the network off for them: network namespaces are not available ({why}). Allow user and network namespaces, or set network = \"on\"."
             )),
             Availability::No { .. } | Availability::Yes => None,
         }
@@ -113,7 +113,7 @@ impl SandboxReport {
 /// system has no supervisor.
 pub fn probe(program: Option<&Path>) -> SandboxReport {
     let Some(program) = program else {
-        return SandboxReport::none("the supervisor is not available on this operating system");
+        return SandboxReport::none("crewdeck has no sandbox for this operating system");
     };
     let command = BlockingCommand {
         program: program.to_path_buf(),

@@ -151,7 +151,10 @@ impl SupervisorClient {
         let mut text = serde_json::to_vec(request)?;
         text.push(b'\n');
         if text.len() as u64 > LINE_MAX {
-            return Err(io::Error::other("the command is too long"));
+            return Err(io::Error::other(format!(
+                "the command and its environment exceed {} MiB: put the command into a script file",
+                LINE_MAX / 1024 / 1024
+            )));
         }
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;

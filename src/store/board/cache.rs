@@ -145,7 +145,7 @@ impl Cache {
                 ".tasks/{name} is ignored: {why}: fix it or move it away"
             )),
             StableRead::Damaged(why) => Some(format!(
-                ".tasks/{name} is damaged ({why}): fix it, or run crewdeck task list, which sets the damaged file aside under another name"
+                ".tasks/{name} is damaged ({why}): fix the file, or run crewdeck task list, which renames it to {name}.damaged-N"
             )),
         };
         if problem.is_some() {
@@ -273,9 +273,9 @@ fn refresh_interval(tasks: usize) -> Duration {
 impl FolderProblems {
     fn lines(&self) -> Vec<String> {
         let unrecognized = self.unrecognized.as_ref().map(|(first, count)| match count {
-            1 => format!(".tasks/{first} is ignored: the name of a task file is task_NUMBER.json"),
+            1 => format!(".tasks/{first} is ignored: rename it to task_NUMBER.json or move it away"),
             count => format!(
-                ".tasks/{first} and {} more are ignored: the name of a task file is task_NUMBER.json",
+                ".tasks/{first} and {} more are ignored: rename them to task_NUMBER.json or move them away",
                 count - 1
             ),
         });

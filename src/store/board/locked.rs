@@ -198,7 +198,7 @@ impl LockedBoard<'_> {
         text.push(b'\n');
         if text.len() as u64 > FILE_MAX {
             return Err(StoreError::TooLong(format!(
-                "task {id} would be too large for its file ({} MiB at most): shorten it or remove dependencies",
+                "task {id} would be too large for its file ({} MiB at most): shorten its description or remove dependencies",
                 FILE_MAX / 1024 / 1024
             )));
         }
@@ -252,7 +252,7 @@ impl LockedBoard<'_> {
         };
         if last >= TaskId::MAX.0 {
             let text = format!(
-                "no number is left for a new task, because the highest one, {}, is used: give that task a lower number",
+                "no number is left for a new task, because task {} has the highest possible number: give it a lower one",
                 TaskId(last)
             );
             return Err(StoreError::TooLong(text));

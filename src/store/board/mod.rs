@@ -361,7 +361,7 @@ impl Board {
             if let StableRead::Damaged(why) = read_stable::read::<Task>(&path)? {
                 let aside = atomic::set_aside(&path)?;
                 notices.push(format!(
-                    ".tasks/{} was damaged ({why}) and is now .tasks/{}",
+                    ".tasks/{} was damaged ({why}) and was renamed to .tasks/{}",
                     files::name(id),
                     aside.file_name().unwrap_or_default().to_string_lossy()
                 ));

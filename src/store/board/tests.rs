@@ -71,7 +71,7 @@ fn changes_of_another_process_count_at_once() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "task #2 is blocked by #1: complete that first"
+        "task #2 is blocked by #1: its blockers must be completed first"
     );
     b.claim(None, &claimer("bob"), NOW).unwrap();
     assert!(
@@ -306,12 +306,14 @@ fn damaged_task_file_is_reported_and_set_aside() {
         .to_string();
     assert!(
         error.starts_with(
-            "task #1 cannot be used: .tasks/task_1.json is damaged (it is not complete JSON"
+            "task #1 cannot be used: .tasks/task_1.json is damaged (it is not valid JSON"
         ),
         "{error}"
     );
     assert!(
-        error.ends_with("fix it, or run crewdeck task list, which sets the damaged file aside under another name"),
+        error.ends_with(
+            "fix the file, or run crewdeck task list, which renames it to task_1.json.damaged-N"
+        ),
         "{error}"
     );
     assert_eq!(board.read().unwrap().notices.len(), 1);
@@ -322,7 +324,7 @@ fn damaged_task_file_is_reported_and_set_aside() {
     assert!(news.delta.is_empty());
     assert_eq!(news.notices.len(), 1);
     assert!(
-        news.notices[0].ends_with("is now .tasks/task_1.json.damaged-1"),
+        news.notices[0].ends_with("was renamed to .tasks/task_1.json.damaged-1"),
         "{news:?}"
     );
     assert_eq!(board.read().unwrap().notices, Vec::<String>::new());

@@ -39,7 +39,9 @@ pub enum GitError {
     #[error("{0} is a bare git repository: work in a clone of it")]
     Bare(PathBuf),
     /// There is a `.git`, but git does not accept it as a repository.
-    #[error("{0}/.git is damaged or not a git repository: run git status there to see the cause")]
+    #[error(
+        "{0}/.git is damaged or not a git repository: run git -C '{0}' status to see the cause"
+    )]
     Damaged(PathBuf),
     /// Another user owns the repository, so git refuses to use it.
     #[error(
@@ -47,7 +49,7 @@ pub enum GitError {
     )]
     OwnedByOther(PathBuf),
     /// The path contains a line break, which git's line-based output cannot represent.
-    #[error("{0} has a line break in its name, which worktrees cannot have: rename it")]
+    #[error("{0} has a line break in its name, which worktrees do not support: rename the folder")]
     LineBreak(PathBuf),
     /// The repository has no commit. A worktree needs a commit to start from.
     #[error(

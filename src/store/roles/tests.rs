@@ -170,7 +170,7 @@ fn broken_files_leave_the_others_usable() {
     let expected = [
         ("big.md", "it is larger than 256 KiB"),
         ("gone.md", "it is a "),
-        ("latin.md", "line 2: it is not UTF-8"),
+        ("latin.md", "line 2: the text is not UTF-8"),
         ("link.md", "it is a link that leads out"),
         ("plain.md", "line 1: there is no front matter"),
         (
@@ -238,7 +238,7 @@ fn no_text_is_free_while_roles_cannot_be_read() {
     let catalog = read(dir.path());
     let why = catalog.resolve("a").unwrap_err();
     assert!(
-        why.starts_with("not all roles can be read: .claude/agents: "),
+        why.starts_with("some roles cannot be read: .claude/agents: "),
         "{why}"
     );
     assert!(catalog.resolve("tester").unwrap().is_some());

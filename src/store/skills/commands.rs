@@ -144,7 +144,7 @@ impl Skills {
             match name_of(&path) {
                 None => report(
                     shown,
-                    "its name cannot be a command: rename it to letters, digits, '-', '_' and '.'"
+                    "its name cannot be used as a command: use only letters, digits, '-', '_' and '.'"
                         .into(),
                 ),
                 Some(name) if found.iter().any(|f| f.command.name == name) => {

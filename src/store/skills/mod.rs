@@ -311,7 +311,7 @@ impl Scan {
             let more = self.broken.split_off(SKILLS_MAX - 1).len();
             self.add_broken(
                 "…".into(),
-                format!("{more} more cannot be used: fix these first"),
+                format!("{more} more skills cannot be used: fix the listed ones first"),
             );
         }
         (self.loaded, self.broken)

@@ -145,7 +145,7 @@ fn unusable_skills_are_reported_and_the_others_work() {
     );
     let broken = disk.broken_skills();
     let begins = [
-        ("skills/bytes/SKILL.md", "line 2: it is not UTF-8 text"),
+        ("skills/bytes/SKILL.md", "line 2: the text is not UTF-8"),
         ("skills/empty/SKILL.md", "line 1: the skill has no text"),
         ("skills/large/SKILL.md", "it is larger than 256 KiB"),
         (
@@ -178,7 +178,8 @@ fn links_are_followed_inside_the_folder_only() {
         root.join("skills/file/SKILL.md"),
     )
     .unwrap();
-    let out = "it is a link that leads out of its folder, so it is not read: copy the file here";
+    let out =
+        "it is a link that leads out of its folder and is not read: copy the file into the folder";
     let nothing = "it is a broken link: fix or remove it";
     let links = pairs(&[
         ("skills/dangling", nothing),
@@ -235,7 +236,10 @@ fn skills_beyond_the_limit_are_left_out_and_reported() {
     let more = 2 + BUILT_IN.len() + 1;
     assert_eq!(
         (last.path.as_str(), last.why.clone()),
-        ("…", format!("{more} more cannot be used: fix these first"))
+        (
+            "…",
+            format!("{more} more skills cannot be used: fix the listed ones first")
+        )
     );
 }
 

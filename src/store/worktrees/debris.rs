@@ -75,7 +75,7 @@ impl fmt::Display for Debris {
             ),
             Debris::MissingWork(name) => write!(
                 f,
-                "worktree {name} lacks work of the tasks it depends on: git was killed while merging it"
+                "worktree {name} lacks work of the tasks it depends on: git was killed during the merge"
             ),
             Debris::Merge(name) => write!(f, "the merge of {} was interrupted", name.branch()),
             Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),

@@ -21,7 +21,7 @@ impl OpenRegistry {
     pub(super) fn made_by_hook(&self, dir: &Path) -> Result<HookMade, StoreError> {
         let refused = |why: &str| {
             WorktreeError::Hook(format!(
-                "the WorktreeCreate hook named {}, which {why}. It must print the path of a worktree that it has added with git worktree add",
+                "the WorktreeCreate hook printed the path {}, which {why}. The hook must print the path of a worktree that it has added with git worktree add",
                 dir.display()
             ))
         };
@@ -30,10 +30,10 @@ impl OpenRegistry {
         // The main worktree is the first one in git's list and is skipped.
         let mut linked = self.repo.list_worktrees()?.into_iter().skip(1);
         let Some(found) = linked.find(|linked| linked.path == real) else {
-            return Err(refused("is no linked worktree of this repository").into());
+            return Err(refused("is not a linked worktree of this repository").into());
         };
         let git = self.git_in(&real);
-        let git = git.ok_or_else(|| refused("is no valid worktree"))?;
+        let git = git.ok_or_else(|| refused("is not a valid worktree"))?;
         let head = head(&git)?.ok_or_else(|| refused("has no commit"))?;
         Ok(HookMade {
             path: found.path,
@@ -56,7 +56,11 @@ impl OpenRegistry {
         if origin == Origin::Branch && !is_on_branch {
             // Before the move: if files of the hook prevent it, they stay where they are.
             let git = self.git_in(&made.path);
-            let git = git.ok_or_else(|| WorktreeError::Hook("its worktree is gone".into()))?;
+            let git = git.ok_or_else(|| {
+                WorktreeError::Hook(
+                    "the worktree of the WorktreeCreate hook no longer exists".into(),
+                )
+            })?;
             git.ok(&["checkout", "--quiet", &branch])?;
         }
         if made.path != dir {

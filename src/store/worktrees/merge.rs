@@ -230,7 +230,7 @@ impl OpenRegistry {
             return Ok(());
         }
         let why = format!(
-            "git would use the settings of submodules that agents can write ({}): run git submodule absorbgitdirs to move these settings out of the agents' reach",
+            "the merge would use git settings that agents can write, in these submodules: {}. Run git submodule absorbgitdirs to move the settings out of the agents' reach",
             one_line(&short_list(&open, open.len()))
         );
         let branch = branch.to_string();
@@ -328,7 +328,7 @@ pub fn try_merge(
         git.ok(&["merge", "--abort"])?;
     }
     if commit_of(git, "HEAD")? != before {
-        let why = "another program moved the branch at the same time".into();
+        let why = "another program moved the branch at the same time: try again".into();
         return Ok(MergeOutcome::Failed(why));
     }
     Ok(if files.is_empty() {

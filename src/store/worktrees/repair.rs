@@ -59,9 +59,7 @@ impl Worktrees {
         for name in removals {
             match self.remove(&name, RemovalMode::OnlyIfSafe, now) {
                 Ok(_) => report.push(format!("finished the removal of worktree {name}")),
-                Err(StoreError::Worktree(why)) => {
-                    report.push(format!("worktree {name} was not removed: {why}"));
-                }
+                Err(StoreError::Worktree(why)) => report.push(why.to_string()),
                 Err(error) => return Err(error),
             }
         }
@@ -252,7 +250,7 @@ impl OpenRegistry {
             let why = match begun_at {
                 Some(_) => "another commit was checked out since then",
                 None => {
-                    "the version of crewdeck that started it did not record the starting commit, so its files cannot be distinguished from yours"
+                    "the version of crewdeck that started it did not record the starting commit, so the files of the merge cannot be distinguished from yours"
                 }
             };
             return Ok((!changed.is_empty()).then(|| {

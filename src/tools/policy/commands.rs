@@ -170,7 +170,7 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     let words = strip_wrappers(&simple.words);
     let (name, args) = words.split_first()?;
     if !name.is_plain() {
-        return Some("the program it starts is known only at run time".into());
+        return Some("the program name is known only at run time".into());
     }
     let name = name.text.rsplit('/').next().unwrap_or_default();
     let is = |list: &[&str]| list.contains(&name);
@@ -179,7 +179,7 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     }
     if is(MACHINE) && !args.is_empty() || ["shutdown", "reboot", "halt", "poweroff"].contains(&name)
     {
-        return Some(format!("{name} changes the system"));
+        return Some(format!("{name} can change the system"));
     }
     if is(DISKS) || name.starts_with("mkfs") {
         return Some(format!("{name} can destroy whole disks or files"));
@@ -188,10 +188,12 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
         return Some(format!("{name} stops other programs"));
     }
     if is(NETWORK) && !only_here(args) {
-        return Some(format!("{name} reaches other machines"));
+        return Some(format!("{name} connects to other machines"));
     }
     if is(REMOTE) {
-        return Some(format!("{name} changes things outside the work directory"));
+        return Some(format!(
+            "{name} can change things outside the work directory"
+        ));
     }
     if is(SHELLS) {
         return shell(simple, args, dir);
@@ -218,7 +220,7 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
             Some(format!("{name} -R changes many files at once"))
         }
         "chmod" if args.iter().any(|a| a.text.ends_with("777")) => {
-            Some("it makes the file writable for every user".into())
+            Some("chmod makes a file writable for every user".into())
         }
         "npm" | "yarn" | "pnpm" | "cargo" | "twine" | "gem" if publishes(args) => {
             Some(format!("{name} publishes a package"))
@@ -311,7 +313,7 @@ fn find(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
         .iter()
         .any(|a| a.text.starts_with("-fprint") || a.text == "-fls")
     {
-        return Some("`find` writes its result to a file".into());
+        return Some("find writes its result to a file".into());
     }
     let starts = |a: &Word| {
         ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec"].contains(&a.text.as_str())
@@ -347,7 +349,7 @@ fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<
         };
         return match words::parse(&code.text) {
             Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),
-            Err(why) => Some(format!("crewdeck cannot tell what it does: {why}")),
+            Err(why) => Some(format!("crewdeck cannot tell what the command does: {why}")),
         };
     }
     if has_flag(args, 'n', "--noexec") {
@@ -358,7 +360,7 @@ fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<
         .find(|a| !a.text.starts_with('-') || a.text == "-");
     match script {
         Some(file) if file.is_plain() && file.text != "-" => None,
-        Some(_) => Some("the script it runs is known only at run time".into()),
+        Some(_) => Some("the shell runs a script that is known only at run time".into()),
         None if simple.is_fed => Some("a shell runs whatever its input contains".into()),
         None => None,
     }
@@ -381,8 +383,8 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }?;
     let risky = RISKY_CODE_WORDS.iter().find(|c| code.text.contains(**c));
     match risky {
-        Some(word) => Some(format!("its {name} code uses '{word}'")),
-        None if code.expands => Some("its code is known only at run time".into()),
+        Some(word) => Some(format!("the {name} code contains the risky word '{word}'")),
+        None if code.expands => Some(format!("the {name} code is known only at run time")),
         None => None,
     }
 }

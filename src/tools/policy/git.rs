@@ -1,6 +1,9 @@
 //! Decides which git commands need approval. A command whose effect can be undone with the repository needs no
 //! approval. Does no I/O.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, has_flag};
 
@@ -74,6 +77,7 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
         {
             because("discards uncommitted work")
         }
+        "checkout" if checks_out_files(rest) => because("discards uncommitted work"),
         "restore" if !has("--staged") => because("discards uncommitted work"),
         "branch"
             if ["-D", "-M", "-C"].iter().any(|flag| has(flag))
@@ -97,16 +101,39 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
             because("can lose commits permanently")
         }
         "config" if rest.len() > 1 && !has("--get") && !has("--list") && !has("-l") => {
-            because("changes how git works")
+            because("changes git settings")
         }
         "remote" | "submodule"
             if !rest.is_empty() && !has("-v") && !has("status") && !has("show") =>
         {
-            because("changes the links to other repositories")
+            because("changes remotes or submodules")
         }
-        "clone" | "fetch" | "pull" => because("reaches other machines"),
+        "clone" | "fetch" | "pull" => because("connects to other machines"),
         "worktree" if has("remove") || has("prune") => because("can delete a worktree"),
         _ => None,
+    }
+}
+
+/// Returns whether the arguments of `git checkout` seem to name files, which git then overwrites. Without `--`, a single
+/// argument can be a branch or a file. It counts as a file if it has an extension that does not begin with a
+/// digit: `src/main.rs`, but not `v1.0`.
+fn checks_out_files(args: &[Word]) -> bool {
+    let creates = ["-b", "-B", "--orphan"];
+    if args.iter().any(|arg| creates.contains(&arg.text.as_str())) {
+        return false;
+    }
+    let names: Vec<&str> = args
+        .iter()
+        .map(|arg| arg.text.as_str())
+        .filter(|text| *text == "-" || !text.starts_with('-'))
+        .collect();
+    match names[..] {
+        [] => false,
+        [name] => Path::new(name)
+            .extension()
+            .and_then(OsStr::to_str)
+            .is_some_and(|extension| !extension.starts_with(|first: char| first.is_ascii_digit())),
+        _ => true,
     }
 }
 

@@ -149,7 +149,7 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
         Ok(parsed) => parsed,
         Err(why) => {
             return Ruling::Ask {
-                why: format!("crewdeck cannot tell what it does: {why}"),
+                why: format!("crewdeck cannot tell what the command does: {why}"),
             };
         }
     };

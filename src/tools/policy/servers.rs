@@ -37,14 +37,14 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
     }
     let server = &tool.server;
     let effect = if tool.is_destructive {
-        "may change or destroy something"
+        "may change or delete data"
     } else {
-        "may add something"
+        "may add data"
     };
     Ruling::Ask {
         why: format!(
-            "it {effect}. The MCP server {server} runs with your rights, outside of the sandbox and of the worktree of \
-             the agent{}",
+            "the tool {effect}. The MCP server {server} runs with your rights, outside of the sandbox and the agent's \
+             worktree{}",
             words_of(tool)
         ),
     }
@@ -200,9 +200,7 @@ mod tests {
             assert_eq!(ruling(&tool(true), &json!({}), &none, gate), Ruling::Allow);
         }
         let asked = ruling(&tool(false), &json!({}), &none, PlanGate::Open);
-        assert!(
-            matches!(&asked, Ruling::Ask { why } if why.ends_with("of the worktree of the agent"))
-        );
+        assert!(matches!(&asked, Ruling::Ask { why } if why.ends_with("and the agent's worktree")));
         let refused = ruling(&tool(false), &json!({}), &none, PlanGate::Closed);
         assert!(matches!(refused, Ruling::Deny { .. }));
         let allow = PermissionRules {
@@ -244,7 +242,11 @@ mod tests {
             };
             let none = PermissionRules::default();
             match ruling(&tool, &json!({}), &none, PlanGate::Open) {
-                Ruling::Ask { why } => why.split_once(" the agent").unwrap().1.to_string(),
+                Ruling::Ask { why } => why
+                    .split_once(" the agent's worktree")
+                    .unwrap()
+                    .1
+                    .to_string(),
                 other => panic!("{other:?}"),
             }
         };

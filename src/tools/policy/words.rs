@@ -7,7 +7,7 @@ mod expansions;
 
 use super::here_document::HereDocument;
 
-/// Maximum nesting depth of substitutions and `sh -c`.
+/// Maximum nesting depth of substitutions.
 const DEPTH_MAX: usize = 8;
 /// Maximum length of a command that is parsed, in bytes.
 const COMMAND_MAX: usize = 64 * 1024;
@@ -53,7 +53,7 @@ const KEYWORDS: &[&str] = &[
 /// Fails with the reason if `command` cannot be parsed. Such a command may start any program.
 pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
-        return Err("it is too long".into());
+        return Err("it is longer than 64 KiB".into());
     }
     let mut out = Vec::new();
     parse_into(command, 0, &mut out)?;
@@ -62,7 +62,7 @@ pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
 
 fn parse_into(command: &str, depth: usize, out: &mut Vec<SimpleCommand>) -> Result<(), String> {
     if depth > DEPTH_MAX {
-        return Err("it is nested too deeply".into());
+        return Err("its substitutions are nested more than 8 levels deep".into());
     }
     let mut lexer = Lexer {
         chars: command.chars().collect(),

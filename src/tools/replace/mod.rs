@@ -83,7 +83,7 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(
             "old_text is empty",
-            "Pass the text to replace.",
+            "Pass the text to replace; to write a whole file, use write_file.",
         ));
     }
     if edit.old == edit.new {
@@ -252,7 +252,7 @@ fn apply(
     out.push_str(&text[at..]);
     if out == text {
         return Err(Refusal::new(
-            "the file already contains new_text there, so there is nothing to change",
+            "the text that old_text matches is already the same as new_text, so there is nothing to change",
             "",
         ));
     }

@@ -26,7 +26,7 @@ pub fn help(file: &[FileLine<'_>], variants: &[Variant]) -> String {
         .first()
         .filter(|v| clean::pieces(&v.old).len() > 1)
         .map_or("", |_| {
-            " A line such as ... stands for omitted lines only if new_text has the same line and the text before and after it is found."
+            " A line such as ... can stand for omitted lines. Then new_text must contain that line too, and the text before and after it must match the file."
         });
     let near = variants.iter().rev().find_map(|variant| {
         let old = lines::pattern(&variant.old);

@@ -58,7 +58,7 @@ impl SessionRole {
                 Some("Only the crewdeck that runs this crew can do that: use its window.".into())
             }
             SessionRole::NoCrew => {
-                Some("No crew is running. Start it with crewdeck --resume.".into())
+                Some("No crew is running. Quit, then run crewdeck --resume.".into())
             }
         }
     }
@@ -71,8 +71,8 @@ impl SessionRole {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taking => return None,
             SessionRole::Viewer(_) => own(&[
                 "You can answer requests, write messages, change the board and merge here, but not stop agents or choose models. When the crew's process ends, the crew continues in this window",
-                "You can answer requests, write, change the board and merge, but not stop agents. When the crew's process ends, it continues here",
-                "You can answer, write and merge. If the crew's process ends, it continues here",
+                "You can answer requests, write, change the board and merge, but not stop agents. When its process ends, the crew continues here",
+                "You can answer, write and merge. If its process ends, the crew continues here",
                 "You can answer, write and merge, not stop agents",
                 "You can answer requests and merge",
             ]),

@@ -41,7 +41,7 @@ pub enum KeyOverrideError {
     },
     /// In this context, a text input must insert the key as text.
     #[error(
-        "[keys] `{name}`: `{key}` types text there: use a key with ctrl or alt, or a function key such as f5"
+        "[keys] `{name}`: `{key}` types text in this context: use a key with ctrl or alt, or a function key such as f5"
     )]
     IsText {
         /// The name of the binding, such as `board.merge`.
@@ -50,7 +50,7 @@ pub enum KeyOverrideError {
     },
     /// The key is bound to another action in the same context.
     #[error(
-        "[keys] `{name}`: `{key}` already runs `{other}` in the same place ({words}); unbind that with \"{other}\" = [], or choose another key"
+        "[keys] `{name}`: `{key}` already runs `{other}` in the same context ({words}); choose another key, or unbind the other action with \"{other}\" = []"
     )]
     Clash {
         /// The name of the binding, such as `board.merge`.
@@ -230,8 +230,9 @@ fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
     };
     let chords: Vec<&str> = key.split_whitespace().collect();
     if chords.is_empty() || chords.len() > 2 {
-        let why =
-            format!("{key:?} is not a key: give one key, or two separated by a space, as ctrl+x e");
+        let why = format!(
+            "{key:?} is not a key: give one key, or two separated by a space, such as ctrl+x e"
+        );
         return Err(bad(why));
     }
     let one = |chord: &&str| {
@@ -242,8 +243,11 @@ fn canonical(name: &str, key: &str) -> Result<String, KeyOverrideError> {
             let upper = c.to_uppercase().next();
             event.code = KeyCode::Char(upper.unwrap_or(c));
         }
-        keys::name_of(event)
-            .ok_or_else(|| bad(format!("{chord:?} is not a key that terminals send")))
+        keys::name_of(event).ok_or_else(|| {
+            bad(format!(
+                "terminals do not send {chord:?}: choose another key"
+            ))
+        })
     };
     let chords: Vec<String> = chords.iter().map(one).collect::<Result<_, _>>()?;
     Ok(chords.join(" "))
@@ -430,12 +434,12 @@ mod tests {
             (&[("merge", &[""])], "`merge`: \"\" is not a key"),
             (
                 &[("board.open", &["m"])],
-                "`board.open`: `m` already runs `board.merge` in the same place (merge the branch of the completed task; asks first); \
-                 unbind that with \"board.merge\" = [], or choose another key",
+                "`board.open`: `m` already runs `board.merge` in the same context (merge the branch of the completed task; asks first); \
+                 choose another key, or unbind the other action with \"board.merge\" = []",
             ),
             (
                 &[("composer.send", &["ctrl+x"])],
-                "`ctrl+x` already runs `composer.edit_in_editor` in the same place",
+                "`ctrl+x` already runs `composer.edit_in_editor` in the same context",
             ),
             (
                 &[("nudge", &["z"]), ("ask_shutdown", &["z"])],
@@ -443,11 +447,11 @@ mod tests {
             ),
             (
                 &[("composer.send", &["s"])],
-                "`composer.send`: `s` types text there",
+                "`composer.send`: `s` types text in this context",
             ),
             (
                 &[("suspend", &["space"])],
-                "`everywhere.suspend`: `space` types text there",
+                "`everywhere.suspend`: `space` types text in this context",
             ),
         ];
         for (given, expected) in cases {

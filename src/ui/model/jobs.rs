@@ -45,7 +45,7 @@ impl JobBook {
     /// Handles the end of a session: marks all running jobs as killed by the end of crewdeck at the time `now`.
     pub fn end_of_session(&mut self, now: Timestamp) {
         for job in self.all.iter_mut().filter(|j| j.is_running()) {
-            let by = "the end of crewdeck".into();
+            let by = "crewdeck on exit".into();
             job.ended = Some((now, JobEnd::Killed { by }));
         }
     }

@@ -123,7 +123,7 @@ pub fn decision(request: &Request) -> Option<String> {
         RequestKind::Plan => format!("you {done} the plan"),
         RequestKind::Permission => match &request.call {
             Some(call) => format!("you {done} the {} call", shown_name(&call.tool)),
-            None => format!("you {done} the permission"),
+            None => format!("you {done} the permission request"),
         },
         RequestKind::Shutdown => format!("you {done} the shutdown of {}", request.target),
         RequestKind::Budget => format!("you {done} a higher budget"),

@@ -50,7 +50,10 @@ pub const LEGEND: &[(&str, &str)] = &[
         "◆ ◇",
         "the selected request that waits for you; other requests",
     ),
-    ("◔", "an agent that waits to repeat a failed model call"),
+    (
+        "◔",
+        "an agent that waits to retry a failed model call, or in the call queue",
+    ),
     ("∴", "what the model thought before its answer"),
     ("✉", "a message that the agent received"),
     ("⚑", "a task that the agent claimed"),
@@ -58,7 +61,7 @@ pub const LEGEND: &[(&str, &str)] = &[
     ("▲", "an agent that is stuck; a warning"),
     (
         "✗",
-        "an agent or a tool call that failed; a message without a reader or blocked by a hook; an error",
+        "an agent or a tool call that failed; a message that was not read or that a hook blocked; an error",
     ),
     (
         "·",
@@ -68,7 +71,10 @@ pub const LEGEND: &[(&str, &str)] = &[
         "⋯",
         "a message of yours that waits until the agent's turn ends",
     ),
-    ("▁▃▆", "how active an agent was in the last minutes"),
+    (
+        "▁▃▆",
+        "an agent's answers and tool calls; each bar is 10 seconds",
+    ),
     (
         "┃",
         "a heavy line between tasks: the critical path, the longest chain of open tasks",

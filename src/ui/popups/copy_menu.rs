@@ -18,7 +18,7 @@ pub struct CopyChoices;
 pub fn open(app: &mut App) {
     if portions(app).is_empty() {
         let is_empty = |app: &App| portions(app).is_empty();
-        app.say_while("Nothing to copy here yet.", is_empty);
+        app.say_while("This conversation has nothing to copy yet.", is_empty);
         return;
     }
     open_popup(app, Picker::new(CopyChoices, 0));
@@ -46,7 +46,7 @@ impl Choices for CopyChoices {
 
     fn choose(&mut self, app: &mut App, portion: Portion, out: &mut Vec<Effect>) -> Next {
         let Some(text) = app.shown_agent().transcript.portion_text(&portion) else {
-            app.say("That text no longer exists.");
+            app.say("The selected text is no longer in the conversation.");
             return Next::Close;
         };
         let what = match portion {

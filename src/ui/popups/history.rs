@@ -25,7 +25,7 @@ pub fn open(app: &mut App) {
 impl Choices for HistoryChoices {
     type Item = String;
 
-    const TIP: &'static str = "Type a part of the message";
+    const TIP: &'static str = "Type to search earlier messages";
 
     fn title(&self, _app: &App) -> String {
         "Earlier messages".into()

@@ -42,7 +42,7 @@ fn settings(app: &App) -> Option<&SettingsPermissions> {
 /// Describes an entry of the setting `allow`, such as "every command that begins with `make`".
 fn describe(entry: &str) -> String {
     if entry.starts_with(SERVER_TOOLS) {
-        return format!("calls of MCP servers that match `{entry}`");
+        return format!("MCP tool calls that match `{entry}`");
     }
     let words = entry.to_string();
     PermissionScope::Begins { words }.to_string()
@@ -91,7 +91,7 @@ impl Choices for PermissionChoices {
             PermissionItem::Settings(_) => {
                 let file = settings(app).map_or("", |allowed| allowed.file.as_str());
                 let text = format!(
-                    "Not revoked: {} allows it. Remove it from allow there, then restart crewdeck.",
+                    "Not revoked: {} allows it. Delete the entry from allow in that file, then restart crewdeck.",
                     one_line(file)
                 );
                 app.say(text);

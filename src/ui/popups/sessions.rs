@@ -79,7 +79,7 @@ impl Choices for SessionChoices {
     type Item = String;
 
     const TIP: &'static str =
-        "The earlier sessions of this project, with the tasks done when each ended";
+        "Earlier sessions of this project, each with its completed and total tasks";
 
     fn title(&self, _app: &App) -> String {
         "Resume a session".into()

@@ -42,7 +42,7 @@ fn costs_from_journal_equal_live_costs() {
     }
     // The costs of another crew start at zero.
     read.forget_crew();
-    assert!(costs::text(&read, CostSort::default()).contains("Nothing has been used yet"));
+    assert!(costs::text(&read, CostSort::default()).contains("No tokens used yet."));
 }
 
 #[test]

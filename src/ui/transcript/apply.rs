@@ -279,7 +279,7 @@ fn attached_files(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile
 /// the old conversation.
 pub fn clear_notice(transcript: &str) -> String {
     let path = one_line(transcript);
-    format!("conversation cleared. The old one: {path}")
+    format!("conversation cleared. Old conversation: {path}")
 }
 
 /// Returns a one-line description of a compaction, such as `3 old tool results pruned: 9k → 4k tokens`.

@@ -163,7 +163,9 @@ fn about(head: &ExportHead, dropped: u64) -> Vec<String> {
     let named: Vec<String> = named
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
-    let missing = format!("{dropped} older entries are not part of this file.");
+    let missing = format!(
+        "This file leaves out the oldest part of the conversation (entries: {dropped}); the full conversation is in .transcripts/."
+    );
     [named.join(" · ")]
         .into_iter()
         .chain((dropped > 0).then_some(missing))

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
-use crate::domain::text::head_and_tail;
+use crate::domain::text::{count_noun, head_and_tail};
 use crate::domain::timestamp::Timestamp;
 
 /// Maximum number of fields of one input or output that are shown. If there are more, a note says how many are missing.
@@ -278,7 +278,8 @@ fn limit_fields(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
         room = room.saturating_sub(field.value.len());
     }
     if more > 0 {
-        fields.push(Field::words(format!("… and {more} more fields")));
+        let more = count_noun(more, "more field");
+        fields.push(Field::words(format!("… and {more}")));
     }
     fields
 }

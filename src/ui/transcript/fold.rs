@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::text::{escape_control_chars, one_line};
+use crate::domain::text::{count_noun, escape_control_chars, one_line};
 use crate::ui::diff::{self, DiffPainter};
 use crate::ui::text::pad;
 use crate::ui::text::wrap::{Break, Margin, Row, fit, width, wrap};
@@ -118,7 +118,7 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
 /// Returns a row that says that `omitted` lines are missing. Its text offset is that of the last row in `above`, the
 /// rows before it.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
-    let mark = format!("… {omitted} lines are not shown …");
+    let mark = format!("… {} not shown …", count_noun(omitted, "line"));
     let at = above.last().map_or(0, |row| row.text_offset);
     Row::decoration(cut_line(&mark, page.theme.warn, page).spans, at)
 }
@@ -426,7 +426,7 @@ pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec
     let left = rows.len() - max;
     let start = max / 2;
     let text_offset = rows[start].text_offset;
-    let mark = format!("… {left} rows are not shown …");
+    let mark = format!("… {} not shown …", count_noun(left, "row"));
     let mark = Row::decoration(cut_line(&mark, page.theme.warn, page).spans, text_offset);
     rows.splice(start..start + left, [mark]);
     rows

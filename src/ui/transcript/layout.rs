@@ -17,7 +17,7 @@ use crate::ui::transcript::thinking::thinking_rows;
 use crate::ui::transcript::{fold, markdown};
 
 /// The warning below an answer that contains a tool call as text.
-pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text; it was not run (its server's chat template may lack tool support)";
+pub const CALL_AS_TEXT_WARNING: &str = "the model wrote a tool call as text, so the call was not run; the server's chat template may lack tool support";
 
 /// What is above a cell. It decides the spacing before the cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

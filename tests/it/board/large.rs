@@ -41,7 +41,7 @@ fn task_list_pages_a_large_board() {
         lines[300..],
         [
             "... (6367 more: call task_list with \"after\": 3633)",
-            "(10000 tasks: 0 in progress, 4445 ready, 2222 waiting, 3333 completed; list some of them with \"show\": \"ready\" or \"completed\")"
+            "(10000 tasks: 0 in progress, 4445 ready, 2222 waiting, 3333 completed; to list only some, pass \"show\": \"ready\" or \"completed\")"
         ]
     );
     let (mut after, mut seen) = (9_000, 0);

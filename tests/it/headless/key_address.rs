@@ -16,7 +16,7 @@ fn foreign_address_is_printed_before_the_first_request() {
         &["doctor", "--json"],
     ] {
         let (printed, address) = printed_before_the_first_request(args);
-        let line = format!("crewdeck: the key in ANTHROPIC_API_KEY goes to {address}\n");
+        let line = format!("crewdeck: the API key in ANTHROPIC_API_KEY is sent to {address}\n");
         assert!(printed.contains(&line), "{args:?}: {printed}");
     }
 }

@@ -40,6 +40,16 @@ fn filler_does_not_scroll_the_dangerous_part_away() {
 }
 
 #[test]
+fn ctrl_c_ends_a_run_that_waits_for_an_answer() {
+    let dir = folder();
+    let mut screen = start(dir.path(), "rm -rf gone");
+    screen.wait_for("Allow? [y/N]");
+    screen.send("\u{3}");
+    assert_eq!(screen.wait_for_exit().0.exit_code(), 130);
+    assert!(dir.path().join("gone").exists());
+}
+
+#[test]
 fn folded_comment_needs_a_second_answer() {
     for (answer, is_deleted) in [("y\n", true), ("\n", false)] {
         let dir = folder();
@@ -48,7 +58,7 @@ fn folded_comment_needs_a_second_answer() {
         let text = screen.wait_for("Allow? [y/N]");
         assert!(text.contains("more characters of a comment"), "{text}");
         screen.send("y\n");
-        screen.wait_for("characters of comments are folded");
+        screen.wait_for("characters of comments are hidden");
         assert!(dir.path().join("gone").exists());
         screen.send(answer);
         screen.wait_for("Finished.");

@@ -55,7 +55,11 @@ fn repository_is_read_only_without_mount_namespaces() {
                 "git log -1 && git status && git diff HEAD~1",
             );
             let note = report.note.unwrap_or_default();
-            assert_eq!(note.contains("only read from git work"), n == 0, "{note}");
+            assert_eq!(
+                note.contains("Read-only git commands work"),
+                n == 0,
+                "{note}"
+            );
             for attack in ATTACKS.iter().chain(&[
                 "echo bad > link/config",
                 "echo bad > $(git rev-parse --git-common-dir)/config",

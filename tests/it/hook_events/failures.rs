@@ -50,7 +50,7 @@ fn failing_hooks_are_cut_and_told_once() {
             60.0,
             "exited with code 1: broken",
         ),
-        ("echo \"{not json\"".into(), 60.0, "printed invalid JSON"),
+        ("echo \"{not json\"".into(), 60.0, "returned invalid JSON"),
     ] {
         let project = with_timeout(&command, timeout);
         let events = run(&project, &[]);

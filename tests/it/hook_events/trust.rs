@@ -36,7 +36,7 @@ fn unapproved_hooks_do_not_run() {
         assert_eq!(ran.code(), 0, "{}", ran.err());
         assert!(
             ran.err()
-                .contains("this project brings 7 hooks, which wait for your approval"),
+                .contains("this project has 7 hooks, which wait for your approval"),
             "{}",
             ran.err()
         );
@@ -168,7 +168,7 @@ fn agents_cannot_write_approved_hooks() {
     for tool in ["write_file", "edit_file"] {
         let refused = &results(&events, tool)[0];
         assert!(
-            refused.contains("is part of what the user approved for hooks or servers"),
+            refused.contains("for hooks or MCP servers, so only the user can change it"),
             "{refused}"
         );
     }
@@ -226,7 +226,7 @@ fn edited_hook_blocks_in_later_sessions_until_the_user_decides() {
                 && result.contains("has changed since its approval, so it does not run"),
             "{more:?}: {result}"
         );
-        let told = "1 approved hook has changed or is gone and blocks";
+        let told = "1 changed or removed hook blocks what it guarded";
         assert!(err.contains(told), "{err}");
     }
     project.write("tools/guard.txt", script);
@@ -247,7 +247,7 @@ fn edited_hook_blocks_in_later_sessions_until_the_user_decides() {
     let shown = trust(&[]);
     let lines = [
         "Hook PreToolUse (Bash) of .claude/settings.json (not decided):",
-        "approved earlier, and its file does not declare it any more",
+        "was approved, but its file does not declare it any more",
     ];
     assert!(lines.iter().all(|line| shown.contains(line)), "{shown}");
     let (_, err) = attempt(&[]);

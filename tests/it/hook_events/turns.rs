@@ -207,7 +207,11 @@ fn message_of_the_user_in_an_inbox_is_a_prompt_for_hooks() {
         said.contains("of bob: s3cret") && said.contains("go on"),
         "{said}"
     );
-    assert!(answers_of(&events, "lead").contains(&"the lead knows it"));
+    let answers = answers_of(&events, "lead");
+    assert!(
+        answers.contains(&"the lead knows it"),
+        "{answers:?}\n{said}"
+    );
     let why = notices(&events, "Your message to lead was not delivered");
     assert_eq!(why.len(), 1, "{events:?}");
     assert!(why[0].contains("no secrets please"), "{why:?}");
@@ -241,10 +245,10 @@ fn hook_prevents_a_compaction() {
         received(&allowed, "PreCompact")[0]["custom_instructions"],
         "the end"
     );
-    assert!(notices(&events, "is not compacted").is_empty());
+    assert!(notices(&events, "prevents the compaction").is_empty());
     let prevented = project(&[("PreCompact", "", answers(2, "keep it all"))], rules);
     let events = run(&prevented, &[]);
-    assert_eq!(notices(&events, "is not compacted").len(), 1);
+    assert_eq!(notices(&events, "prevents the compaction").len(), 1);
     assert_eq!(answers_of(&events, "lead"), ["done"]);
     assert!(!events.iter().any(|e| e["type"] == "compacted"));
 }

@@ -46,7 +46,7 @@ fn asynchronous_hooks_are_limited_and_end_with_the_crew() {
     let setup = Setup::new(Project::new(), &json!({"Stop": [{"hooks": hooks}]}));
     let problems = setup.run(&stop()).problems;
     assert!(
-        problems.len() == 1 && problems[0].contains("16 hooks that nothing waits for"),
+        problems.len() == 1 && problems[0].contains("16 asynchronous hooks"),
         "{problems:?}"
     );
     sleep.wait_for_one();

@@ -69,7 +69,7 @@ fn http_hooks_follow_the_same_rules() {
     );
     for (route, problem) in [
         ("/error", "responded with status 500"),
-        ("/html", "a body that is no JSON object"),
+        ("/html", "a body that is not a JSON object"),
         ("/large", "responded with more than 1 MiB"),
         ("/slow", "did not respond within 0.5 s"),
         ("/moved", "responded with status 302"),

@@ -87,8 +87,8 @@ fn user_claims_releases_and_completes_a_task() {
     dashboard.press("C", "You claimed #1. Work on it in the project directory.");
     dashboard.press("C", "#1 is already yours.");
     dashboard.press("u", "○ #1 Alpha");
-    dashboard.press("d", "Complete #1 (Alpha), which has no owner?");
-    dashboard.clear("n", "which has no owner?");
+    dashboard.press("d", "Complete #1 (Alpha)? The task has no owner.");
+    dashboard.clear("n", "The task has no owner.");
     dashboard.press("C", "● #1 Alpha");
     dashboard.press("Y", "#1 has no worktree");
     dashboard.press("d", "1/4 done");

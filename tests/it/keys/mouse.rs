@@ -61,7 +61,7 @@ fn wheel_scrolls_and_survives_floods() {
         &mouse(WHEEL_UP, at).repeat(20),
         "That was the needle in it.",
     );
-    dashboard.wait_for("f follows the newest");
+    dashboard.wait_for("f follows new output");
     // After 3,000 wheel events the next key works at once.
     dashboard.send(&mouse(WHEEL_DOWN, at).repeat(3000));
     dashboard.wait_for("That was the needle in it.");

@@ -49,10 +49,10 @@ fn vim_arrow_and_page_keys_scroll_the_conversation() {
     dashboard.press("1g", "I begin with a list.");
     dashboard.clear("G", "I begin with a list.");
     dashboard.wait_for("That was the needle in it.");
-    dashboard.press("k", "f follows the newest");
-    dashboard.clear("j", "f follows the newest");
-    dashboard.press(UP, "f follows the newest");
-    dashboard.clear(DOWN, "f follows the newest");
+    dashboard.press("k", "f follows new output");
+    dashboard.clear("j", "f follows new output");
+    dashboard.press(UP, "f follows new output");
+    dashboard.clear(DOWN, "f follows new output");
     dashboard.clear("\x15", "That was the needle in it.");
     dashboard.press("\x04", "That was the needle in it.");
     dashboard.clear("\x1b[5~", "That was the needle in it.");

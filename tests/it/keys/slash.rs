@@ -43,8 +43,8 @@ fn conversation_is_cleared_and_sessions_are_started_and_resumed() {
     dashboard.press("wait\r", STOP);
     dashboard.press("/clear\r", "lead is still working.");
     dashboard.clear("n", "lead is still working.");
-    dashboard.press("/new\r", "Leave this session?");
-    dashboard.clear("n", "Leave this session?");
+    dashboard.press("/new\r", "Leave this session and");
+    dashboard.clear("n", "Leave this session and");
     dashboard.press("/clear\r", "lead is still working.");
     dashboard.clear("y", "lead is still working.");
     dashboard.wait_until_gone("second words");
@@ -78,7 +78,7 @@ fn export_names_its_file_and_replaces_none() {
     dashboard.press("say <b>hello</b>\r", "I see.");
     dashboard.press("/export out.html\r", "exported to out.html.");
     dashboard.press("/export out.html\r", "exported to out-2.html.");
-    dashboard.press("/export out.txt\r", "ends with .md or .html");
+    dashboard.press("/export out.txt\r", "must end with .md or .html");
     let text = dashboard.press("/export\r", "exported to crewdeck-");
     let home = dashboard.home.path();
     let page = std::fs::read_to_string(home.join("out.html")).unwrap();

@@ -141,7 +141,7 @@ fn job_lost_with_crewdeck_is_reported_once_after_compaction() {
     let project = Project::new();
     let script = r#"
 rules:
-  - when: Write down where this work stands
+  - when: Write down the state of this work
     say: The server was started.
   - when: ^go$
     calls: [{ tool: background_run, input: { command: "sleep 600" } }, { tool: bash, input: { command: seq 1000 } }, { tool: compact }]

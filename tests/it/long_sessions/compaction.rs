@@ -12,7 +12,7 @@ fn long_work(window: u64, rounds: usize) -> String {
         r#"
 window: {window}
 rules:
-  - when: Write down where this work stands
+  - when: Write down the state of this work
     times: 0
     say: "SUMMARY: the counter goes on; the user wants every number."
   - when: ^count
@@ -91,7 +91,7 @@ fn compact_tool_archives_the_whole_conversation() {
     let project = Project::new();
     let script = r"
 rules:
-  - when: (?s)Write down where this work stands.*Cover in most detail. the names
+  - when: (?s)Write down the state of this work.*Cover in most detail. the names
     say: We talked about names.
   - when: ^go$
     calls: [{ tool: bash, input: { command: seq 1000 } }, { tool: compact, input: { focus: the names } }]
@@ -113,7 +113,7 @@ rules:
 const REPEATED_SEARCH: &str = r#"
 window: 10000
 rules:
-  - when: Write down where this work stands
+  - when: Write down the state of this work
     times: 0
     say: "SUMMARY: nothing found yet"
   - when: (?s).

@@ -268,7 +268,7 @@ async fn hostile_names_are_safe_for_models_and_the_screen() {
             .lock()
             .unwrap()
             .iter()
-            .any(|e| format!("{e:?}").contains("too long"))
+            .any(|e| format!("{e:?}").contains("longer than 256 bytes"))
     })
     .await;
     for event in test.events.lock().unwrap().iter() {

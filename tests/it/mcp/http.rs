@@ -508,5 +508,5 @@ async fn invalid_header_is_a_permanent_failure() {
     let ServerState::Failed { why } = test.state() else {
         panic!("{:?}", test.state())
     };
-    assert_eq!(why, "the header 'bad name' is invalid");
+    assert_eq!(why, "the header 'bad name' has an invalid name or value");
 }

@@ -122,7 +122,7 @@ fn own_role_needs_no_approval_and_a_taken_name_is_reported() {
     assert_eq!(ran.out().lines().count(), 1, "{}", ran.out());
     assert!(
         ran.err().contains(
-            "server db: you have a server of this name, which is used instead: rename one"
+            "server db: you have a server of this name, which is used instead: rename one of them"
         ),
         "{}",
         ran.err()

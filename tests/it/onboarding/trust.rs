@@ -56,7 +56,7 @@ fn key_is_not_sent_before_the_project_is_approved() {
     let mut screen = start_dashboard(&project, home.path(), &[]);
     let address = project_server.server.uri();
     screen.wait("the settings and what they do", |text| {
-        text.contains("has 3 settings")
+        text.contains("needed for 3 settings")
             && text.contains(&format!("base_url = \"{address}\""))
             && text.contains("sandbox = \"off\"")
             && text.contains("approve exactly these settings")
@@ -83,7 +83,7 @@ fn key_is_not_sent_before_the_project_is_approved() {
     );
     let before = received_keys(&project_server).len();
     let screen = start_dashboard(&project, home.path(), &[]);
-    screen.wait_for("has 4 settings");
+    screen.wait_for("needed for 4 settings");
     assert_eq!(received_keys(&project_server).len(), before);
     quit(screen);
 }
@@ -115,7 +115,7 @@ fn project_settings_can_be_ignored_for_one_session() {
     );
     let url = user_server.server.uri();
     let mut screen = start_dashboard(&project, home.path(), &[("ANTHROPIC_BASE_URL", &url)]);
-    screen.wait_for("w  continue without it this time");
+    screen.wait_for("w  continue without this content this time");
     press_when_ready(&mut screen, "w");
     screen.wait_for("big-1");
     assert_eq!(received_keys(&project_server), Vec::<String>::new());
@@ -142,7 +142,7 @@ fn settings_that_do_not_fit_cannot_be_approved() {
         ("ANTHROPIC_API_KEY", "a-key"),
     ];
     let mut screen = Screen::start_program(program, project.path(), 70, 20, &[], &all);
-    screen.wait_for("has 4 settings");
+    screen.wait_for("needed for 4 settings");
     press_when_ready(&mut screen, "a");
     screen.wait_for("Not all settings are visible");
     assert_eq!(received_keys(&project_server), Vec::<String>::new());
@@ -166,10 +166,10 @@ fn servers_and_hooks_wait_on_the_first_page() {
     );
     let mut screen = start_dashboard(&project, home.path(), &environment);
     screen.wait("everything that would run", |text| {
-        text.contains("This project brings 1 MCP server and 1 hook")
+        text.contains("This project contains 1 MCP server and 1 hook")
             && text.contains("Server git of .mcp.json: sh ./serve.sh")
             && text.contains("Hook PreToolUse (Bash) of .claude/settings.json: touch ran")
-            && text.contains("approve exactly this for this directory")
+            && text.contains("approve exactly this content for this directory")
     });
     press_when_ready(&mut screen, "w");
     screen.wait_for("big-1");
@@ -177,7 +177,7 @@ fn servers_and_hooks_wait_on_the_first_page() {
 
     // Without a decision the page is shown again; after it, only a change shows it.
     let mut screen = start_dashboard(&project, home.path(), &environment);
-    screen.wait_for("This project brings 1 MCP server and 1 hook");
+    screen.wait_for("This project contains 1 MCP server and 1 hook");
     press_when_ready(&mut screen, "a");
     screen.wait_for("y approve");
     screen.send("y");
@@ -188,7 +188,7 @@ fn servers_and_hooks_wait_on_the_first_page() {
     quit(screen);
     project.write("serve.sh", "touch ran # changed\n");
     let screen = start_dashboard(&project, home.path(), &environment);
-    screen.wait_for("This project brings 1 MCP server that");
+    screen.wait_for("This project contains 1 MCP server that");
     assert!(!project.file("ran").exists());
     quit(screen);
 }
@@ -209,7 +209,7 @@ fn viewer_shows_a_notice_instead_of_the_page() {
     viewer.wait_for("big-1");
     // The event log keeps the notice, which the next notice removes from the status line.
     viewer.send_and_wait_for("\x1b", "i to write");
-    viewer.send_and_wait_for("@", "This project brings the MCP server git");
+    viewer.send_and_wait_for("@", "This project has the MCP server git");
     viewer.send_until_gone("\x1b", "╭ Event log");
     assert!(!project.file("ran").exists());
     quit(viewer);

@@ -165,7 +165,7 @@ fn crew_does_not_wait_for_a_blocked_mail_reader() {
     assert_eq!(ran.code(), 0, "{}", ran.err());
     assert!(ran.err().contains(&who), "{}", ran.err());
     assert!(
-        ran.err().contains("has not finished reading"),
+        ran.err().contains("is still reading the inbox of lead"),
         "{}",
         ran.err()
     );

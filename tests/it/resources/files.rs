@@ -169,7 +169,7 @@ fn irregular_essential_file_is_refused_in_one_line() {
             create_obstacle(kind, &original);
             let refused = run_to_end(crewdeck(dir.path(), RUN_ARGS)).expect_refusal();
             assert!(
-                refused.contains("in the place of a folder: move the file away"),
+                refused.contains("where a folder is needed: move the file away"),
                 "{refused}"
             );
         }

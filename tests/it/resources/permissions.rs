@@ -219,9 +219,7 @@ fn unreadable_task_inbox_or_log_does_not_stop_other_work() {
         let run = project.run(RUN_ARGS).ok();
         assert!(run.out.ends_with("Done.\n"), "{}", run.out);
         let what = match folder {
-            ".transcripts" => {
-                "crewdeck: The conversation cannot be saved; crewdeck retries at each step: "
-            }
+            ".transcripts" => "crewdeck: The conversation cannot be saved; crewdeck keeps trying: ",
             _ => {
                 "warning: The journal cannot be written, so --resume will not show current events: "
             }

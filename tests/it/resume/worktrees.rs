@@ -121,7 +121,7 @@ fn new_worktree_receives_its_blockers_work_on_resume() {
     crew.resume("rules: [{ times: 0, say: Noted. }]", &[]);
     let conversation_text = crew.conversation_text("bob");
     assert!(
-        conversation_text.contains("It includes the work of wt/task-1"),
+        conversation_text.contains("It contains the commits of wt/task-1"),
         "{conversation_text}"
     );
     assert_eq!(crew.git(&["show", "wt/task-2:made.txt"]), "made");

@@ -53,7 +53,7 @@ fn teammate_gets_the_turn_limit_color_and_notices_of_its_role() {
     let ends: Vec<&Value> = of_type("turn_ended")
         .filter(|e| e["agent"] == "bob")
         .collect();
-    let why = "3 model calls in one turn without finishing";
+    let why = "the turn reached its limit of 3 model calls";
     assert!(ends.iter().any(|e| e.to_string().contains(why)), "{ends:?}");
 
     let is_pink = |e: &Value| {
@@ -135,6 +135,6 @@ fn task_gives_a_subagent_the_model_skills_effort_and_limit_of_its_role() {
         (&json!("m"), None)
     );
     let result = lead[1]["messages"].as_array().unwrap().last().unwrap();
-    let why = "the subagent ended without an answer: 2 model calls in one turn";
+    let why = "the subagent ended without an answer: the turn reached its limit of 2 model calls";
     assert!(result.to_string().contains(why), "{result}");
 }

@@ -150,7 +150,7 @@ rules:
       - { tool: write_file, input: { path: base.txt, content: "{{2}}\n" } }
       - { tool: bash, input: { command: "until grep -qx one ../*/base.txt && grep -qx two ../*/base.txt; do sleep 0.02; done" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }
-  - when: '(?s)auto-claimed>Task #(\d+): Merge (\w+) into .*A previous owner has worked there: 1 commits, 0 uncommitted'
+  - when: '(?s)auto-claimed>Task #(\d+): Merge (\w+) into .*A previous owner left 1 commit and 0 uncommitted files'
     calls:
       - { tool: bash, input: { command: "git merge {{2}}; printf 'one\\ntwo\\n' > base.txt; git add -A; git commit -qm both" } }
       - { tool: task_update, input: { task_id: "{{1}}", status: completed } }

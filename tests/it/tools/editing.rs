@@ -19,7 +19,7 @@ fn edit_tolerates_missing_leading_spaces() {
         PYTHON.replace("x = 1\n", "x = 1\n        if x:\n            x += 1\n")
     );
     assert!(text.starts_with("Edited a.py"), "{text}");
-    assert!(text.contains("not exact"), "{text}");
+    assert!(text.contains("did not match exactly"), "{text}");
     assert!(text.contains("indentation"), "{text}");
     assert!(text.contains("+            x += 1"), "{text}");
 }

@@ -143,6 +143,11 @@ async fn wait_time_is_read_from_response_headers() {
             250,
         ),
         (vec![("retry-after", "7")], 7000, 7000),
+        (
+            vec![("retry-after-ms", "-1"), ("retry-after", "7")],
+            7000,
+            7000,
+        ),
         (vec![("retry-after", date.as_str())], 60_000, 91_000),
     ] {
         let mut response = ResponseTemplate::new(429);
@@ -268,7 +273,7 @@ async fn connection_closed_early_is_not_an_unreachable_server() {
         (error.kind, error.to_string().as_str()),
         (
             ErrorKind::Truncated,
-            "the connection was closed before a response"
+            "the connection was closed before the server responded"
         )
     );
 }

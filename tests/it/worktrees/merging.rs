@@ -101,7 +101,7 @@ fn merge_requires_a_clean_main_worktree_on_the_base() {
     check("untracked working tree files would be overwritten");
     fs::remove_file(r.root().join("b.txt")).unwrap();
     r.git(&["switch", "--quiet", "-c", "other"]);
-    check("is on other and the worktree started from main");
+    check("is on other, but the branch to merge started from main");
     r.git(&["switch", "--quiet", "--detach", "main"]);
     check("is on no branch");
     r.git(&["switch", "--quiet", "main"]);

@@ -38,7 +38,7 @@ impl ServerEntry<'_> {
         let timeout = timeout_of(ms);
         if timeout.is_none() {
             self.warnings.push(format!(
-                "{field} is {ms} ms and ignored: give at least {TIMEOUT_MIN_MS}"
+                "{field} is {ms} ms and is ignored: give at least {TIMEOUT_MIN_MS} ms"
             ));
         }
         Ok(timeout)
@@ -61,7 +61,7 @@ impl ServerEntry<'_> {
         let mut unused = table.keys().filter(|n| !OAUTH_FIELDS.contains(&n.as_str()));
         if let Some(name) = unused.next() {
             self.warnings.push(format!(
-                "oauth.{} is ignored: crewdeck asks the server for it, and uses {}",
+                "oauth.{} is ignored: crewdeck uses {}, and asks the server for the rest",
                 format_line(name),
                 OAUTH_FIELDS.join(", ")
             ));

@@ -36,7 +36,7 @@ impl Lexer<'_> {
                 self.at += 1;
             }
             if self.peek().is_none() {
-                return Err("a backquote does not end".into());
+                return Err("a backquote is not closed".into());
             }
             let inside: String = self.chars[start..self.at].iter().collect();
             self.at += 1;
@@ -65,7 +65,7 @@ impl Lexer<'_> {
                 while let Some(c) = self.next() {
                     match c {
                         '}' => break,
-                        '`' | '(' => return Err("a variable in it starts programs".into()),
+                        '`' | '(' => return Err("a ${…} expansion may start programs".into()),
                         _ => {}
                     }
                 }
@@ -92,7 +92,7 @@ impl Lexer<'_> {
     /// because a substitution starts programs. Also fails if it does not end in `))`, because some shells then run its
     /// text as commands.
     fn arithmetic(&mut self) -> Result<(), String> {
-        let programs = || Err("arithmetic in it starts programs".into());
+        let programs = || Err("an arithmetic expansion may start programs".into());
         let mut open = 0;
         while let Some(c) = self.next() {
             match c {
@@ -104,7 +104,7 @@ impl Lexer<'_> {
                 _ => {}
             }
         }
-        Err("arithmetic in it does not end".into())
+        Err("an arithmetic expansion is not closed".into())
     }
 
     /// Parses the command in a substitution up to the character `close`, and adds its simple commands to the parsed
@@ -129,6 +129,6 @@ impl Lexer<'_> {
                 (_, _) => {}
             }
         }
-        Err("a substitution does not end".into())
+        Err("a substitution is not closed".into())
     }
 }

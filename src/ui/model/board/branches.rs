@@ -101,7 +101,7 @@ pub fn words(model: &CrewModel, task: &Task) -> String {
                 Some(Some(open)) => format!("; complete {open} first"),
                 Some(None) | None => String::new(),
             };
-            format!("not in {into} yet{size}{first}")
+            format!("not merged into {into} yet{size}{first}")
         }
         Some(BranchState::Merged { into, commit }) if commit.is_empty() => {
             format!("merged into {into}")

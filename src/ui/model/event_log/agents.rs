@@ -20,12 +20,12 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
         TurnEnd::Done => return None,
         TurnEnd::Interrupted => NewLogLine::new(Topic::Team, format!("{agent} was interrupted")),
         TurnEnd::Failed { error, hint } if hint.is_empty() => {
-            NewLogLine::new(Topic::Model, format!("{agent}'s call failed: {error}"))
+            NewLogLine::new(Topic::Model, format!("{agent}'s turn failed: {error}"))
                 .tone(LogSeverity::Error)
         }
         TurnEnd::Failed { error, hint } => NewLogLine::new(
             Topic::Model,
-            format!("{agent}'s call failed: {error}. {hint}"),
+            format!("{agent}'s turn failed: {error}. {hint}"),
         )
         .tone(LogSeverity::Error),
         TurnEnd::Stopped { why } => {
@@ -61,7 +61,7 @@ pub(in crate::ui) fn activity_changed(
                 most => format!(" of {most}"),
             };
             let words = format!(
-                "{agent}'s call failed: {cause}; attempt {}{of} in {wait} s",
+                "{agent}'s model call failed: {cause}; attempt {}{of} in {wait} s",
                 attempt.saturating_add(1)
             );
             NewLogLine::new(Topic::Model, words).tone(LogSeverity::Warn)
@@ -69,7 +69,7 @@ pub(in crate::ui) fn activity_changed(
         Activity::Queued { .. } if matches!(before, Activity::Queued { .. }) => return None,
         Activity::Queued { place } => NewLogLine::new(
             Topic::Model,
-            format!("{agent}'s call is queued at position {place}"),
+            format!("{agent}'s model call is queued at position {place}"),
         ),
         Activity::Idle if agent.is_lead() || agent.parent().is_some() => return None,
         Activity::Idle => {

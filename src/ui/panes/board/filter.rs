@@ -9,7 +9,7 @@ use crate::ui::text::display_name;
 use crate::ui::text::terms::terms;
 
 /// The keys of filter terms, as the error about an unknown key lists them.
-const KEYS: &str = "owner: status: tag:";
+const KEYS: &str = "owner:, status: or tag:";
 
 /// The values of `status:`, each with the statuses that it matches. The user may type only the beginning of a value; of
 /// several values with this beginning, the first one in the table counts.
@@ -74,10 +74,10 @@ pub enum BoardQueryError {
 impl fmt::Display for BoardQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BoardQueryError::Key(key) => write!(f, "use {KEYS}, not {key}"),
+            BoardQueryError::Key(key) => write!(f, "unknown key {key} use {KEYS}"),
             BoardQueryError::Status(word) => write!(
                 f,
-                "use ready blocked in_progress assigned done open pending, not {word}"
+                "unknown status {word}: use ready, blocked, in_progress, assigned, done, open or pending"
             ),
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         }
         assert_eq!(
             BoardQueryError::Key("colour:".into()).to_string(),
-            "use owner: status: tag:, not colour:"
+            "unknown key colour: use owner:, status: or tag:"
         );
     }
 }

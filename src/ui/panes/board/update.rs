@@ -163,7 +163,8 @@ impl BoardPane {
         match self.layout(app, area).shown {
             Shown::Graph(_) => self.shape = BoardShape::List,
             Shown::List(ListReason::Many(count)) if count > GRAPH_MAX => {
-                let text = format!("{count} tasks: the graph shows at most {GRAPH_MAX}.");
+                let text =
+                    format!("No graph: {count} tasks, and a graph shows at most {GRAPH_MAX}.");
                 app.say(text);
             }
             Shown::List(ListReason::Tangled) => {

@@ -26,7 +26,7 @@ const PREVIEW_MIN: u16 = 3;
 const SHORT: usize = 36;
 
 const PLACEHOLDER: &str =
-    "No messages yet. Messages between agents appear here; @name in the composer writes to one.";
+    "No messages yet. Messages between agents appear here; @name in the composer sends one.";
 
 /// Draws the messages, newest last.
 pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {

@@ -31,7 +31,7 @@ pub fn note(app: &App) -> Option<String> {
     match app.input.mentions.state()? {
         FileListState::Reading => Some("reading files…".into()),
         FileListState::Complete => None,
-        FileListState::Cut(count) => Some(format!("only the first {count} files")),
+        FileListState::Cut(count) => Some(format!("lists only the first {count} files")),
     }
 }
 

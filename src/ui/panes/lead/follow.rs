@@ -20,7 +20,7 @@ pub fn follow_mark(app: &App, area: Rect) -> Option<PlacedPart<String>> {
         .keymap
         .key(Context::In(Pane::Lead), Action::Follow);
     let words = match transcript.unread_below() {
-        0 => format!("{key} follows the newest"),
+        0 => format!("{key} follows new output"),
         n => format!("{n} new ↓  {key} follows"),
     };
     let edge = Rect {

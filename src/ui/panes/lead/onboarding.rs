@@ -177,7 +177,7 @@ fn wrap_with_mark(mark: &str, words: &str, columns: usize, theme: &Theme) -> Vec
 
 pub fn too_small(area: Rect, theme: &Theme, buffer: &mut Buffer) {
     let words = format!(
-        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis is {} by {}: make the window larger or the font smaller.\nThe crew keeps running.",
+        "crewdeck needs {WIDTH_MIN} columns and {HEIGHT_MIN} rows.\nThis window is {} by {}: make it larger or its font smaller.\nThe crew keeps running.",
         area.width, area.height
     );
     let lines = wrap(&words, usize::from(area.width));

@@ -130,7 +130,7 @@ fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
 fn welcome(app: &App) -> String {
     if !app.shown.is_lead() {
         return format!(
-            "{} has no output since crewdeck started. Its activity appears here. {} goes back.",
+            "{} has had no output since crewdeck started. Its activity appears here. {} goes back.",
             app.shown,
             app.prefs.keymap.key(Context::Panes, Action::Back),
         );

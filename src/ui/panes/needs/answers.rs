@@ -159,7 +159,7 @@ pub fn on_request_closed(app: &mut App, request: &Request) {
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {
-        let (to, status) = (&request.from, request.status);
+        let (to, status) = (&request.from, request.status_word());
         let text = format!("{to}'s question was {status}: your text stays as a draft.");
         app.note(NoticeLevel::Warn, &text);
     }
@@ -195,7 +195,7 @@ pub fn why_closed(request: &Request) -> String {
     let by = one_line(&request.decided_by);
     match request.status {
         RequestStatus::Withdrawn => format!("{} withdrew the request.", request.from),
-        status => format!("The request was already {status} by {by}."),
+        _ => format!("The request was already {} by {by}.", request.status_word()),
     }
 }
 

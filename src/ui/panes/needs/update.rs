@@ -32,7 +32,7 @@ impl NeedsPane {
             let id = comment.request.clone();
             let words = comment.text.text().trim().to_string();
             if words.is_empty() && app.model.requests.is_question(&id) {
-                app.say("The answer is empty.");
+                app.say("The answer is empty: write it first.");
                 return;
             }
             if verdict == Verdict::Approve
@@ -157,7 +157,7 @@ impl NeedsPane {
         } else if scopes == 0 {
             let key = app.prefs.keymap.key(NEEDS, Action::Approve);
             let why = format!(
-                "The request does not show everything that would run, so it can only be approved once. Press {key}."
+                "The request does not show everything that would run, so it can only be approved once: press {key}."
             );
             app.say(why);
         } else if self.has_settled(app, &id) && self.was_read(app, area, &id) {

@@ -24,7 +24,7 @@ impl TeamSort {
     /// Returns the name of the order for a status message.
     pub fn label(self) -> &'static str {
         match self {
-            TeamSort::Joined => "the order of joining",
+            TeamSort::Joined => "join order",
             TeamSort::Name => "name",
             TeamSort::State => "state",
             TeamSort::Context => "context",

@@ -56,8 +56,9 @@ impl TeamPane {
         if let Some(parent) = member.parent() {
             let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
             let stop = app.prefs.keymap.key(Context::Everywhere, Action::Interrupt);
-            let text =
-                format!("{member} is a subagent of {parent}: {open} opens it, {stop} stops it.");
+            let text = format!(
+                "{member} is a subagent of {parent}: {open} opens it, then {stop} stops it."
+            );
             app.say(text);
             return None;
         }

@@ -18,7 +18,7 @@ impl Question for ApproveSettings {
     }
 
     fn text(&self, _app: &App) -> String {
-        "Approve exactly what this page shows, for this directory? It then takes effect at every start, until one of its files changes."
+        "Approve exactly what this page shows, for this directory? The approval applies at every start, until an approved file changes."
             .into()
     }
 

@@ -19,7 +19,7 @@ impl Question for ClearConversation {
     fn text(&self, _app: &App) -> String {
         let name = &self.0;
         format!(
-            "{name} is still working. Stop it and empty its conversation? Files that it has written are kept, and the old conversation stays on disk."
+            "{name} is still working. Stop it and empty its conversation? Files that it has written are kept. The old conversation is saved in .transcripts/."
         )
     }
 

@@ -22,7 +22,7 @@ impl Question for CompleteTask {
         let id = self.0;
         let subject = app.model.board.get(id).map_or("", |task| &task.subject);
         format!(
-            "Complete {id} ({}), which has no owner? This cannot be undone.",
+            "Complete {id} ({})? The task has no owner. This cannot be undone.",
             one_line(subject)
         )
     }

@@ -27,7 +27,7 @@ impl Question for KillTeammate {
             )
         });
         format!(
-            "Kill {name} now, in the middle of its work?{} Files it has written are kept.",
+            "Kill {name} now? A running turn is cut off.{} Files that {name} has written are kept.",
             task.unwrap_or_default()
         )
     }

@@ -40,7 +40,7 @@ impl Question for ReleaseTask {
             ),
         };
         format!(
-            "Release {id} ({}), the task of {from}? It goes back to the board.\n{consequence}{tree}",
+            "Release {from}'s task {id} ({})? The task goes back to the board.\n{consequence}{tree}",
             one_line(&task.subject)
         )
     }

@@ -59,7 +59,7 @@ impl Question for RemoveWorktree {
             "Nothing would be lost.".to_string()
         } else {
             format!(
-                "It has {}. You will be asked again before any of it is lost.",
+                "It has {}. You will be asked again before any work is lost.",
                 self.0.losses
             )
         };

@@ -33,7 +33,7 @@ impl Question for StartSession {
     }
 
     fn text(&self, app: &App) -> String {
-        let asks = "Leave this session? Work so far is kept, and /resume continues it.";
+        let asks = "Leave this session and stop all agents and jobs? Work so far is kept. /resume continues the session.";
         match what_would_stop(app) {
             None => asks.into(),
             Some(words) => format!("{words} {asks}"),

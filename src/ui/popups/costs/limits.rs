@@ -56,7 +56,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         }
     }
     if !is_any {
-        let words = "none. Set budget.team_cost or budget.agent_tokens: an agent that hits one pauses and asks you";
+        let words = "none. Set budget.team_cost or budget.agent_tokens: an agent that reaches the limit pauses and asks you";
         put("budgets", words, theme.dim);
     }
     if !accounts.is_priced()
@@ -67,7 +67,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         } else {
             let model = one_line(&setup.model);
             format!(
-                "unknown for {model}. Set it in dollars per million tokens: [prices.\"{model}\"] with input = … and output = …"
+                "unknown for {model}. Add input = … and output = …, in dollars per million tokens, to [prices.\"{model}\"] in config.toml"
             )
         };
         put("price", &words, theme.dim);

@@ -53,7 +53,8 @@ pub fn lines(app: &App, sort: CostSort, theme: &Theme) -> Vec<CostLine> {
     let mut accounts = accounts::accounts(app);
     sort.sort_accounts(&mut accounts.all);
     if accounts.sum.usage.total() == 0 {
-        let words = "Nothing has been used yet: tokens and costs are counted with the first answer of a model.";
+        let words =
+            "No tokens used yet. Tokens and costs appear after the first answer of a model.";
         let mut out = words_of(words, columns, theme);
         out.push(CostLine::plain(Vec::new()));
         out.extend(limits::lines(app, &accounts, columns, theme));

@@ -6,7 +6,7 @@ use ratatui::text::Span;
 
 use crate::domain::budget::UsageBudget;
 use crate::domain::ids::Name;
-use crate::domain::text::one_line;
+use crate::domain::text::{count_noun, one_line};
 use crate::ui::app::App;
 use crate::ui::model::costs::Used;
 use crate::ui::model::{CrewModel, style};
@@ -306,7 +306,7 @@ pub fn tasks(
     }
     let beyond = rows.len().saturating_sub(TASKS_SHOWN);
     if beyond > 0 {
-        let words = format!("  … and {beyond} more tasks");
+        let words = format!("  … and {}", count_noun(beyond, "more task"));
         out.push(CostLine::plain(vec![Span::styled(words, theme.dim)]));
     }
     let share = accounts.share(&rest);

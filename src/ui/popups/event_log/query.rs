@@ -39,10 +39,10 @@ pub enum EventLogQueryError {
 impl fmt::Display for EventLogQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EventLogQueryError::Key(key) => write!(f, "use who: kind:, not {key}:"),
+            EventLogQueryError::Key(key) => write!(f, "unknown key {key}: use who: or kind:"),
             EventLogQueryError::Kind(word) => {
                 let words = Topic::ALL.map(Topic::word);
-                write!(f, "use {}, not {word}", words.join(" "))
+                write!(f, "unknown kind {word}: use {}", words.join(", "))
             }
         }
     }

@@ -121,7 +121,9 @@ impl EventLogPopup {
                 let number = app.model.messages.iter().rev().find(|t| t.message.id == id);
                 match number.map(|t| t.number) {
                     Some(number) => thread::open(app, number),
-                    None => app.say("This message is not available."),
+                    None => {
+                        app.say("This message is not available: only the latest messages are kept.")
+                    }
                 }
             }
             About::Request(id, target) => {
@@ -140,7 +142,7 @@ impl EventLogPopup {
                     .position(|j| j.id == id);
                 match row {
                     Some(row) => open_popup(app, JobsPopup::at(row)),
-                    None => app.say("This job is not available."),
+                    None => app.say("This job is not available: only the latest jobs are kept."),
                 }
             }
         }

@@ -99,7 +99,7 @@ fn cut(model: &CrewModel) -> String {
 }
 
 fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
-    let words = "No events yet. Errors appear here, and changes to tasks, messages, requests and teammates with their causes.";
+    let words = "No events yet. This log lists errors, and changes to tasks, messages, requests and teammates with their causes.";
     let columns = 72.min(screen.width.saturating_sub(4));
     let lines = wrap(words, usize::from(columns.saturating_sub(4)));
     let rows = u16::try_from(lines.len()).unwrap_or(1);
@@ -180,7 +180,7 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
         About::Task(id) => format!(" · {key} shows task {id}"),
         About::Agent(name) => format!(" · {key} shows {name}"),
         About::Message(_) => format!(" · {key} shows the message and its thread"),
-        About::Request(..) => format!(" · {key} shows the request, or who asked"),
+        About::Request(..) => format!(" · {key} shows the request or its agent"),
         About::Job(_) => format!(" · {key} shows the job"),
     };
     who.chain([shows]).collect()

@@ -102,7 +102,7 @@ pub fn rows(
         }
     }
     let mut rows = Vec::new();
-    let mention = ("@name", "at the start of a message: write to a teammate");
+    let mention = ("@name", "at the start of a message: send it to that agent");
     let slash = keymap::SLASH
         .iter()
         .map(|(word, does, words)| ((*word, *words), EntryEffect::Here(*does)));

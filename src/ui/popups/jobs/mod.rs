@@ -157,7 +157,7 @@ pub fn jobs_width(screen: Rect) -> u16 {
     JOBS_WIDTH.min(screen.width.saturating_sub(4))
 }
 
-pub const NO_JOBS: &str = "No background jobs. Agents start one with background_run for long tasks: \
+pub const NO_JOBS: &str = "No background jobs. Agents start them with the tool background_run, for long commands: \
                            builds, test suites, servers.";
 
 /// Returns [`NO_JOBS`], wrapped into lines of the width of the popup.

@@ -60,7 +60,8 @@ impl Choices for MemoryChoices {
     /// The index of a row in the list of the given texts, followed by the files that were not read.
     type Item = usize;
 
-    const TIP: &'static str = "What the agent reads besides messages and results, in this order";
+    const TIP: &'static str =
+        "What the agent reads besides messages and tool results, in this order";
 
     fn title(&self, _app: &App) -> String {
         let agent = self.0.agent.as_ref();
@@ -105,7 +106,7 @@ impl Choices for MemoryChoices {
 }
 
 impl Page for MemoryPage {
-    const TIP: &'static str = "A text as the agent was given it";
+    const TIP: &'static str = "A text as the agent received it";
 
     fn title(&self, _app: &App) -> String {
         format!(

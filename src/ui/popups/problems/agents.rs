@@ -68,7 +68,7 @@ fn overdue(app: &App, name: &Name) -> Option<Problem> {
             "{name} still runs; its shutdown was approved {} ago",
             age(passed)
         ),
-        help: "{panes.focus_team}, then {team.force} kills it; its task goes back to the board",
+        help: "{panes.focus_team}, then {team.kill_teammate} kills it; its task goes back to the board",
     })
 }
 
@@ -91,7 +91,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
         ),
         Activity::Queued { place } => (
             ProblemSeverity::Waits,
-            format!("{name}'s call is queued at position {place}"),
+            format!("{name}'s model call is queued at position {place}"),
             "it continues automatically",
         ),
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {

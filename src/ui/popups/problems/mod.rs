@@ -13,7 +13,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::domain::request::Request;
-use crate::domain::text::one_line;
+use crate::domain::text::{count_noun, one_line};
 use crate::ui::app::popup::open as open_popup;
 use crate::ui::app::{App, Preferences};
 use crate::ui::keymap::{Action, Context, KeyLookup};
@@ -93,7 +93,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     let asked = requests.map(|request| Problem {
         severity: ProblemSeverity::NeedsUser,
         cause: asked_for(request),
-        help: "{panes.waiting} shows it",
+        help: "{panes.waiting} shows the request",
     });
     let first = app.onboarding_causes().map(|what| Problem {
         severity: ProblemSeverity::NeedsUser,
@@ -162,7 +162,7 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         );
     }
     if omitted > 0 {
-        let words = format!("{omitted} more are not listed.");
+        let words = format!("Not listed: {}.", count_noun(omitted, "more problem"));
         push(&words, (" ", theme.dim), theme.dim);
     }
     out

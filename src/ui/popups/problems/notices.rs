@@ -48,7 +48,9 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     }
     let is_damaged = line.words.contains(DAMAGED);
     is_damaged.then(|| {
-        problem("crewdeck doctor --mend repairs what it can; @ shows when the damage was found")
+        problem(
+            "run `crewdeck doctor --mend` to repair what can be repaired; {panes.event_log} shows when the damage was found",
+        )
     })
 }
 
@@ -66,7 +68,7 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let (weight, help) = match (has_resolution_task, &line.about) {
         (true, _) => (
             ProblemSeverity::Waits,
-            "there is an open task to resolve it: {panes.focus_board}, then {board.open} shows that task",
+            "an open task resolves the conflict: {panes.focus_board}, then {board.open} shows the task",
         ),
         (false, About::Task(_)) => (
             ProblemSeverity::Stuck,
@@ -74,7 +76,7 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         ),
         (false, _) => (
             ProblemSeverity::Stuck,
-            "{panes.compose} writes to the lead: it merges the branch",
+            "{panes.compose} writes to the lead, who can merge the branch",
         ),
     };
     let cause = line.words.clone();

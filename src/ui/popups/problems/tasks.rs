@@ -38,7 +38,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
     match index::board_status(&model.board, task) {
         BoardStatus::InProgress | BoardStatus::Assigned if is_here(&task.owner, present) => {
             let many = format!(
-                "{id} is in attempt {}, now by {}",
+                "{id} was claimed {} times, now by {}",
                 task.attempts,
                 one_line(&task.owner)
             );
@@ -59,11 +59,11 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
         BoardStatus::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             ProblemSeverity::Stuck,
             format!(
-                "{id} was released {} times and is no longer assigned automatically{}",
+                "{id} was claimed {} times without being completed, so it is no longer assigned automatically{}",
                 task.attempts,
                 what_waits(model, id)
             ),
-            "{panes.focus_board}, then {board.open} shows it; {panes.compose} writes to the lead, who can change it",
+            "{panes.focus_board}, then {board.open} shows the task; {panes.compose} writes to the lead, who can change the task",
         ),
         BoardStatus::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
@@ -80,7 +80,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             problem(
                 ProblemSeverity::Waits,
                 format!("{id} is back on the board: its owner {who} left"),
-                "an idle teammate gets it automatically; {panes.focus_board}, then {board.open} shows it",
+                "an idle teammate claims the task automatically; {panes.focus_board}, then {board.open} shows the task",
             )
         }
         BoardStatus::Blocked => {
@@ -172,7 +172,7 @@ fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     Some(Problem {
         severity: ProblemSeverity::NeedsUser,
         cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
-        help: "{panes.focus_board}, then {board.merge} merges; the lead can merge, too",
+        help: "{panes.focus_board}, then {board.merge} merges the branch of the selected task; the lead can merge, too",
     })
 }
 

@@ -202,7 +202,7 @@ fn unclaimable_and_released_tasks_are_problems() {
         }
     }
     apply_events(&mut state, vec![board_change_event(&next, &last)]);
-    let many = "#3 is in attempt 5, now by alice";
+    let many = "#3 was claimed 5 times, now by alice";
     let expected = [
         (ProblemSeverity::Stuck, tags.into()),
         (ProblemSeverity::Waits, many.into()),
@@ -272,7 +272,7 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let refused = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Warn,
         agent: Some(name("bob")),
-        text: "bob does not shut down: a test runs. X kills it.".into(),
+        text: "bob does not shut down: a test runs. It can be killed in the pane Team of the dashboard.".into(),
     });
     apply_events(&mut state, vec![refused]);
     assert_eq!(listed_problems(&state), []);
@@ -358,6 +358,6 @@ fn worst_problems_are_kept_at_the_limit() {
     let drawn = lines(&state.app, 80, &Theme::default());
     assert_eq!(
         drawn.last().unwrap().to_string(),
-        "  22 more are not listed."
+        "  Not listed: 22 more problems."
     );
 }

@@ -95,7 +95,9 @@ impl Popup for ServersPopup {
                         let text = if server.state == ServerState::NeedsLogin {
                             format!("You are not logged in to the MCP server {name}.")
                         } else {
-                            format!("{name} has no login: only servers over HTTP have one.")
+                            format!(
+                                "The MCP server {name} has no login: only servers over HTTP have logins."
+                            )
                         };
                         app.say(text);
                     }

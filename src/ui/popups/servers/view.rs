@@ -148,12 +148,12 @@ fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
         )),
         ServerState::NeedsLogin => Some(format!("{} logs in.", key(Action::LogIn))),
         ServerState::Failed { .. } if server.offers_login() => Some(format!(
-            "It is not restarted automatically. {} restarts it, {} logs in.",
+            "The server is not restarted automatically. {} restarts it, {} logs in.",
             key(Action::RestartServer),
             key(Action::LogIn)
         )),
         ServerState::Failed { .. } => Some(format!(
-            "It is not restarted automatically. {} restarts it.",
+            "The server is not restarted automatically. {} restarts it.",
             key(Action::RestartServer)
         )),
         ServerState::Disabled => Some(format!("{} enables it.", key(Action::ToggleServer))),

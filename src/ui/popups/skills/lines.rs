@@ -10,8 +10,8 @@ use crate::ui::model::style;
 use crate::ui::text::wrap;
 use crate::ui::theme::Theme;
 
-const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md in the project (or .claude/skills/NAME/SKILL.md); \
-    for all projects, ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
+const WHERE: &str = "To add a skill, create skills/NAME/SKILL.md or .claude/skills/NAME/SKILL.md in the project. \
+    For all projects, create ~/.config/crewdeck/skills/NAME/SKILL.md. Changes apply immediately. Example:";
 const EXAMPLE: [&str; 5] = [
     "---",
     "name: NAME",

@@ -273,17 +273,17 @@ mod tests {
             ),
             (
                 ["x", "", "two", ""],
-                "'two' is not the number of a task (list the tasks to see them)",
+                "'two' is not the number of a task (list the tasks to see their numbers)",
             ),
             (
                 ["x", "", "1", ""],
-                "task #1 is already completed: nothing has to wait for it",
+                "task #1 is already completed: leave it out of the blockers",
             ),
         ] {
             assert_eq!(made(fields), Err(why.into()), "{fields:?}");
         }
         let long = "x".repeat(201);
-        let why = "the subject is too long (200 characters at most): put the rest into a file and name it";
+        let why = "the subject is too long (200 characters at most): put the rest into a file and name the file";
         assert_eq!(made([&long, "", "", ""]), Err(why.into()));
     }
 

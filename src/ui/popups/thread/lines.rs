@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::domain::text::one_line;
+use crate::domain::text::{count_noun, one_line};
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::messages::{MessageStatus, TrackedMessage};
@@ -70,8 +70,8 @@ pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) 
         opened: 0,
     };
     let missing = |count: usize, which: &str| {
-        let words = format!("{count} {which} messages are not shown here.");
-        Line::styled(words, theme.dim)
+        let messages = count_noun(count, &format!("{which} message"));
+        Line::styled(format!("Not shown here: {messages}."), theme.dim)
     };
     if older > 0 {
         thread

@@ -41,7 +41,10 @@ impl Page for ThreadPage {
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
         let lines = match app.model.messages.get(self.number) {
             Some(traced) => lay_out(app, traced, width, theme).lines,
-            None => vec![Line::styled("This message is not available.", theme.dim)],
+            None => vec![Line::styled(
+                "This message is not available: only the latest messages are kept.",
+                theme.dim,
+            )],
         };
         text_rows(lines)
     }

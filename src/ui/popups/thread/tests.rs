@@ -87,7 +87,7 @@ fn very_long_thread_is_cut_around_opened_message() {
     let thread = state.popups.top::<Pager<ThreadPage>>().unwrap();
     let rows = thread.page.rows(&state, 80, &Theme::default());
     let text: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
-    assert_eq!(text[0], "61 older messages are not shown here.");
+    assert_eq!(text[0], "Not shown here: 61 older messages.");
     assert!(text.last().unwrap().contains("message number 159"));
 }
 

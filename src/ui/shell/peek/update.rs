@@ -18,7 +18,7 @@ pub fn open(state: &mut UiState) {
         popup::open(state, Peek::new(pane));
         note_read(state);
     } else {
-        state.say("Nothing to preview here yet.");
+        state.say("This pane has nothing to preview yet.");
         if let Some(message) = &mut state.status {
             message.nothing_in = Some(pane);
         }

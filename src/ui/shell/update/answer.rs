@@ -26,7 +26,7 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     }
     if !answering::has_settled(state) {
         let text = format!(
-            "A new request from {} is shown. Read it first.",
+            "Not decided: a new request from {} has just appeared. Read it first.",
             request.from
         );
         return state.say(text);
@@ -36,7 +36,9 @@ pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
             .prefs
             .keymap
             .key(Context::In(Pane::Needs), Action::Approve);
-        let text = format!("Part of the request was hidden. Read it here; then {key} approves.");
+        let text = format!(
+            "Part of the request was hidden. Read all of it here, then press {key} to approve."
+        );
         navigation::show_request(state, id);
         return state.warn(text);
     }
@@ -126,7 +128,7 @@ pub fn show_hidden_choice(state: &mut UiState) -> bool {
     let keymap = &state.prefs.keymap;
     let key = keymap.key(Context::Choices, Action::Choose(number));
     let text = format!(
-        "Choice {number} was not visible. {key} scrolls to it here if necessary, then chooses it."
+        "Choice {number} was not visible, so it was not sent. Read it here, then press {key}."
     );
     state.input.clear_sent();
     navigation::show_request(state, id);

@@ -198,7 +198,7 @@ pub fn report(app: &mut App, pasted: PasteResult) {
         PasteResult::Whole => {}
         PasteResult::Cut { kept, of } => {
             let text = format!(
-                "Pasted {} of {}, the rest is cut off. For longer text, save it to a file and write the path of the file instead.",
+                "Pasted {} of {}; the end is cut off. For longer text, save it to a file and write the path of that file.",
                 bytes(kept),
                 bytes(of)
             );

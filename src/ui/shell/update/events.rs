@@ -109,7 +109,7 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             let known = hidden.is_some_and(|c| app.model.skills.command(&c.name).is_some());
             if let Some(command) = hidden.filter(|_| !known) {
                 let text = format!(
-                    "/{} is built in: {} is not used. Rename the file.",
+                    "/{} is a built-in command, so {} is not used. Rename the file.",
                     command.name, command.path
                 );
                 app.warn(text);
@@ -168,7 +168,7 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
         let done = crate::ui::model::board::index(state).count(BoardStatus::Done);
         let text = match state.model.board.len() {
             0 => "the lead has answered".into(),
-            all => format!("all idle, {done}/{all} done"),
+            all => format!("all idle, {done}/{all} tasks done"),
         };
         (NotifyKind::Done, text)
     } else if let EventKind::Agent {
@@ -282,7 +282,7 @@ fn close_comment(app: &mut App, request: &Request) {
         && request.decided_by != "user"
     {
         let by = one_line(&request.decided_by);
-        let text = format!("The request was already {} by {by}.", request.status);
+        let text = format!("The request was already {} by {by}.", request.status_word());
         app.say(text);
     }
 }

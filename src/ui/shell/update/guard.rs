@@ -78,10 +78,12 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     }
     let why = match (state.focus, state.selected_request()) {
         (Focus::Pane(Pane::Needs), Some(Request { from, .. })) if state.is_in_panes() => {
-            format!("Key ignored: a new request from {from} is shown. Read it first.")
+            format!("Key ignored: a new request from {from} has just appeared. Read it first.")
         }
-        _ if writes => "Key ignored: the focus just moved here.".into(),
-        _ => "Key ignored: the focus just changed.".into(),
+        _ if writes => {
+            "Key ignored: the focus just moved to this text field. Press the key again.".into()
+        }
+        _ => "Key ignored: the focus just changed. Press the key again.".into(),
     };
     state.note(NoticeLevel::Info, &why);
     true

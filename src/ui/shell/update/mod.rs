@@ -135,8 +135,8 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     out
 }
 
-/// Removes the status message "Nothing to preview here yet." once the pane to which the message refers has something to
-/// preview.
+/// Removes the status message "This pane has nothing to preview yet." once the pane to which the message refers has
+/// something to preview.
 fn withdraw_nothing_to_preview(state: &mut UiState) {
     let pane = state.status.as_ref().and_then(|message| message.nothing_in);
     if pane.is_some_and(|pane| state.panes.get(pane).can_peek(state)) {

@@ -40,9 +40,9 @@ pub fn toggle_mouse(app: &mut App, out: &mut Vec<Effect>) {
     app.prefs.captures_mouse = is_on;
     let words = if is_on {
         let key = app.prefs.keymap.key(Context::Panes, Action::Mouse);
-        format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns it off.")
+        format!("Mouse on: scroll and click. Shift+drag selects text; {key} turns the mouse off.")
     } else {
-        "Mouse off: the terminal selects text by dragging.".into()
+        "Mouse off: drag to select text in the terminal.".into()
     };
     app.say(words);
     out.push(Effect::CaptureMouse(is_on));

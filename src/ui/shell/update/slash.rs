@@ -224,7 +224,7 @@ fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
         name => name.to_string(),
     };
     let Some(format) = ExportFormat::of(&path) else {
-        let text = format!("{path}: the name of an export ends with .md or .html.");
+        let text = format!("Cannot export to {path}: the file name must end with .md or .html.");
         return app.warn(text);
     };
     let head = ExportHead {

@@ -115,7 +115,7 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
         ),
     };
     let text = format!(
-        "If Option typed {symbol}: {way}. Or have the terminal send Option as Meta (Esc+)."
+        "If Option typed {symbol}: {way}. Or set the terminal to send Option as Meta (Esc+)."
     );
     state.say(text);
     true
@@ -141,7 +141,7 @@ pub fn explain_modes(state: &mut UiState) {
     let allow = Context::In(Pane::Needs);
     let allow = state.prefs.keymap.key(allow, Action::ApproveForTeam);
     let text = format!(
-        "Previous pane. crewdeck has no permission modes: {allow} on a request allows it for the whole team, and /permissions lists what is allowed."
+        "Moved to the previous pane. crewdeck has no permission modes: {allow} on a request allows it for the whole team; /permissions lists what is allowed."
     );
     state.say(text);
 }

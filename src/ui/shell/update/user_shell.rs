@@ -16,7 +16,8 @@ pub fn run(app: &mut App, command: &str, out: &mut Vec<Effect>) {
             format!("Subagents have no shell. Open {parent} to run a command in the same folder.");
         app.warn(text);
     } else if app.runs_command(&agent) {
-        let text = "A command is still running here: wait until it ends, or stop it.";
+        let text =
+            "A command is still running in this conversation: wait until it ends, or stop it.";
         app.warn(text);
     } else {
         app.input.clear_sent();

@@ -213,8 +213,8 @@ fn tool_call_as_text_is_explained() {
     assert_eq!(
         shown,
         "{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n\
-         ▲ the model wrote a tool call as text; it was not run (its\n  \
-         server's chat template may lack tool support)\n\n\n"
+         ▲ the model wrote a tool call as text, so the call was not\n  \
+         run; the server's chat template may lack tool support\n\n\n"
     );
 }
 

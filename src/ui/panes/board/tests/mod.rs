@@ -192,9 +192,13 @@ fn filter_reports_invalid_terms_and_shows_its_syntax() {
     press(&mut state, "/");
     assert!(pane(&state).contains("words  owner:NAME  status:ready"));
     press(&mut state, "\"color:red fuzz\"");
-    assert!(pane(&state).contains("▲ use owner: status: tag:, not color:"));
+    assert!(pane(&state).contains("▲ unknown key color: use owner:, status: or tag:"));
     press(&mut state, "ctrl+u \"status:nix\"");
-    assert!(pane(&state).contains("▲ use ready"), "{}", pane(&state));
+    assert!(
+        pane(&state).contains("▲ unknown status nix: use ready"),
+        "{}",
+        pane(&state)
+    );
     press(&mut state, "ctrl+u \"status:ready tag:rust\" enter");
     assert!(pane(&state).contains("1 of 5"), "{}", pane(&state));
 }

@@ -127,7 +127,7 @@ fn impossible_action_is_explained_and_not_offered() {
 fn dialog_closes_when_task_owner_changes() {
     let mut state = at(160, 45, None, 2);
     press(&mut state, "u");
-    assert!(picture(&state).contains("Release #2 (Write the parser), the task of alice?"));
+    assert!(picture(&state).contains("Release alice's task #2 (Write the parser)?"));
     let mut board = (*state.model.board).clone();
     board
         .take_from_owner(TaskId(2), &name("alice"), Timestamp(NOON))

@@ -222,7 +222,7 @@ fn decision_stands_in_the_conversation_once() {
         (
             RequestKind::Permission,
             Approved,
-            "✓ you approved the permission · mind the header",
+            "✓ you approved the permission request · mind the header",
         ),
         (
             RequestKind::Shutdown,

@@ -70,13 +70,13 @@ fn keys_select_filter_and_close() {
     assert_eq!(selected_line_text(&state), "you approved bob's plan for #2");
     assert_eq!(view(&state).selected, None);
     press(&mut state, "k");
-    let failed = "bob's call failed: no such model. Choose another with m.";
+    let failed = "bob's turn failed: no such model. Choose another with m.";
     assert_eq!(selected_line_text(&state), failed);
     // New events do not move the selection, unless the newest line is selected.
     apply_events(&mut state, vec![EventKind::Crew(CrewEvent::AllIdle)]);
     assert_eq!(selected_line_text(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected_line_text(&state), "all idle, 1/5 done");
+    assert_eq!(selected_line_text(&state), "all idle, 1/5 tasks done");
     press(&mut state, "g");
     assert_eq!(
         selected_line_text(&state),

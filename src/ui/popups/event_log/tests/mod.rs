@@ -76,8 +76,8 @@ fn filter_finds_the_expected_lines() {
     assert_eq!(
         problems("colour:red kind:x"),
         [
-            "use who: kind:, not colour:",
-            "use task mail request team worktree model job notice, not x"
+            "unknown key colour: use who: or kind:",
+            "unknown kind x: use task, mail, request, team, worktree, model, job, notice"
         ]
     );
 }

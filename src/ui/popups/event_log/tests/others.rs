@@ -129,11 +129,11 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
     let first = backoff(&story, 1);
     assert_eq!(
         story.does("alice", first),
-        ["▲model alice's call failed: rate limited; attempt 2 of 8 in 12 s"]
+        ["▲model alice's model call failed: rate limited; attempt 2 of 8 in 12 s"]
     );
     assert_eq!(
         story.does("alice", Activity::Queued { place: 3 }),
-        ["model alice's call is queued at position 3"]
+        ["model alice's model call is queued at position 3"]
     );
     // A change of the position in the call queue is not logged; only the team pane shows it.
     let moved_up = story.does("alice", Activity::Queued { place: 2 });
@@ -148,7 +148,7 @@ fn model_call_failures_queueing_and_compaction_are_logged() {
         ),
         (
             ended(TurnEnd::Failed { error, hint }),
-            vec!["✗model alice's call failed: no such model. choose another"],
+            vec!["✗model alice's turn failed: no such model. choose another"],
         ),
         (
             ended(TurnEnd::Stopped {

@@ -122,7 +122,9 @@ impl EventLogPopup {
                 match number.map(|t| t.number) {
                     Some(number) => thread::open(app, number),
                     None => {
-                        app.say("This message is not available: only the latest messages are kept.")
+                        app.say(
+                            "This message is not available: only the latest messages are kept.",
+                        );
                     }
                 }
             }

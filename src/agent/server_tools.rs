@@ -291,7 +291,7 @@ impl ServerTools {
                 format!("{why}. It is being restarted. Its tools become available when it is ready")
             }
             ServerState::WaitsForApproval => "the user has not approved it".into(),
-            ServerState::NeedsLogin => "the user must log in to it".into(),
+            ServerState::NeedsLogin => "the user must log in to it (with /mcp)".into(),
             ServerState::Disabled => "the user has disabled it".into(),
             ServerState::Failed { why } => why.clone(),
         };

@@ -141,8 +141,11 @@ impl Driver {
                 self.decisions(&reading.requests)
             }
             Err(error) => {
-                self.report_file_error("The requests cannot be read", &error)
-                    .await;
+                self.report_file_error(
+                    "The approval requests cannot be read for the summary of the conversation",
+                    &error,
+                )
+                .await;
                 Vec::new()
             }
         };

@@ -209,7 +209,10 @@ fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
         {
             eprint_line(&format!(
                 "{} of {} {} by {}",
-                request.kind, request.target, request.status, request.decided_by
+                request.kind,
+                request.target,
+                request.status_word(),
+                request.decided_by
             ));
         }
         EventKind::Crew(CrewEvent::Ready(setup)) => {

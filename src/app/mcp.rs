@@ -287,7 +287,7 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
     }
     writeln!(
         out,
-        "Approved. If crewdeck is running in this project, restart it. If one of these files changes, crewdeck asks again."
+        "Approved. If crewdeck is running in this project, restart it. If an approved file changes, crewdeck asks again."
     )?;
     Ok(0)
 }

@@ -135,12 +135,17 @@ pub fn approval(request: &ApprovalRequest) -> OnboardingPage {
         let need = if lines.len() == 1 { "needs" } else { "need" };
         format!("This project contains {summary} that {need} your approval.")
     };
+    let origin = if are_own {
+        "These files"
+    } else {
+        "This content"
+    };
     OnboardingPage {
         severity: PageSeverity::Missing,
         cause,
-        consequence:
-            "The listed content came with the directory, not from you. No crew starts and nothing is sent until you decide."
-                .into(),
+        consequence: format!(
+            "{origin} came with the directory, not from you. No crew starts and nothing is sent until you decide."
+        ),
         steps,
         offers,
     }

@@ -110,7 +110,7 @@ impl DecisionFollowup {
                 return;
             }
             let text = format!(
-                "{target} was asked to shut down {} s ago and is still running. It can be killed in the pane Team of the dashboard; its task then goes back to the board.",
+                "{target} was asked to shut down {} s ago and is still running. To kill {target}, use the Team pane of the dashboard; its task then goes back to the board.",
                 SHUTDOWN_DEADLINE.as_secs()
             );
             let agent = Some(target);

@@ -73,7 +73,7 @@ impl Shutdowns {
             Verdict::Reject => {
                 handle.mailbox.set_shutdown_answer(ShutdownAnswer::Refused);
                 let text = format!(
-                    "{agent} does not shut down: {reason}. It can be killed in the pane Team of the dashboard."
+                    "{agent} does not shut down: {reason}. To kill {agent}, use the Team pane of the dashboard."
                 );
                 let agent = Some(agent.clone());
                 let level = NoticeLevel::Warn;

@@ -68,7 +68,7 @@ impl Watcher {
                 self.context
                     .notice(
                         NoticeLevel::Error,
-                        format!("The state folders cannot be watched: {error}"),
+                        format!("crewdeck cannot watch its state folders ({error}), so it does not notice changes by other programs. Restart crewdeck to try again."),
                     )
                     .await;
                 // The sender has been dropped with the closure, so the loop below ends at once.

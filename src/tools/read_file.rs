@@ -9,8 +9,7 @@ use super::{
     error_output, format_field, schema_of,
 };
 
-/// Maximum size of one result, in bytes, as in learn-claude-code. A first line that is longer is cut to this number of
-/// characters.
+/// Maximum size of one result, in bytes, as in learn-claude-code. A first line that is longer is cut.
 const RESULT_MAX: usize = 50_000;
 /// Default number of lines in one result.
 const LINES: usize = 2000;

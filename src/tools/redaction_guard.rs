@@ -10,7 +10,7 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
     let marks = |text: &str| text.matches(PLACEHOLDER_START).count();
     (redactor.has_secret(before) && marks(after) > marks(before)).then(|| {
         format!(
-            "the new text contains a placeholder ({PLACEHOLDER_START}…]) that stands for a secret in the file, and would overwrite the secret: use edit_file and leave out the lines with placeholders"
+            "the new text contains a placeholder ({PLACEHOLDER_START}…]) that stands for a secret in the file, and would overwrite the secret: use edit_file with an old_text and a new_text that do not include the lines with placeholders; these lines then stay as they are"
         )
     })
 }

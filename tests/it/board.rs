@@ -156,7 +156,7 @@ fn refusals() -> Vec<Refusal> {
         (
             &["task", "done", "1", "--as", "bob"],
             done(1),
-            "task #1 belongs to alice, and only the owner can complete or release it: send alice a message or claim another task",
+            "task #1 belongs to alice, and only alice can complete or release it: send alice a message or claim another task",
         ),
         (
             &["task", "release", "8", "--as", "bob"],
@@ -168,7 +168,7 @@ fn refusals() -> Vec<Refusal> {
             update(json!({"task_id": 8, "status": "in_progress"})),
             "task #8 belongs to carol",
         ),
-        (&["task", "rm", "8"], None, "task #8 belongs to carol"),
+        (&["task", "rm", "8"], None, "task #8 is owned by carol"),
         (
             &["task", "done", "2", "--as", "bob"],
             done(2),

@@ -62,6 +62,6 @@ fn unreadable(check: &'static str, error: &store::StoreError) -> Finding {
     Finding::fail(
         check,
         error.to_string(),
-        "repair it or move it away, then run crewdeck doctor again",
+        "fix the cause that the message names, then run crewdeck doctor again",
     )
 }

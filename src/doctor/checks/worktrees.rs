@@ -142,12 +142,24 @@ fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option
                 "review it: crewdeck worktree diff {name}\nmerge it: crewdeck worktree merge {name}\ndiscard it: crewdeck worktree remove {name} --force"
             ),
         ),
+        Some(WorktreeError::Foreign(_)) => Finding::warn(
+            CHECK,
+            format!(".worktrees/{name} uses {size} and is not a worktree of this repository"),
+            foreign_remedy(name.as_str()),
+        ),
         Some(other) => Finding::warn(
             CHECK,
             format!("{whose} uses {size}: {other}"),
             format!("review .worktrees/{name}, then move it away"),
         ),
     })
+}
+
+/// Returns what to do with the folder `.worktrees/{name}`, which is not a worktree of this repository.
+fn foreign_remedy(name: &str) -> String {
+    format!(
+        "review it, then move it away; if the repository was moved: git worktree repair .worktrees/{name}"
+    )
 }
 
 fn orphan(orphan: &OrphanWorktree, crew: &CrewPresence) -> Finding {
@@ -170,9 +182,7 @@ fn orphan(orphan: &OrphanWorktree, crew: &CrewPresence) -> Finding {
         OrphanKind::Folder(size) => Finding::warn(
             CHECK,
             format!(".worktrees/{name} uses {size} and is not a worktree of this repository"),
-            format!(
-                "review it, then move it away; if the repository was moved: git worktree repair .worktrees/{name}"
-            ),
+            foreign_remedy(name),
         ),
         OrphanKind::Unregistered => Finding::warn(
             CHECK,

@@ -262,7 +262,7 @@ impl TaskGraph {
     pub fn remove(&mut self, id: TaskId, now: Timestamp) -> Result<Vec<TaskId>, GraphError> {
         let task = self.require(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
-            return Err(GraphError::OtherOwner(id, task.owner.clone()));
+            return Err(GraphError::Owned(id, task.owner.clone()));
         }
         let mut around = self.index.tasks_waiting_for(id);
         around.extend(self.index.tasks_blocking(id));

@@ -43,9 +43,12 @@ pub enum GraphError {
     Completed(TaskId),
     /// Another agent than the task's owner requested the change. The second field names the owner.
     #[error(
-        "task {0} belongs to {1}, and only the owner can complete or release it: send {1} a message or claim another task"
+        "task {0} belongs to {1}, and only {1} can complete or release it: send {1} a message or claim another task"
     )]
     OtherOwner(TaskId, String),
+    /// The task cannot be deleted, because it has an owner (second field) and is not completed.
+    #[error("task {0} is owned by {1}: release it before you delete it")]
+    Owned(TaskId, String),
     /// The task cannot be claimed, because it already has an owner (second field).
     #[error(
         "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"

@@ -299,7 +299,7 @@ impl AnswerReader {
             Some("deny") => PermissionVerdict::Deny,
             Some(other) => {
                 return self.wrong(format!(
-                    "returned the unknown permission '{}': use allow, ask or deny",
+                    "returned the unknown permission '{}': use allow, ask, defer or deny",
                     format_line(other)
                 ));
             }

@@ -38,7 +38,7 @@ pub enum WorktreeError {
     Missing(WorktreeName),
     /// The folder of the worktree exists but is not a worktree of this repository.
     #[error(
-        ".worktrees/{0} is not a worktree of this repository. If the repository was moved, run git worktree repair .worktrees/{0}. Otherwise, check what the folder contains and move it away."
+        ".worktrees/{0} is not a worktree of this repository. If the repository was moved, run git worktree repair .worktrees/{0}. Otherwise, check what the folder contains and move it away"
     )]
     Foreign(WorktreeName),
     /// Another branch than the worktree's own, or a commit, is checked out in the worktree.

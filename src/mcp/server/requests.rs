@@ -129,7 +129,9 @@ fn unavailable_reason(name: &str, state: &ServerState) -> String {
         ServerState::Disabled => "the user has disabled it".into(),
         ServerState::Idle => "it was stopped".into(),
         ServerState::Starting => "it is still starting: try again in a few seconds".into(),
-        ServerState::Ready => "its connection is being closed".into(),
+        ServerState::Ready => {
+            "its connection has just been closed: try again in a few seconds".into()
+        }
         ServerState::NeedsLogin => "the user must log in to it".into(),
         ServerState::Restarting { why, .. } => format!("{why}; it will be restarted soon"),
         ServerState::Failed { why } => why.clone(),

@@ -44,7 +44,7 @@ impl RefusedRef {
         }
         if let Some(command) = self.remedy() {
             text.push_str(&format!(
-                " To update the ref, run `{command}` as a separate command; the user must approve it."
+                " To update the ref, run `{command}` alone, in its own call; the user must approve it."
             ));
         }
         one_line(&(text + "]"))
@@ -311,7 +311,7 @@ mod tests {
             "[Ref not updated: refs/heads/main. The new value would lose commits of the branch that is checked out. \
              The commits are kept as refs/crewdeck/beside/bbbbbbbbbbbb: see them with `git log bbbbbbbbbbbb`, use them \
              with `git merge bbbbbbbbbbbb` or `git branch NAME bbbbbbbbbbbb`. To update the ref, run \
-             `git update-ref refs/heads/main bbbbbbbbbbbb` as a separate command; the user must approve it.]"
+             `git update-ref refs/heads/main bbbbbbbbbbbb` alone, in its own call; the user must approve it.]"
         );
         let deleted = RefusedRef {
             change: RefChange {

@@ -79,6 +79,16 @@ pub fn hooks_path(own: &Path) -> Option<PathBuf> {
 /// Fails with [`io::ErrorKind::TimedOut`] if git was killed after [`TIMEOUT`]. A timeout does not mean that git's input
 /// was invalid.
 pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
+    let ended = wait_for_exit(&mut child);
+    if ended.is_err() {
+        // Ignores errors: git may have exited in the meantime.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    ended
+}
+
+fn wait_for_exit(child: &mut Child) -> io::Result<Result<(), String>> {
     let until = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(200);
     let mut stderr = child.stderr.take().map(StderrTail::new).transpose()?;
@@ -92,8 +102,6 @@ pub fn wait(mut child: Child) -> io::Result<Result<(), String>> {
             break status;
         }
         if Instant::now() >= until {
-            child.kill()?;
-            child.wait()?;
             let why = "git did not finish within 120 s";
             return Err(io::Error::new(io::ErrorKind::TimedOut, why));
         }

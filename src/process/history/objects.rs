@@ -215,7 +215,16 @@ fn transfer(names: &[String], private: &Path, common: &Path) -> io::Result<()> {
         into.args(["index-pack", "--stdin"]);
     }
     let into = into.stdin(pack).spawn()?;
-    let (packed, unpacked) = (git::wait(from), git::wait(into));
+    // Both at once, because each of them can wait until its messages are read.
+    let (packed, unpacked) = std::thread::scope(|scope| {
+        let packing = scope.spawn(|| git::wait(from));
+        let unpacked = git::wait(into);
+        let packed = packing.join();
+        (
+            packed.unwrap_or_else(|_| Err(io::Error::other("a thread has failed"))),
+            unpacked,
+        )
+    });
     check("cannot read the new objects", packed?)?;
     check("cannot write the new objects", unpacked?)
 }

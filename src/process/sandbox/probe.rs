@@ -90,10 +90,10 @@ impl SandboxReport {
 }
 
 /// What commands can access without a mount view, as part of a sentence.
-const ACCESS_WITHOUT_VIEW: &str =
-    "can use ssh-agent and container sockets, and commands of the lead can write .tasks and .team";
+const ACCESS_WITHOUT_VIEW: &str = "are not kept from ssh-agent and container sockets, nor commands of the lead from writing .tasks and .team";
 /// How to disable protection of the git history, as part of a sentence.
-const DISABLE_PROTECTION: &str = "sandbox = \"files\" to disable protection of the history";
+const DISABLE_PROTECTION: &str =
+    "sandbox = \"files\" in config.toml to give up the protection of the history";
 
 impl SandboxReport {
     /// Returns what is missing to enforce these network rules, as one line for the user; `None` if nothing is missing.

@@ -120,8 +120,8 @@ impl Monitor {
             Refused::Process => {
                 let most = u64::from(self.limits.processes?).saturating_mul(KERNEL_LIMIT_FACTOR);
                 Some(format!(
-                    "the command had more than {most} processes and threads, {KERNEL_LIMIT_FACTOR} times the setting \
-                     processes_max"
+                    "the command had more than {most} processes and threads, the limit for one command \
+                     ({KERNEL_LIMIT_FACTOR} times the setting processes_max, because threads count too)"
                 ))
             }
         }

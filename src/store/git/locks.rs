@@ -107,14 +107,10 @@ impl fmt::Display for LockHolder {
         match self {
             LockHolder::Git(id) => write!(f, "git is running in the repository (process {id})"),
             LockHolder::Open => write!(f, "a program has it open"),
-            LockHolder::Young => write!(
-                f,
-                "it is less than {} seconds old: try again",
-                MIN_AGE.as_secs()
-            ),
+            LockHolder::Young => write!(f, "it is less than {} seconds old", MIN_AGE.as_secs()),
             LockHolder::Invisible => write!(
                 f,
-                "a git process in another container or on another machine may hold the lock. If no such process runs, delete the file. Otherwise crewdeck removes it when it is {} minutes old",
+                "a git process in another container or on another machine may hold the lock. If no such process runs, delete the file, or wait: crewdeck removes it when it is {} minutes old",
                 MIN_AGE_INVISIBLE.as_secs() / 60
             ),
         }

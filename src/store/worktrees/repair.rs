@@ -59,7 +59,16 @@ impl Worktrees {
         for name in removals {
             match self.remove(&name, RemovalMode::OnlyIfSafe, now) {
                 Ok(_) => report.push(format!("finished the removal of worktree {name}")),
-                Err(StoreError::Worktree(why)) => report.push(why.to_string()),
+                Err(StoreError::Worktree(why)) => {
+                    let why = why.to_string();
+                    let what = format!("worktree {name} was not removed");
+                    let is_named = why.starts_with(&what);
+                    report.push(if is_named {
+                        why
+                    } else {
+                        format!("{what}: {why}")
+                    });
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -333,7 +342,9 @@ impl OpenRegistry {
         // is the user's.
         let note = LogEntry::of("worktree.create.failed", &self.entry_of(name)).error(why);
         self.log.record(note, now)?;
-        Ok(Some(format!("branch {branch} was kept: {why}")))
+        Ok(Some(format!(
+            "the worktree of branch {branch} was not created, but the branch was kept, because {why}"
+        )))
     }
 
     /// Returns the registry's entry for the worktree `name`, or a new entry if only git lists the worktree.

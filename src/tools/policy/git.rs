@@ -115,26 +115,41 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
 }
 
 /// Returns whether the arguments of `git checkout` seem to name files, which git then overwrites. Without `--`, a single
-/// argument can be a branch or a file. It counts as a file if it has an extension that does not begin with a
-/// digit: `src/main.rs`, but not `v1.0`.
+/// argument can be a branch or a file; [`seems_file`] decides. Several arguments name at least one file.
 fn checks_out_files(args: &[Word]) -> bool {
-    let creates = ["-b", "-B", "--orphan"];
-    if args.iter().any(|arg| creates.contains(&arg.text.as_str())) {
+    if has_flag(args, 'b', "--orphan") || has_flag(args, 'B', "--orphan") {
         return false;
     }
-    let names: Vec<&str> = args
+    let mut names = args
         .iter()
-        .map(|arg| arg.text.as_str())
-        .filter(|text| *text == "-" || !text.starts_with('-'))
-        .collect();
-    match names[..] {
-        [] => false,
-        [name] => Path::new(name)
-            .extension()
-            .and_then(OsStr::to_str)
-            .is_some_and(|extension| !extension.starts_with(|first: char| first.is_ascii_digit())),
-        _ => true,
+        .filter(|arg| arg.text == "-" || !arg.text.starts_with('-'));
+    match (names.next(), names.next()) {
+        (None, _) => false,
+        (Some(name), None) => seems_file(name),
+        (Some(_), Some(_)) => true,
     }
+}
+
+/// Returns whether an argument seems to name files instead of a branch or commit. True if git allows no such ref name,
+/// as for `./` or `src/*`, or if the name has an extension that does not begin with a digit: `src/main.rs`, but not
+/// `v1.0`. A file without an extension, such as `Makefile`, is not recognized.
+fn seems_file(arg: &Word) -> bool {
+    let text = arg.text.as_str();
+    let is_no_ref = arg.globs
+        || text.starts_with('.')
+        || text.contains("/.")
+        || text.ends_with('/')
+        || text.contains([':', '*', '?', '[', '\\']);
+    // `main...feature` is the merge base of two branches.
+    let is_merge_base = text.contains("...");
+    is_no_ref
+        || !is_merge_base
+            && Path::new(text)
+                .extension()
+                .and_then(OsStr::to_str)
+                .is_some_and(|extension| {
+                    !extension.starts_with(|first: char| first.is_ascii_digit())
+                })
 }
 
 /// Skips the options before git's subcommand. Returns the subcommand and its arguments; `None` if there is no

@@ -107,7 +107,9 @@ fn refusal_message(task: &Task, error: &GraphError) -> String {
     let id = task.id;
     if let GraphError::Completed(_) = error {
         format!("{id} is already completed.")
-    } else if let GraphError::Claimed(..) | GraphError::OtherOwner(..) = error {
+    } else if let GraphError::Claimed(..) | GraphError::OtherOwner(..) | GraphError::Owned(..) =
+        error
+    {
         let owner = one_line(&task.owner);
         match owner.as_str() {
             "user" => format!("{id} is already yours."),

@@ -428,7 +428,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Replay, &["["], Action::Slower, "half as fast", "slower"),
 
     bind(Context::Everywhere, &["alt+w", "f2", "ctrl+x w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
-    bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the shown agent, else clear the draft; twice while idle: quit", "stop"),
+    bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the agent, else clear the draft; twice while idle: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),
     bind(Context::Everywhere, &["ctrl+t"], Action::Todo, "show or hide the todo list", ""),

@@ -8,9 +8,9 @@ use crate::ui::keymap::pane::Pane;
 #[rustfmt::skip]
 pub const SLASH: &[(&str, Action, &str)] = &[
     ("/model", Action::Models, "choose another model"),
-    ("/approve", Action::ApproveShown, "approve this agent's request; a comment can follow"),
-    ("/reject", Action::RejectShown, "reject this agent's request; a comment can follow"),
-    ("/compact", Action::Compact, "summarise the conversation; what to keep can follow"),
+    ("/approve", Action::ApproveShown, "approve the shown agent's request; takes a comment"),
+    ("/reject", Action::RejectShown, "reject the shown agent's request; takes a comment"),
+    ("/compact", Action::Compact, "summarise the conversation; takes what to keep"),
     ("/clear", Action::Clear, "empty this conversation; a copy stays on disk"),
     ("/new", Action::NewSession, "start a new session"),
     ("/resume", Action::Sessions, "choose an earlier session and resume it"),

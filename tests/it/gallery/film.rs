@@ -150,7 +150,7 @@ fn take_end(film: &mut Film, screen: &mut Screen) {
     screen.wait("the end", |text| {
         text.contains("That was the demo") && !text.contains("working")
     });
-    press(screen, ALT_3, "graph or list");
+    press(screen, ALT_3, "╭ 3 Board");
     press(screen, "gjjj\r", "Task #5");
     close_popup(screen, "History");
     screen.send("D");

@@ -253,7 +253,9 @@ fn branch_with_commits_but_no_worktree_is_kept() {
     let report = r.worktrees().repair(NOW).unwrap();
     assert_eq!(
         report,
-        ["branch wt/task-2 was kept: it has commits that are not merged"]
+        [
+            "the worktree of branch wt/task-2 was not created, but the branch was kept, because it has commits that are not merged"
+        ]
     );
     assert_eq!(r.worktrees().debris().unwrap(), []);
     r.git(&["rev-parse", "wt/task-2"]);

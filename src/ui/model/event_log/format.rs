@@ -121,7 +121,7 @@ fn crew_event(model: &CrewModel, event: &CrewEvent) -> Option<NewLogLine> {
         CrewEvent::AllIdle => {
             let words = match (model.board.done(), model.board.len()) {
                 (_, 0) => "all idle".into(),
-                (done, all) => format!("all idle, {done}/{all} tasks done"),
+                (done, all) => format!("all idle, {done}/{all} done"),
             };
             Some(NewLogLine::new(Topic::Team, words))
         }

@@ -74,10 +74,10 @@ pub enum BoardQueryError {
 impl fmt::Display for BoardQueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BoardQueryError::Key(key) => write!(f, "unknown key {key} use {KEYS}"),
+            BoardQueryError::Key(key) => write!(f, "no key {key} use {KEYS}"),
             BoardQueryError::Status(word) => write!(
                 f,
-                "unknown status {word}: use ready, blocked, in_progress, assigned, done, open or pending"
+                "no status {word}: ready blocked in_progress assigned done open pending"
             ),
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         }
         assert_eq!(
             BoardQueryError::Key("colour:".into()).to_string(),
-            "unknown key colour: use owner:, status: or tag:"
+            "no key colour: use owner:, status: or tag:"
         );
     }
 }

@@ -373,7 +373,7 @@ fn lead_requests_are_last_and_not_counted() {
 fn command_lines_with_signs_are_not_a_diff() {
     let mut asked = permission("p1");
     asked.body =
-        "bash\n$ curl\n-X POST https://example.com\n+ x\n\nIt reaches other machines".into();
+        "bash\n$ curl\n-X POST https://example.com\n+ x\n\nIt connects to other machines".into();
     let state = screen_with_requests(100, 30, vec![asked]);
     let theme = Theme::new(ThemeName::Light, ColorDepth::True);
     let cells = cells(&state, &theme);

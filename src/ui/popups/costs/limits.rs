@@ -56,7 +56,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         }
     }
     if !is_any {
-        let words = "none. Set budget.team_cost or budget.agent_tokens: an agent that reaches the limit pauses and asks you";
+        let words = "none. Set team_cost or agent_tokens in [budget] of config.toml; an agent that hits one pauses and asks you";
         put("budgets", words, theme.dim);
     }
     if !accounts.is_priced()

@@ -180,7 +180,7 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
         About::Task(id) => format!(" · {key} shows task {id}"),
         About::Agent(name) => format!(" · {key} shows {name}"),
         About::Message(_) => format!(" · {key} shows the message and its thread"),
-        About::Request(..) => format!(" · {key} shows the request or its agent"),
+        About::Request(..) => format!(" · {key} shows the request or agent"),
         About::Job(_) => format!(" · {key} shows the job"),
     };
     who.chain([shows]).collect()

@@ -272,7 +272,9 @@ fn overdue_shutdown_is_a_problem_until_done_or_declined() {
     let refused = EventKind::Crew(CrewEvent::Notice {
         level: NoticeLevel::Warn,
         agent: Some(name("bob")),
-        text: "bob does not shut down: a test runs. It can be killed in the pane Team of the dashboard.".into(),
+        text:
+            "bob does not shut down: a test runs. To kill bob, use the Team pane of the dashboard."
+                .into(),
     });
     apply_events(&mut state, vec![refused]);
     assert_eq!(listed_problems(&state), []);

@@ -168,7 +168,7 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
         let done = crate::ui::model::board::index(state).count(BoardStatus::Done);
         let text = match state.model.board.len() {
             0 => "the lead has answered".into(),
-            all => format!("all idle, {done}/{all} tasks done"),
+            all => format!("all idle, {done}/{all} done"),
         };
         (NotifyKind::Done, text)
     } else if let EventKind::Agent {

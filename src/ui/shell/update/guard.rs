@@ -81,9 +81,9 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
             format!("Key ignored: a new request from {from} has just appeared. Read it first.")
         }
         _ if writes => {
-            "Key ignored: the focus just moved to this text field. Press the key again.".into()
+            "Key ignored: the focus just moved to this text field. Check it, then type.".into()
         }
-        _ => "Key ignored: the focus just changed. Press the key again.".into(),
+        _ => "Key ignored: the focus just changed. Check what has the focus first.".into(),
     };
     state.note(NoticeLevel::Info, &why);
     true

@@ -208,11 +208,11 @@ pub fn permission_request(id: &str, who: &str, command: &str, after: f64) -> Req
     request.target = name(who);
     request.created_at.0 += after;
     request.workdir = format!(".worktrees/{who}");
-    request.body = format!("bash\n$ {command}\n\nit reaches other machines");
+    request.body = format!("bash\n$ {command}\n\nit connects to other machines");
     request.call = Some(PendingCall {
         tool: "bash".into(),
         input: command.into(),
-        why: "it reaches other machines".into(),
+        why: "it connects to other machines".into(),
         scopes: vec![
             PermissionScope::Exact {
                 command: command.into(),

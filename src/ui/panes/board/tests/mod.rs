@@ -192,10 +192,10 @@ fn filter_reports_invalid_terms_and_shows_its_syntax() {
     press(&mut state, "/");
     assert!(pane(&state).contains("words  owner:NAME  status:ready"));
     press(&mut state, "\"color:red fuzz\"");
-    assert!(pane(&state).contains("▲ unknown key color: use owner:, status: or tag:"));
+    assert!(pane(&state).contains("▲ no key color: use owner:, status: or tag:"));
     press(&mut state, "ctrl+u \"status:nix\"");
     assert!(
-        pane(&state).contains("▲ unknown status nix: use ready"),
+        pane(&state).contains("▲ no status nix: ready"),
         "{}",
         pane(&state)
     );

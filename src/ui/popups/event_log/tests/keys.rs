@@ -76,7 +76,7 @@ fn keys_select_filter_and_close() {
     apply_events(&mut state, vec![EventKind::Crew(CrewEvent::AllIdle)]);
     assert_eq!(selected_line_text(&state), failed);
     press(&mut state, "f");
-    assert_eq!(selected_line_text(&state), "all idle, 1/5 tasks done");
+    assert_eq!(selected_line_text(&state), "all idle, 1/5 done");
     press(&mut state, "g");
     assert_eq!(
         selected_line_text(&state),

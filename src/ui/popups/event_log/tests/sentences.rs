@@ -182,5 +182,5 @@ fn joining_idling_and_leaving_have_a_reason() {
     );
     story.board(|b, at| drop(b.create(TaskId(2), new("Next", &[]), at)));
     let rests = story.hears(EventKind::Crew(CrewEvent::AllIdle));
-    assert_eq!(rests, ["team all idle, 0/2 tasks done"]);
+    assert_eq!(rests, ["team all idle, 0/2 done"]);
 }

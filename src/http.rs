@@ -1,4 +1,4 @@
-//! Builds all HTTP clients: TLS, time-outs, proxies and redirects.
+//! Configures all HTTP clients: TLS, connect timeout, proxies and redirects.
 //!
 //! Redirects are followed only within one origin, so that neither keys nor conversations go to another server. The HTTP
 //! library drops only `authorization` on a redirect to another origin, not `x-api-key` or `api-key`.
@@ -27,8 +27,8 @@ fn same_origin() -> Policy {
     })
 }
 
-/// Returns a client builder with crewdeck's timeouts, redirect policy and user agent. The client uses no proxy if the
-/// server at `base` is on this machine.
+/// Returns a client builder with crewdeck's connect timeout, redirect policy and user agent. It sets no timeout for a
+/// whole request. The client uses no proxy if the server at the URL `base` is on this machine ([`is_local`]).
 pub fn client_builder(base: &str) -> ClientBuilder {
     // Installs the TLS crypto provider; fails harmlessly if it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -56,8 +56,8 @@ pub fn is_local(base_url: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Returns the scheme, host and port of a URL, such as `https://example.org:8443`, without the scheme's default port.
-/// Returns `None` if the URL is invalid.
+/// Returns the scheme, host and port of a URL, such as `https://example.org:8443`, without the scheme's default port. A
+/// scheme without hosts, such as `file`, gives `null`. Returns `None` if the URL is invalid.
 pub fn origin(url: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     Some(url.origin().ascii_serialization())

@@ -34,8 +34,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints clap's help text, version or usage error and returns the exit code that clap sets for it. The text may quote
-/// arguments, so control characters are escaped. Usage errors start with `crewdeck: `, like all other errors.
+/// Prints clap's help text, version or usage error. Returns clap's exit code: 0 for help and version, 2 for a usage
+/// error. The text may quote arguments, so control characters are escaped. Usage errors start with `crewdeck: `, like
+/// all other errors.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     let text = crewdeck::domain::text::escape_control_chars(&error.render().to_string());
     let text = match text.strip_prefix("error: ") {

@@ -41,8 +41,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Runs one turn. If the crew stops during the turn, interrupts the turn, waits until it has ended so that the
-    /// conversation on disk is complete, and returns `None`.
+    /// Runs one turn and returns how it ended. If `stop` is cancelled during the turn, interrupts the turn, waits until
+    /// it has ended so that the conversation on disk is complete, and returns `None`.
     pub async fn run_turn(
         &mut self,
         start: TurnInput,

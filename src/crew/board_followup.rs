@@ -127,7 +127,8 @@ impl BoardFollowup {
         }
     }
 
-    /// Creates a worktree for each task in `tasks` that the user has claimed and that has none.
+    /// Creates in the background a worktree for each task in `tasks` that the user has claimed and that has none. Skips
+    /// tasks in `handled`. Does nothing if worktrees are not in use.
     pub fn create_user_worktrees<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
         if !self.worktrees.are_used() {
             return;

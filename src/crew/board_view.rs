@@ -14,8 +14,8 @@ use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, StoreError, TaskSet};
 
 pub trait BoardObserver: Send + Sync {
-    /// Called before changes are published. `changed` contains the changed tasks in their new state, and `known` is the
-    /// board as it was last published.
+    /// Called before changes are published. `changed` contains the new and changed tasks in their new state; removed
+    /// tasks are not reported. `known` is the board as it was last published.
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]);
 }
 
@@ -65,8 +65,9 @@ impl BoardView {
         )
     }
 
-    /// Reads the tasks in `which` from disk and publishes those that have changed. Returns the whole board as it is now
-    /// published; `None` if the board cannot be read.
+    /// Reads the tasks in `which` from disk, informs the observer, and publishes the tasks that have changed. Returns
+    /// the whole board as it is now published. If the board cannot be read, reports the error to the user and returns
+    /// `None`.
     pub async fn read(&self, which: TaskSet) -> Option<Arc<TaskGraph>> {
         // One read at a time, so that changes are published in the order in which they were read.
         let _reading = self.reading.lock().await;
@@ -102,7 +103,9 @@ impl BoardView {
     }
 
     /// Runs `change`, which changes the board on disk. Then publishes an event that `event` creates from the result. No
-    /// other call reads the board during that time, so this event is published before the changed tasks.
+    /// other call reads the board during that time, so this event is published before the changed tasks. To publish
+    /// these, the caller must call [`BoardView::read`] afterwards. `change` must not call it, because that would wait
+    /// forever.
     ///
     /// # Errors
     /// Returns the error of `change`. No event is published then.

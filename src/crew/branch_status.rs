@@ -44,7 +44,8 @@ impl BranchStatus {
         }
     }
 
-    /// Reads which commit is checked out in the project directory, and publishes it if it has changed.
+    /// Reads which commit is checked out in the project directory, and publishes it if it has changed. Does nothing if
+    /// this cannot be determined, for example outside of a git repository.
     pub async fn read_head(&self) {
         let root = self.context.root.clone();
         let mut published = self.head.lock().await;
@@ -59,7 +60,8 @@ impl BranchStatus {
         }
     }
 
-    /// Scans the branches of the worktrees and publishes those whose status has changed.
+    /// Scans the branches of the worktrees as `how` says, and publishes those whose status has changed. Does nothing if
+    /// worktrees are not in use. An error is reported to the user.
     pub async fn read(&self, how: ScanMode) {
         let Some(store) = &self.worktrees else { return };
         // One scan at a time, so that changes are published in order.

@@ -77,7 +77,8 @@ impl TeamBudget {
         }
     }
 
-    /// Returns whether `agent` may not call its model because a budget is used up.
+    /// Returns whether a budget that limits `agent` is used up: one of the team, or of the agent itself. A subagent
+    /// shares the budgets of its parent.
     pub fn is_over(&self, agent: &Name) -> bool {
         self.reached_budget(agent).is_some()
     }
@@ -115,7 +116,8 @@ impl BudgetGate for TeamBudget {
 
 impl TeamBudget {
     /// Waits until `agent` may make its next model call: no budget is used up, or the user has raised the budget. All
-    /// agents that wait for the same budget share one request.
+    /// agents that wait for the same budget share one request. A denial applies to the agent and its subagents for the
+    /// rest of the turn, without another request.
     ///
     /// # Errors
     /// Returns the reason if the request is not approved or the crew stops first.
@@ -172,7 +174,8 @@ impl TeamBudget {
             .await;
     }
 
-    /// Warns the user about each budget in US dollars that has no effect because the price of the model is unknown.
+    /// Warns the user about each budget in US dollars that has no effect because the price of the crew's shared model
+    /// is unknown.
     pub async fn warn_unknown_price(&self) {
         let budgets = lock(&self.ledger).budgets();
         let model_config = self.models.current();

@@ -39,7 +39,7 @@ pub trait CommandHandler: Send + Sync + 'static {
         command.is_slow()
     }
 
-    /// Publishes an event, such as the rejection of a command, to the senders of the commands.
+    /// Publishes an event, such as the rejection of a command, to the front end that has sent the commands.
     fn publish(&self, event: EventKind) -> impl Future<Output = ()> + Send;
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);

@@ -23,7 +23,6 @@ pub struct CrewContext {
     pub new_id: fn() -> String,
     /// The time at which the crew started, on the monotonic clock.
     pub started: tokio::time::Instant,
-    /// Tracks the crew's background futures, so that [`super::Crew::stop`] can wait for them.
     pub tracker: TaskTracker,
     pub stop: CancellationToken,
     /// The hooks of the crew; `None` if no hook is configured.
@@ -51,7 +50,7 @@ impl CrewContext {
         self.started.elapsed()
     }
 
-    /// Runs `work` in the background. [`super::Crew::stop`] waits for its end.
+    /// Runs `work` in the background. [`super::Crew::stop`] waits for its end, up to a time limit.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tracker.spawn(work);
     }

@@ -67,7 +67,7 @@ impl Crew {
         self.resumed
     }
 
-    /// Queues a command without waiting.
+    /// Queues a command without waiting. If the crew later rejects the command, it publishes an event with the reason.
     ///
     /// # Errors
     /// Returns the command if the queue is full or the crew has stopped.
@@ -79,16 +79,18 @@ impl Crew {
     /// Stops the crew as [`Crew::stop_because`] does, with the reason `Other`.
     ///
     /// # Errors
-    /// Fails if the state folders cannot be written.
+    /// Fails if the state folders cannot be read or written.
     pub async fn stop(self) -> Result<Vec<String>, StoreError> {
         self.stop_because(SessionEndReason::Other).await
     }
 
-    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Runs the
-    /// hooks of the session's end with `reason`, and returns their problems as texts for the user.
+    /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Members
+    /// with a request that the lead left undecided are exempt: they continue in the next run of the session. Waits at
+    /// most [`STOP_WITHIN`] for the agents. Runs the hooks of the session's end with `reason`, and returns their
+    /// problems as texts for the user.
     ///
     /// # Errors
-    /// Fails if the state folders cannot be written.
+    /// Fails if the state folders cannot be read or written.
     pub async fn stop_because(self, reason: SessionEndReason) -> Result<Vec<String>, StoreError> {
         self.context.stop.cancel();
         self.context.tracker.close();

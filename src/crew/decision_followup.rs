@@ -21,7 +21,7 @@ const ABOUT_MAX: usize = 300;
 /// Time after the approval of a shutdown at which the user is warned if the teammate is still running.
 const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(120);
 
-/// Carries out decisions on requests, for example of an approved plan or shutdown.
+/// Carries out decisions on plans and shutdowns, and sends decisions to agents that no longer wait for them.
 pub struct DecisionFollowup {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -49,8 +49,14 @@ impl DecisionFollowup {
         }
     }
 
-    /// Carries out the decision on `request`. For example, an agent whose plan was approved may then write files. Does
-    /// not wake the agent that waits for the decision.
+    /// Carries out the decision on `request`, if it is about one of these; otherwise does nothing:
+    ///
+    /// - an approved plan: if the agent is running, opens its plan gate and records the approval in its transcript
+    /// - an approved shutdown: asks the teammate to shut down, passes on the approver's comment, and warns the user if
+    ///   the teammate is still running after [`SHUTDOWN_DEADLINE`]
+    /// - a rejected shutdown: informs the agent that requested it; the user is not informed
+    ///
+    /// Does not wake the agent that waits for the decision.
     pub async fn carry_out(&self, request: &Request) {
         match (request.kind, request.status) {
             (RequestKind::Plan, RequestStatus::Approved) => {

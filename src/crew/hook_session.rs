@@ -16,7 +16,8 @@ use crate::domain::text::one_line;
 use crate::protocol::event::EventKind;
 use crate::tools::host::Host;
 
-/// Creates the hooks of a crew; `None` if none is configured.
+/// Creates the hooks of a crew, and removes them from `parts`; `None` if none is configured. May change the event
+/// sender in `parts`, as [`CrewHooks::new`] does.
 pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
     let hooks = parts.extensions.hooks.take()?;
     Some(Arc::new(CrewHooks::new(
@@ -120,7 +121,8 @@ pub async fn run_for_user(
 }
 
 /// Runs the `UserPromptSubmit` hooks of the user's message `prompt` to the agent `recipient`. Returns the texts that
-/// the hooks add for the model. [`CrewHooks::interrupt`] with the agent's name ends the hooks.
+/// the hooks add for the model; empty if no such hook is configured. [`CrewHooks::interrupt`] with the agent's name
+/// ends the hooks.
 ///
 /// # Errors
 /// Returns why the agent must not get the message.

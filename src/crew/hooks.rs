@@ -138,8 +138,8 @@ impl CrewHooks {
         self.caller.has_hooks(event)
     }
 
-    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent or teammate; empty for
-    /// the lead.
+    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent or teammate; empty
+    /// for the lead. Remembers the type of a teammate for [`CrewHooks::subject`].
     pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
         if is_teammate(agent) {
             self.lock_kinds()
@@ -152,7 +152,8 @@ impl CrewHooks {
         AgentHooks::new(Arc::clone(&self.caller), subject)
     }
 
-    /// Returns the agent as the subject of an event outside of its turns.
+    /// Returns the agent as the subject of an event outside of its turns. A teammate without a remembered type and a
+    /// subagent have the type [`GENERAL_PURPOSE`].
     pub fn subject(&self, agent: &Name) -> HookSubject {
         let kind = if agent.is_lead() || agent.is_user() {
             String::new()
@@ -175,7 +176,8 @@ impl CrewHooks {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs hooks in the project directory.
+    /// Runs the hooks for the event in `input` in the project directory, on behalf of `subject`, and returns their
+    /// common outcome. Cancelling `cancel` ends the hooks.
     pub async fn run(
         &self,
         subject: &HookSubject,
@@ -341,7 +343,8 @@ fn is_teammate(agent: &Name) -> bool {
     !agent.is_lead() && !agent.is_user() && agent.parent().is_none()
 }
 
-/// If a hook has blocked the event, returns the reason as an error, in the words of Claude Code.
+/// Returns the reason as an error if a hook has stopped the agent or blocked the event. The error has the format of
+/// Claude Code: a line with the event's name, then the reason.
 pub fn feedback(event: HookEvent, outcome: &HookOutcome) -> Result<(), String> {
     let reason = match &outcome.stop {
         Some(why) => why.clone(),

@@ -46,7 +46,8 @@ pub struct CrewHost {
 }
 
 impl CrewHost {
-    /// Files a request and waits for its decision. Dropping the future withdraws the request.
+    /// Files a request and waits for its decision. A permission request that the session permissions cover is approved
+    /// at once. Dropping the future withdraws the request.
     ///
     /// # Errors
     /// Fails if the request cannot be written or the crew stops first. A rejection is not an error.

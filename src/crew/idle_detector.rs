@@ -44,7 +44,8 @@ struct IdleCrew {
 }
 
 impl IdleDetector {
-    /// Checks after every change whether the crew is idle, until the crew stops.
+    /// Checks after every change whether the crew is idle, until the crew stops. Reports an idle crew once, and again
+    /// only after an agent has worked. Reports nothing before the first agent has worked.
     pub async fn run(self) {
         let mut activity = self.signals.subscribe_activity();
         // The first check is made at once, because something may have changed before the subscription.
@@ -99,7 +100,7 @@ impl IdleDetector {
     }
 
     /// Returns the board and the pending requests if the crew is idle, as `IdleDetector` defines it. Otherwise returns
-    /// `None`.
+    /// `None`. If the board cannot be read, assumes that it contains no work, and returns the board as last published.
     async fn check(&self) -> Option<IdleCrew> {
         if !self.seems_idle() {
             return None;
@@ -132,7 +133,8 @@ impl IdleDetector {
         (!may_claim(&graph, &claimers(&agents))).then_some(IdleCrew { graph, pending })
     }
 
-    /// Wakes the lead with a text about the progress of the team. Returns false if the lead cannot be reached.
+    /// Wakes the lead with a text about the progress of the team. Returns false if the lead is not running or its queue
+    /// is full.
     async fn wake_lead(&self, graph: &TaskGraph) -> bool {
         let unmerged = self.branches.unmerged_branches().await;
         let unmerged = if unmerged.is_empty() {

@@ -104,22 +104,25 @@ impl JobRunner {
             .any(|e| e.job.is_running() && agent.is_none_or(|a| e.job.agent.same(a)))
     }
 
-    /// Returns the jobs of `agent`, oldest first.
+    /// Returns the running jobs of `agent` and its ended jobs that are kept, oldest first.
     pub fn of(&self, agent: &Name) -> Vec<Job> {
         let all = lock(&self.jobs.all);
         let mine = all.iter().filter(|e| e.job.agent.same(agent));
         mine.map(|e| e.job.clone()).collect()
     }
 
-    /// Returns the output of a job so far. If it was shortened, a marker shows where text is missing. Empty if the job
-    /// is unknown.
+    /// Returns the output of a job so far, with secrets redacted. If it was shortened, a marker shows where text is
+    /// missing. Empty if the job is unknown.
     pub fn output(&self, id: &JobId) -> String {
         let all = lock(&self.jobs.all);
         let found = all.iter().find(|e| e.job.id == *id);
         found.map(|e| e.output.clone().text()).unwrap_or_default()
     }
 
-    /// Stops a job on behalf of `by`. Returns an error with the reason if the job is unknown or has ended.
+    /// Stops a job on behalf of `by`, without waiting for its end.
+    ///
+    /// # Errors
+    /// Returns the reason if the job is unknown or has ended.
     pub fn kill(&self, id: &JobId, by: &Name) -> Result<(), String> {
         let mut all = lock(&self.jobs.all);
         let Some(entry) = all.iter_mut().find(|e| e.job.id == *id) else {
@@ -134,7 +137,8 @@ impl JobRunner {
         Ok(())
     }
 
-    /// Starts a job. It runs until it exits, is stopped or reaches its time limit, or until the crew stops.
+    /// Starts a job and returns it, without waiting for its process. The job runs until it exits, is stopped or reaches
+    /// its time limit, or until the crew stops. If its process cannot be started, the job ends with that reason.
     ///
     /// # Errors
     /// Returns the reason if too many jobs are running.

@@ -165,7 +165,8 @@ impl LeadAgent {
     }
 }
 
-/// Reads the lead's conversation from disk.
+/// Reads the lead's conversation from disk and publishes the notices about it. Also makes new subagents continue the
+/// numbers of the subagents in this session.
 async fn load(parts: &LeadParts) -> Result<Conversation, StoreError> {
     let transcript = parts.context.transcript(&Name::lead());
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());

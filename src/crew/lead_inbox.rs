@@ -15,7 +15,8 @@ use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
-    /// Number of texts from the crew that are queued for the lead.
+    /// Number of texts from the crew that were queued since the end of the lead's last turn, plus the texts and
+    /// commands that were still queued then.
     queued: AtomicUsize,
     /// Number of calls of [`LeadInbox::add_news`] since [`LeadInbox::take_news`] was last called.
     news: AtomicUsize,
@@ -31,7 +32,8 @@ impl LeadInbox {
         }
     }
 
-    /// Adds a line of text to the lead's next model call. Does not wake the lead.
+    /// Adds a line of text to the lead's next model call. Does not wake the lead. Does nothing if the lead is not
+    /// running.
     pub fn note(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
@@ -39,7 +41,7 @@ impl LeadInbox {
     }
 
     /// Adds a line of text to the lead's next model call. If the crew becomes idle before that call, the lead is woken
-    /// to read it.
+    /// to read it. Does nothing if the lead is not running.
     pub fn report(&self, line: String) {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
@@ -61,7 +63,8 @@ impl LeadInbox {
         self.news.swap(0, Ordering::SeqCst) > 0
     }
 
-    /// Sends the lead a text from the crew, which starts a turn. Returns false if the lead cannot be reached.
+    /// Queues a text from the crew for the lead. The text starts a turn, or joins the current one. Returns false if the
+    /// lead is not running or its queue is full.
     pub fn wake(&self, text: String) -> bool {
         let Some(lead) = self.registry.find(&Name::lead()) else {
             return false;
@@ -75,7 +78,7 @@ impl LeadInbox {
         sent
     }
 
-    /// Sets the number of texts from the crew that are still queued. Called after each turn of the lead.
+    /// Sets the number of texts and commands that are still queued for the lead. Called after each turn of the lead.
     pub fn set_queued(&self, left: usize) {
         self.queued.store(left, Ordering::SeqCst);
     }
@@ -102,10 +105,12 @@ impl LeadInbox {
         run_blocking(move || queue.push(prompt)).await
     }
 
-    /// Withdraws a queued prompt of the user by its text. Returns whether the prompt was still queued.
+    /// Withdraws the newest queued prompt of the user with this text. Returns false if no such prompt is queued, for
+    /// example because the lead has read it.
     ///
     /// # Errors
-    /// Fails if the prompt cannot be removed from the disk.
+    /// Fails if the prompt cannot be removed from the disk. It is then withdrawn in memory only, and a resumed session
+    /// loads it again.
     pub async fn recall_prompt(&self, text: String) -> Result<bool, StoreError> {
         let queue = Arc::clone(&self.prompts);
         run_blocking(move || queue.recall(&text)).await

@@ -74,7 +74,8 @@ impl MergeService {
         self.policy == MergePolicy::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 
-    /// Records that a task with a worktree was completed. Merges its branch if the branch is merged automatically.
+    /// Records in the worktree log that a task with a worktree was completed. Merges its branch if the branch is merged
+    /// automatically. Does nothing without a worktree.
     pub async fn on_task_completed(&self, task: &Task) {
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
@@ -144,8 +145,8 @@ impl MergeService {
         Ok(text)
     }
 
-    /// Reads the task `id` from disk, and returns the board. The task is read because the change that made it mergeable
-    /// may not be published yet.
+    /// Reads the task `id` from disk, and returns the board; as last published if the read fails. The task is read
+    /// because the change that made it mergeable may not be published yet.
     async fn current_graph(&self, id: TaskId) -> Arc<TaskGraph> {
         let read = self.board.read(TaskSet::These([id].into())).await;
         read.unwrap_or_else(|| self.board.graph())
@@ -213,7 +214,7 @@ impl MergeService {
     /// Publishes the diff of a task's branch.
     ///
     /// # Errors
-    /// Fails if worktrees are not in use or the diff cannot be read.
+    /// Fails if worktrees are not in use, the task does not exist or has no worktree, or the diff cannot be read.
     pub async fn show_diff(&self, id: TaskId) -> Result<(), String> {
         let store = self.worktrees()?;
         let graph = self.current_graph(id).await;

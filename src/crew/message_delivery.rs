@@ -93,8 +93,9 @@ impl MessageDelivery {
         Ok(())
     }
 
-    /// Sends a message about a request. The message contains the id of the request and, if the request is decided, the
-    /// decision. Errors are published as notices.
+    /// Sends a message about a request, at most once for each recipient and `kind`. The message contains the id of the
+    /// request and, if the request is decided, the decision; a withdrawn request counts as not approved. Errors are
+    /// published as notices.
     pub async fn send_about(
         &self,
         request: &Request,
@@ -125,7 +126,8 @@ impl MessageDelivery {
         self.send_once(message, &what).await;
     }
 
-    /// Sends a message, unless it was sent before. An error is published as a notice that begins with `what`.
+    /// Sends a message, unless the inbox already has a message of the same kind about the same request. An error is
+    /// published as a notice that begins with `what`.
     async fn send_once(&self, message: MailMessage, what: &str) {
         let mailbox = self.mailbox.clone();
         if let Err(error) = run_blocking(move || mailbox.send_once(&message)).await {
@@ -169,7 +171,9 @@ impl MessageDelivery {
         messages.find(|message| checks.is_open(name, message))
     }
 
-    /// Returns whether the agent `name` has unread messages that it can receive now.
+    /// Returns whether the agent `name` has unread messages that it can receive now. False also if the inbox cannot be
+    /// read, or while another program reads it; in the second case, idle agents are woken when that program ends. If
+    /// the inbox contains only messages that hooks have blocked and damaged lines, marks these as read.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
         if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {
@@ -230,7 +234,8 @@ impl MessageDelivery {
     }
 
     /// Waits in the background until no other program reads the inbox of `name`. Then wakes the idle agents, because
-    /// the inbox may still contain messages.
+    /// the inbox may still contain messages. The crew counts as busy during the wait, but at most for [`PATIENCE`];
+    /// then the user is warned.
     fn wait_for_reader(self: &Arc<Self>, name: &Name) {
         if !lock(&self.awaited).insert(name.clone()) {
             return;

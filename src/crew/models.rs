@@ -39,7 +39,8 @@ impl ModelSwitch {
     }
 
     /// Returns a separate configuration for the model named `model`, which later calls of [`ModelSwitch::switch_to`] do
-    /// not change. If `model` is empty, returns the shared configuration.
+    /// not change. Its context window counts as unknown, and its price is known only if the settings contain it. If
+    /// `model` is empty, returns the shared configuration.
     pub fn model_config_for(&self, model: &str) -> SharedModelConfig {
         if model.is_empty() {
             return Arc::clone(&self.model_config);
@@ -53,8 +54,9 @@ impl ModelSwitch {
         Arc::new(RwLock::new(model_config))
     }
 
-    /// Changes the model in the shared configuration, from the next model call on. The new model's context window
-    /// counts as unknown. Its price is known only if the settings contain it.
+    /// Changes the model in the shared configuration, from the next model call on, and publishes the changed session
+    /// information. The new model's context window counts as unknown. Its price is known only if the settings contain
+    /// it.
     pub async fn switch_to(&self, name: String) {
         {
             let mut model_config = self

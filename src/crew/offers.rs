@@ -38,8 +38,8 @@ pub struct OfferLists {
 }
 
 impl OfferLists {
-    /// Lists and publishes the resources and prompts of all servers that are ready, and of the server `start`, which is
-    /// started if necessary.
+    /// Lists and publishes, in the background, the resources and prompts of all servers that are ready, and of the
+    /// server `start`, which is started if necessary.
     pub fn ask(
         self: &Arc<Self>,
         context: &Arc<CrewContext>,

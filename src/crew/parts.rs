@@ -63,7 +63,8 @@ pub struct CrewParts {
     pub models: ModelParts,
     pub approvers: Approvers,
     pub limits: TeamLimits,
-    /// Limits on tokens and cost. An agent that reaches one pauses until the user raises it.
+    /// Limits on tokens and cost. An agent that reaches one pauses before its next model call and asks the user to
+    /// raise it.
     pub budgets: UsageBudgets,
     /// The permission rules that the settings define for tool calls.
     pub rules: PermissionRules,

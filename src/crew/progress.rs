@@ -4,7 +4,7 @@ use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The progress of an idle team, as a sentence for the lead: all tasks are completed, or some are open.
+/// The progress of an idle team, as a text for the lead. `Done` also for a board without tasks.
 pub enum TeamProgress {
     Done(String),
     Open(String),

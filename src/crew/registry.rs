@@ -23,8 +23,9 @@ pub const SUBAGENTS_MAX: usize = 4;
 pub enum AgentState {
     /// Waits for input, a message or a task.
     Idle,
-    /// Waits for input or a message, but does not claim tasks: its model has failed, it was interrupted, a budget was
-    /// not raised, or its claims have failed repeatedly.
+    /// Waits for input or a message, and does not count as able to claim tasks: its model has failed, it was
+    /// interrupted, a budget was not raised, its worktree could not be created, or its claims have failed repeatedly.
+    /// Only in the last case does it still try to claim.
     Paused,
     /// Is in a turn or about to start one.
     Working,
@@ -123,7 +124,7 @@ impl AgentRegistry {
         found.ok_or_else(|| format!("'{name}' is not a running teammate."))
     }
 
-    /// Returns the running agents, ordered by name.
+    /// Returns the running agents except subagents, ordered by name.
     pub fn all(&self) -> Vec<(Name, AgentHandle)> {
         let agents = lock(&self.agents);
         agents.iter().map(|(n, h)| (n.clone(), h.clone())).collect()
@@ -139,7 +140,7 @@ impl AgentRegistry {
         self.signals.activity_changed();
     }
 
-    /// Sets the state of an agent and wakes the idle detector.
+    /// Sets the state of an agent and wakes the idle detector. [`AgentState::Working`] counts as a start of work.
     pub fn set_state(&self, handle: &AgentHandle, state: AgentState) {
         if state == AgentState::Working {
             self.work_starts.fetch_add(1, Ordering::SeqCst);
@@ -168,7 +169,8 @@ impl AgentRegistry {
             .collect()
     }
 
-    /// Waits until `parent` may run another subagent. The caller must keep the returned permit while the subagent runs.
+    /// Waits until fewer than [`SUBAGENTS_MAX`] subagents of `parent` run. The caller must keep the returned permit
+    /// while the subagent runs.
     ///
     /// # Errors
     /// Fails if `parent` is not running.
@@ -212,7 +214,7 @@ impl AgentRegistry {
         parents.filter(|p| p.same(parent)).count()
     }
 
-    /// Interrupts a subagent, or the current turn of an agent.
+    /// Interrupts a subagent, or the current turn of an agent, without waiting for its end.
     ///
     /// # Errors
     /// Fails if the agent is not running or not in a turn.
@@ -233,7 +235,7 @@ impl AgentRegistry {
         Ok(())
     }
 
-    /// Adds a line of text to the next model call of every agent.
+    /// Adds a line of text to the next model call of every agent except subagents.
     pub fn note_all(&self, line: &str) {
         for handle in lock(&self.agents).values() {
             handle.mailbox.note(line.to_string());

@@ -53,7 +53,7 @@ struct Waiter {
 }
 
 /// A request that was filed and for whose decision an agent waits. Dropping this value, or the future that waits for
-/// the decision, withdraws the request if it is still pending.
+/// the decision, withdraws the request as [`Withdraw`] does.
 pub struct PendingRequest {
     request: Request,
     decided: oneshot::Receiver<Request>,
@@ -71,7 +71,8 @@ pub enum RequestTicket {
 }
 
 impl RequestTicket {
-    /// Waits until the request is decided. Returns at once if an approval of an earlier run is used.
+    /// Waits until the request is decided or withdrawn, and returns it. Returns at once if an approval of an earlier
+    /// run is used. If the user is the approver, shows the agent's activity as waiting for the user.
     ///
     /// # Errors
     /// Fails if the crew stops first.
@@ -201,8 +202,8 @@ impl RequestBroker {
         })
     }
 
-    /// Decides a request, and all pending requests that are identical to it (see [`Request::is_like`]). Returns the
-    /// request that `decision` names.
+    /// Decides a request, and all pending requests that are identical to it (see [`Request::is_like`]). Publishes the
+    /// decisions and carries them out. Returns the request that `decision` names, as it is after the decision.
     ///
     /// # Errors
     /// Returns the reason if the request was not decided.
@@ -214,7 +215,8 @@ impl RequestBroker {
         Ok(request)
     }
 
-    /// Reads all requests from disk, and publishes those that have changed, no matter which process changed them.
+    /// Reads all requests from disk. Publishes those that are new or whose status has changed, and carries out new
+    /// decisions, no matter which process made them. An error is reported to the user.
     pub async fn read(&self) {
         let mut has_read = self.has_read.lock().await;
         let requests = self.parts.requests.clone();
@@ -280,7 +282,7 @@ impl RequestBroker {
             .any(|s| *s == RequestStatus::Pending)
     }
 
-    /// Reads the pending requests from disk.
+    /// Reads the pending requests from disk. Publishes nothing.
     pub async fn read_pending(&self) -> Result<Vec<Request>, StoreError> {
         let requests = self.parts.requests.clone();
         let mut all = run_blocking(move || requests.read_all()).await?.requests;
@@ -379,8 +381,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns whether a running agent has a pending request, or a decided request whose decision was not carried out
-    /// yet.
+    /// Returns whether a request that concerns a running agent is pending, or was decided and its decision was not
+    /// carried out yet. Returns false if the requests cannot be read.
     pub async fn has_unfinished(&self) -> bool {
         let requests = self.parts.requests.clone();
         let all = run_blocking(move || requests.read_all()).await;
@@ -400,8 +402,9 @@ impl RequestBroker {
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests if none of them waits for the user. Returns `None` if one of them waits for the
-    /// user, if an agent is about to continue because its request was just decided, or if the requests cannot be read.
+    /// Returns the pending requests, possibly none, if none of them waits for the user. Without a user present, no
+    /// request waits for the user. Returns `None` if a request waits for the user, if an agent is about to continue
+    /// because its request was just decided, or if the requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {
@@ -417,7 +420,7 @@ impl RequestBroker {
     }
 
     /// Makes the crew count as idle although `requests` are pending. The requests, and the agents that filed them, are
-    /// kept for the next run of the session.
+    /// kept for the next run of the session. Replaces the requests of an earlier call.
     pub fn give_up(&self, requests: &[Request]) {
         *lock(&self.given_up) = requests.iter().map(|r| r.id.clone()).collect();
     }
@@ -426,7 +429,8 @@ impl RequestBroker {
         lock(&self.given_up).contains(id)
     }
 
-    /// Returns the agents whose pending request was passed to `give_up`.
+    /// Returns the agents that filed the requests of the last call of [`Self::give_up`] that are still pending, one
+    /// entry for each request. Empty if the requests cannot be read.
     pub async fn agents_given_up(&self) -> Vec<Name> {
         let pending = self.read_pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
@@ -434,8 +438,8 @@ impl RequestBroker {
     }
 }
 
-/// Withdraws a request when this value is dropped, since the agent that filed the request then no longer waits. Does
-/// nothing if the request is decided.
+/// Withdraws a request in the background when this value is dropped, since the agent that filed the request then no
+/// longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the request.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,

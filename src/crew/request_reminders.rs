@@ -57,9 +57,9 @@ impl RequestReminders {
         }
     }
 
-    /// Reminds the lead of the requests in `pending` that have had fewer than [`REMINDERS_MAX`] reminders, and returns
-    /// true. If there are none or the lead cannot be reached, warns the user, gives up waiting for all requests in
-    /// `pending`, and returns false.
+    /// Reminds the lead of those requests in `pending` that it must decide and of which it was reminded fewer than
+    /// [`REMINDERS_MAX`] times, at most [`NAMED_MAX`] at once, and returns true. If there are none or the lead cannot
+    /// be reached, warns the user, gives up waiting for all requests in `pending`, and returns false.
     pub async fn remind(&self, pending: &[Request]) -> bool {
         if self.send(pending) {
             return true;

@@ -55,8 +55,8 @@ impl RoleBook {
         read.map_err(|error| error.to_string())
     }
 
-    /// Returns the list of roles for the lead's system prompt. Publishes a warning for each role file that cannot be
-    /// used.
+    /// Returns the list of roles for the lead's system prompt, with secrets redacted. Lists none if the role files
+    /// cannot be read. Publishes a warning for each role file that cannot be used.
     pub async fn prompt_list(&self) -> String {
         let catalog = self.catalog().await.unwrap_or_default();
         for broken in &catalog.broken {

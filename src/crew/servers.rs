@@ -100,8 +100,9 @@ impl CrewServers {
         &self.pool
     }
 
-    /// Publishes the resources and prompts of all servers that are ready, and of the server `start`, which is started
-    /// if necessary. From then on, changed lists are published too.
+    /// Publishes in the background the resources and prompts of all servers that are ready, and of the server `start`,
+    /// which is started if necessary. Ignores a `start` that is not configured. From then on, changed lists are
+    /// published too.
     pub fn list_offers(&self, start: Option<&str>) {
         let start = start.filter(|name| self.pool.is_configured(name));
         self.offers.ask(&self.context, &self.pool, start);

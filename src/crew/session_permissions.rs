@@ -48,7 +48,8 @@ impl SessionPermissions {
         }
     }
 
-    /// Approves a permission request, and allows all commands in `scope` for the whole team until crewdeck ends.
+    /// Approves a permission request, and allows all commands in `scope` for the whole team until crewdeck ends. Also
+    /// approves the other pending requests that this covers.
     ///
     /// # Errors
     /// Returns the reason if nothing was approved or allowed.

@@ -93,7 +93,8 @@ impl Shutdowns {
         run_blocking(move || requests.get(&id)).await
     }
 
-    /// Informs the agent that filed the shutdown request `id` that the teammate `from` has shut down.
+    /// Informs the agent that filed the shutdown request `id` that the teammate `from` has shut down. Does nothing if
+    /// the user filed the request, or if it cannot be read.
     pub async fn confirm(&self, from: &Name, id: &RequestId) {
         if let Ok(Some(request)) = self.find(id).await {
             let text = "I have finished and shut down.";
@@ -113,7 +114,8 @@ impl Shutdowns {
         }
     }
 
-    /// Returns the approved shutdown requests that the teammate `member` has not answered yet.
+    /// Returns the approved shutdown requests that the teammate `member` has not answered yet. Empty if the requests
+    /// cannot be read.
     pub async fn open(&self, member: &Name) -> Vec<Request> {
         let requests = self.requests.clone();
         let all = run_blocking(move || requests.read_all()).await;
@@ -135,7 +137,7 @@ impl Shutdowns {
         }
     }
 
-    /// Stops the teammate `member` immediately, even during a turn. Its task goes back to the board.
+    /// Stops the teammate `member` even during a turn, without waiting for its end. Its task goes back to the board.
     ///
     /// # Errors
     /// Fails if no teammate with that name is running.

@@ -48,9 +48,9 @@ impl SkillWatch {
         Arc::clone(&book.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the skills. If they have changed, publishes them, and adds a note about the changes to the next model call
-    /// of every agent. System prompts stay as they are, because a change would invalidate the model server's prompt
-    /// cache.
+    /// Reads the skills. If they have changed, publishes them and warns about files that can no longer be used. If the
+    /// settings allow agents to load skills, also adds a note about the changes to the next model call of every agent.
+    /// System prompts stay as they are, because a change would invalidate the model server's prompt cache.
     pub async fn read(&self) {
         let skills = self.store.clone();
         let new = match run_blocking(move || Ok(skills.read())).await {

@@ -53,7 +53,8 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     })
 }
 
-/// Starts to collect the facts about the machine and the project, for the system prompts.
+/// Starts to collect the facts about the machine and the project, and the current date, for the system prompts.
+/// [`environment`] waits for them.
 pub fn start_environment(parts: &CrewParts) -> JoinHandle<Environment> {
     let (root, now) = (parts.root.clone(), (parts.clock)());
     tokio::task::spawn_blocking(move || crate::store::environment(&root, day(now)))
@@ -104,7 +105,8 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     }
 }
 
-/// Publishes the session information and the board, before slower steps of the start. Returns the published board.
+/// Publishes the session information and the board, before slower steps of the start. Returns the published board; an
+/// empty one if the board cannot be read.
 pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
     let event_sender = &parts.event_sender;
     event_sender

@@ -45,12 +45,13 @@ impl Subagents {
         }
     }
 
-    /// Starts a subagent, waits until it has ended, and returns its answer. Dropping the future interrupts the
-    /// subagent.
+    /// Starts a subagent, waits until it has ended, and returns its answer; `(no summary)` if it ended its turn without
+    /// a text. First waits until the parent runs fewer than [`SUBAGENTS_MAX`](super::registry::SUBAGENTS_MAX)
+    /// subagents. Dropping the future interrupts the subagent.
     ///
     /// # Errors
-    /// Returns the reason if the parent is not running, the role cannot be used, or the subagent fails, is interrupted
-    /// or ends without an answer.
+    /// Returns the reason if the parent is not running, the role cannot be used, or the subagent fails, is interrupted,
+    /// or is stopped without an answer.
     pub async fn delegate(
         self: Arc<Self>,
         order: SubagentSpec,

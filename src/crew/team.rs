@@ -38,7 +38,7 @@ impl TeamRoster {
         run_blocking(move || roster.read()).await
     }
 
-    /// Reads the roster from disk, and publishes the team if it has changed.
+    /// Reads the roster from disk, and publishes the team if it has changed. An error is reported to the user.
     pub async fn read(&self) {
         let team = self.load().await;
         for notice in self.roster.take_notices() {
@@ -66,18 +66,19 @@ impl TeamRoster {
         }
     }
 
-    /// Returns the name of the model of the teammate `name`; empty if the teammate uses the shared model.
+    /// Returns the name of the model of the teammate `name`; empty if the teammate uses the shared model or is not in
+    /// the team as last published.
     pub fn model_of(&self, name: &Name) -> String {
         let team = lock(&self.published);
         let member = team.find(name);
         member.map(|m| m.model.clone()).unwrap_or_default()
     }
 
-    /// Adds a member to the roster. Returns the team with the new member.
+    /// Adds a member to the roster. Returns the team with the new member. Publishes nothing.
     ///
     /// # Errors
     /// Fails if the team already has `most` present members, if the roster does not accept the member, or if the roster
-    /// cannot be written.
+    /// cannot be read or written.
     pub async fn add(&self, member: Member, most: usize) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
         run_blocking(move || roster.add_member(member, most)).await

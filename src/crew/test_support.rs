@@ -121,7 +121,7 @@ impl TestCrew {
         (handle, inbox)
     }
 
-    /// Returns a view of an empty board, without an observer.
+    /// Returns a view of the board on disk that has published no tasks yet, without an observer.
     pub fn board(&self) -> Arc<BoardView> {
         self.observed_board(Weak::<BoardFollowup>::new())
     }
@@ -184,7 +184,8 @@ impl TestCrew {
         }))
     }
 
-    /// Returns a model switch whose model has no known price and answers calls with nothing.
+    /// Returns a model switch whose model `silent` has no known price and answers calls with nothing. The settings
+    /// contain a price only for the model `loud`.
     pub fn models(&self) -> Arc<ModelSwitch> {
         let model_config = ModelConfig {
             model: Arc::new(SilentModel),
@@ -220,12 +221,13 @@ impl TestCrew {
         ))
     }
 
-    /// Returns the events that were published since the last call of this function or of `notices`.
+    /// Returns the events that were published since the last call of this function or of [`Self::notices`].
     pub fn take_events(&mut self) -> Vec<EventKind> {
         std::iter::from_fn(|| self.events.try_next().map(|e| e.kind)).collect()
     }
 
-    /// Returns the texts of the notices that were published since the last call of this function or of `published`.
+    /// Returns the texts of the notices that were published since the last call of this function or of
+    /// [`Self::take_events`]. Discards all other events.
     pub fn notices(&mut self) -> Vec<String> {
         let events = self.take_events().into_iter();
         events
@@ -243,7 +245,7 @@ impl TestCrew {
     }
 }
 
-/// Runs git with a configured user name.
+/// Runs git with a configured user name. Returns its standard output without blanks at both ends. Panics if git fails.
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = std::process::Command::new("git");
     command.args(["-c", "user.name=t", "-c", "user.email=t@t"]);
@@ -252,7 +254,8 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).trim().to_string()
 }
 
-/// Creates a repository with a completed task for each file, whose branch adds the file. Returns the first commit.
+/// Creates a repository in `root` with a completed task for each file, whose branch adds the file. The first task has
+/// the number 1. Returns the first 10 characters of the hash of the only commit on `main`.
 pub fn repository(root: &Path, files: &[&str]) -> String {
     git(root, &["init", "--quiet", "--initial-branch=main"]);
     git(root, &["commit", "--quiet", "--allow-empty", "-m", "start"]);

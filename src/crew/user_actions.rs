@@ -98,6 +98,9 @@ impl ActionStores {
 
     /// Executes an action on the board files. Publishes nothing. A new task gets the number `reserved`; with `None`,
     /// the next free number.
+    ///
+    /// # Errors
+    /// Fails if the rules of the board do not permit the action, or if the files cannot be read or written.
     pub fn act(
         &self,
         command: TaskCommand,

@@ -38,7 +38,8 @@ use crate::store::{
 pub enum Runner {
     /// The crew runs in another process. Contains the process id if it is known.
     Process(Option<u32>),
-    /// The crew does not run. Decisions on requests are refused, because they would have no effect.
+    /// The crew does not run. Decisions on requests and shutdown requests are refused, because they would have no
+    /// effect.
     None,
 }
 
@@ -84,7 +85,8 @@ impl Viewer {
         *lock(&self.files.runner) = runner;
     }
 
-    /// Reads the state files, and publishes the board, the team, the pending requests and the newest messages.
+    /// Reads the state files in the background, and publishes the whole board, the team, the pending requests, the
+    /// newest messages and the merge status of the branches. An error is published as a notice.
     pub fn publish_files(&self) {
         let files = Arc::clone(&self.files);
         tokio::spawn(async move {
@@ -96,7 +98,8 @@ impl Viewer {
         });
     }
 
-    /// Queues a command without waiting.
+    /// Queues a command without waiting. If the viewer later rejects the command, it publishes an event with the
+    /// reason.
     ///
     /// # Errors
     /// Returns the command if the queue is full.
@@ -299,6 +302,10 @@ impl ViewerStores {
 
     /// Merges the branches of `tasks` one after another, and stops at the first branch that cannot be merged. First
     /// waits until no other merge or worktree removal of this viewer is running.
+    ///
+    /// # Errors
+    /// Returns why a branch cannot be merged. The branches before it stay merged; if there were several, the error says
+    /// how to undo that.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut progress = MergeProgress::new(tasks.len());

@@ -52,7 +52,7 @@ impl TaskWorktrees {
         self.store.is_some()
     }
 
-    /// Returns the folder of a task's worktree, if it exists.
+    /// Returns the absolute path of a task's worktree; `None` if the folder does not exist or worktrees are not in use.
     pub fn dir_of(&self, task: &Task) -> Option<PathBuf> {
         self.store.as_ref()?;
         let name = WorktreeName::new(&task.worktree).ok()?;
@@ -60,9 +60,9 @@ impl TaskWorktrees {
         dir.is_dir().then_some(dir)
     }
 
-    /// Finds or creates the worktree of a task that `owner` has claimed. Records a new worktree in the task. Returns
-    /// `None` if worktrees are not in use. With a `host`, the user is asked about a hook that prevents the creation too
-    /// often.
+    /// Finds or creates the worktree of a task that `owner` has claimed, and merges the branches of the task's blockers
+    /// into it. Records a new worktree in the task. Returns `None` if worktrees are not in use. With a `host`, the user
+    /// is asked about a hook that prevents the creation too often.
     ///
     /// # Errors
     /// Fails if a hook prevents the creation, or if git or the state files fail.
@@ -124,8 +124,9 @@ impl TaskWorktrees {
     }
 
     /// Makes the worktree of `task` the work directory of a teammate that has claimed the task during its turn, from
-    /// its next tool call on. Returns the text that describes the worktree to the teammate's model. For the lead, does
-    /// nothing and returns an empty text, because the lead works in the project directory.
+    /// its next tool call on. Creates the worktree if necessary. Returns the text that describes the worktree to the
+    /// teammate's model; empty if worktrees are not in use. For the lead, does nothing and returns an empty text,
+    /// because the lead works in the project directory.
     ///
     /// # Errors
     /// Returns the reason if the worktree cannot be created. The task is then put back on the board.
@@ -255,6 +256,9 @@ impl TaskWorktrees {
     /// Commits the uncommitted files in the worktree of `agent`'s open task, so that dependent tasks can build on them.
     /// Does nothing if the agent has no open task with a worktree. Reads the task from disk, because the published
     /// board may still show an earlier task of the agent.
+    ///
+    /// # Errors
+    /// Returns the reason if the board cannot be read or the files cannot be committed.
     pub async fn commit_leftovers(&self, agent: &Name) -> Result<(), String> {
         let (board, owner) = (self.board.store().clone(), agent.clone());
         let own =

@@ -7,8 +7,8 @@ use crate::tools::replace::{Edit, Occurrences, replace};
 /// text to replace, so it must be bounded.
 const ERROR_MAX: usize = 16 * 1024;
 
-/// Checks the `edit_file` tool. `bytes` contains the content of a file, the text to replace and the replacement,
-/// separated by NUL bytes.
+/// Checks the `edit_file` tool: an exact match is replaced by exactly the new text, and an error is bounded in size.
+/// `bytes` contains the content of a file, the text to replace and the replacement, separated by NUL bytes.
 pub fn edit(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');

@@ -126,8 +126,9 @@ pub fn hooks(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks the parser for the answer of a hook. The first byte of the input selects the event, the second one the exit
-/// code.
+/// Checks the parser for the answer of a hook: problems are visible text, and the texts of a decision are bounded. The
+/// first byte of the input selects the event, the second one the exit code. The rest is both the output and the error
+/// output of the hook.
 pub fn answer(bytes: &[u8]) -> CheckResult {
     let [event, code, rest @ ..] = bytes else {
         return Ok(());

@@ -1,4 +1,5 @@
-//! Events of a session in which every text is hostile: one event of each kind, all with the same text.
+//! Events of a session in which every free text is the same hostile text. Most kinds of events occur, some of them
+//! several times.
 
 use serde_json::{Value, json};
 

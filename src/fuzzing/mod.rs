@@ -50,8 +50,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("markdown", screen::markdown),
 ];
 
-/// Matches the characters that must not reach a terminal. Uses the tables of Unicode and not [`crate::domain::text`],
-/// because the fuzz targets test that module.
+/// Matches the characters that must not reach a terminal; `None` if the pattern is invalid, which makes each check
+/// fail. Uses the tables of Unicode and not [`crate::domain::text`], because the fuzz targets test that module.
 static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\x{FFF9}-\x{FFFB}]",
@@ -59,7 +59,7 @@ static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Checks that no line of `text` contains control or invisible characters. `what` names the text in the error.
+/// Like [`check_visible`], but allows newlines.
 ///
 /// # Errors
 /// Returns the first forbidden character with its context.
@@ -68,8 +68,8 @@ pub fn check_visible_lines(what: &str, text: &str) -> CheckResult {
         .try_for_each(|line| check_visible(what, line))
 }
 
-/// Checks that `text` contains no control characters, including newlines, and no invisible characters. `what` names the
-/// text in the error.
+/// Checks that `text` contains no control characters, including newlines, and no invisible characters. Allows joiners
+/// and variation selectors after a character to which they can belong. `what` names the text in the error.
 ///
 /// # Errors
 /// Returns the first forbidden character with its context.

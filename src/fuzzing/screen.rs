@@ -20,7 +20,7 @@ const NOON: f64 = 1_700_049_600.0;
 /// Maximum size of the text in one terminal cell, in bytes: enough for the longest emoji, but not for a long sequence
 /// of combining marks.
 const CELL_MAX: usize = 72;
-/// Maximum number of UI messages in one run of [`keys`].
+/// Maximum number of UI messages in one run of [`keys`]. Further bytes belong to the hostile text.
 const MESSAGES_MAX: usize = 48;
 /// The first code for a bound key. Lower codes are other UI messages; see `message`.
 const FIRST_BOUND: u8 = 40;
@@ -38,7 +38,8 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// Returns the input bytes that the fuzz target `keys` reads as bound keys.
+/// Returns the input bytes that the fuzz target `keys` reads as bound keys: one byte for each key, as long as there are
+/// bytes left.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
 }
@@ -88,7 +89,8 @@ fn message(byte: u8, bound: &[KeyEvent], text: &str, at: f64) -> Msg {
 }
 
 /// Checks the dashboard with a session in which all texts are the same hostile text. Each byte before the first zero
-/// byte is a UI message, at most [`MESSAGES_MAX`] of them. The rest of the input is the hostile text.
+/// byte is a UI message, at most [`MESSAGES_MAX`] of them. If the first of these bytes is odd, the events have a time
+/// in the far future. The rest of the input is the hostile text.
 pub fn keys(bytes: &[u8]) -> CheckResult {
     let split = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let (run, rest) = bytes.split_at(split.min(MESSAGES_MAX));

@@ -15,14 +15,16 @@ use super::types::CallProgress;
 use crate::domain::text::{clip, one_line};
 
 /// Maximum time that a call may take without a progress report, unless the server's configuration sets another time.
+/// Then the call is cancelled and fails.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum time that a call with progress reports may take, as a multiple of the maximum time without a report.
+/// Maximum time that a call with progress reports may take, as a multiple of the maximum time without a report. Then
+/// the call is cancelled and fails.
 const TOTAL_FACTOR: u32 = 30;
 /// Maximum time for sending a server the message that a call is cancelled.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of progress reports of a call that wait to be processed. Further ones are dropped.
 const PROGRESS_QUEUE: usize = 16;
-/// Maximum length, in characters, of the error message in a server's response.
+/// Maximum length, in characters, of the error message in a server's response. A longer message is cut.
 const MESSAGE_MAX: usize = 2000;
 /// Maximum length, in bytes, of a `WWW-Authenticate` header. A response with a longer header does not make crewdeck ask
 /// the user to log in.
@@ -31,7 +33,7 @@ const CHALLENGE_MAX: usize = 8 * 1024;
 /// Part of the SDK's error text for a response with the HTTP status 401.
 const UNAUTHORIZED: &str = "401 Unauthorized";
 
-/// A connection to an MCP server. Cheap to clone.
+/// A handle for requests on a connection to an MCP server. Cheap to clone.
 #[derive(Clone)]
 pub struct Link {
     pub peer: Peer<RoleClient>,
@@ -123,7 +125,8 @@ async fn cancel_request(handle: RequestHandle<RoleClient>) {
     let _ = tokio::time::timeout(CANCEL_TIMEOUT, handle.cancel(reason)).await;
 }
 
-/// A request that has no response yet. Dropping it cancels the request at the server.
+/// A request that has no response yet. Dropping this value cancels the request at the server, unless `handle` was
+/// taken.
 struct UnansweredRequest {
     handle: Option<RequestHandle<RoleClient>>,
     token: rmcp::model::ProgressToken,
@@ -183,7 +186,8 @@ const REFUSED: &str = "Server returned error response";
 
 /// Returns the server's challenge if `error` says that the user must log in, else `None`.
 ///
-/// A server without OAuth answers 401 without a `WWW-Authenticate` header, which the SDK reports like any other error.
+/// The challenge is empty if the error contains none. A server without OAuth answers 401 without a `WWW-Authenticate`
+/// header, which the SDK reports like any other error.
 pub fn login_challenge(error: &(dyn std::error::Error + 'static)) -> Option<LoginChallenge> {
     let challenge = chain(error).find_map(|error| {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {

@@ -35,7 +35,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The environment variable that contains the project directory. Claude Code sets it too, so servers read it.
 const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// A connection to an MCP server.
+/// A connection to an MCP server, whose handshake has succeeded.
 pub struct Connection {
     pub service: RunningService<RoleClient, Handler>,
     pub process: Option<ServiceProcess>,
@@ -333,7 +333,7 @@ pub async fn close_process(process: Option<ServiceProcess>) {
 }
 
 /// Waits until the program of a closed connection has ended, and returns how it ended. Returns `None` if there is no
-/// program, or if it still ran after [`EXIT_TIMEOUT`] and was killed.
+/// program, if the wait failed, or if the program still ran after [`EXIT_TIMEOUT`] and was killed.
 pub async fn exit_of(process: Option<ServiceProcess>) -> Option<JobExit> {
     let mut process = process?;
     match tokio::time::timeout(EXIT_TIMEOUT, process.wait()).await {

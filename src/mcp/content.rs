@@ -8,13 +8,14 @@ use serde_json::Value;
 use super::types::{McpContent, McpImage, ResourceContent};
 use crate::domain::text::{clip, head_and_tail, one_line};
 
-/// Maximum size, in bytes, of the text of one result.
+/// Maximum size, in bytes, of the text of one result. A longer text is cut in the middle.
 pub const TEXT_MAX: usize = 100 * 1024;
-/// Maximum number of images of one result.
+/// Maximum number of images of one result. Further images are left out; a line of text says so.
 pub const IMAGES_MAX: usize = 8;
-/// Maximum size of one image, in bytes. A stored attachment has the same limit.
+/// Maximum size of one image, in bytes. A larger image is left out; a line of text says so. A stored attachment has the
+/// same limit.
 pub const IMAGE_MAX: usize = 16 * 1024 * 1024;
-/// Maximum length, in characters, of a name, URI, media type or description in a line of text.
+/// Maximum length, in characters, of a name, URI, media type or description in a line of text. A longer one is cut.
 const SHOWN_MAX: usize = 300;
 
 pub fn of_result(result: CallToolResult) -> McpContent {

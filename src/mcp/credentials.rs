@@ -105,7 +105,8 @@ impl CredentialFile {
         Ok(())
     }
 
-    /// Takes the lock that a process holds while it refreshes the tokens. Blocks for at most [`LOCK_TIMEOUT`].
+    /// Takes the lock that a process holds while it refreshes the tokens. Blocks, and fails if the lock is not free
+    /// within [`LOCK_TIMEOUT`].
     fn lock(&self) -> Result<Lock, AuthError> {
         let lock = Lock::take_within(&self.path.with_extension("lock"), LOCK_TIMEOUT);
         lock.map_err(|e| store_error(&e))?.ok_or_else(|| {
@@ -149,7 +150,8 @@ fn tokens_of(stored: &StoredCredentials) -> Vec<String> {
         .collect()
 }
 
-/// Returns the tokens in `folder` for the server at `url`.
+/// Returns the stored access token and refresh token in `folder` for the server at `url`. Empty if there are none or
+/// their file is damaged.
 pub fn stored_tokens(folder: &Path, url: &str) -> Vec<String> {
     CredentialFile::new(folder, url).tokens()
 }
@@ -206,7 +208,7 @@ impl CredentialStore for CredentialFile {
     }
 
     /// Locks the file while the tokens are refreshed. A refresh token is often valid only once, and other processes may
-    /// use the same file.
+    /// use the same file. Returns a guard or fails, never `None`.
     fn acquire_refresh_guard<'a, 'async_trait>(
         &'a self,
     ) -> StoreFuture<'async_trait, Option<CredentialRefreshGuard>>

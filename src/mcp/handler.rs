@@ -19,7 +19,7 @@ use super::log_tail::LogTail;
 use super::types::{CallProgress, ElicitationAnswer};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum length, in characters, of a server's text in a notice or a progress report.
+/// Maximum length, in characters, of a server's text in a notice or a progress report. A longer text is cut.
 const SHOWN_MAX: usize = 200;
 
 /// The channels to which the progress reports of running calls are sent. The key is the progress token of the request.
@@ -44,7 +44,8 @@ impl ProgressTable {
 
 /// What the [`Handler`] of a connection shares with the code that sends requests on it.
 pub struct HandlerShared {
-    /// The `file:` URI of the project directory.
+    /// The `file:` URI of the project directory, without a slash at its end; empty if the directory is not an absolute
+    /// path.
     pub root: String,
     pub elicitation: ElicitationAnswer,
     pub log: LogTail,

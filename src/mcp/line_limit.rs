@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncBufRead, AsyncRead, BufReader, ReadBuf};
 
-/// Maximum length, in bytes, of a message from a server.
+/// Maximum length, in bytes, of a message from a server. [`LineLimit`] replaces a longer one or ends the connection.
 pub const MESSAGE_MAX: usize = 32 * 1024 * 1024;
 /// Number of bytes at each end of a line in which the message id is searched if the line is too long.
 const EDGE: usize = 128;
@@ -20,7 +20,8 @@ const EDGE: usize = 128;
 pub type EndReason = Arc<Mutex<Option<String>>>;
 
 /// A reader of a server's output that replaces each line longer than `max` bytes by an error response with the same id.
-/// If no id is found, the reader ends the stream.
+/// The start of such a line may already have been returned; a line feed ends it. If no id is found, the reader ends the
+/// stream.
 pub struct LineLimit<R> {
     inner: BufReader<R>,
     max: usize,

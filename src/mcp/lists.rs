@@ -15,16 +15,16 @@ use super::tools::{DESCRIPTION_MAX, TOOLS_MAX, cut_end};
 use super::types::{McpPrompt, McpPromptArgument, McpResource};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of pages of one list.
+/// Maximum number of pages of one list. Further pages are not requested.
 const PAGES_MAX: usize = 100;
-/// Maximum number of resources or prompts of one server.
+/// Maximum number of resources, resource templates or prompts of one server. Further ones are left out.
 const ENTRIES_MAX: usize = 1000;
 /// Maximum length, in bytes, of a URI or a name. An entry with a longer one is left out, because a shortened URI or
 /// name would refer to something else.
 const NAME_MAX: usize = 2048;
-/// Maximum number of arguments of a prompt.
+/// Maximum number of arguments of a prompt. Further ones are left out.
 const ARGUMENTS_MAX: usize = 32;
-/// Maximum time for requesting one page of a list.
+/// Maximum time without a progress report for one page of a list. Then the request for the list fails.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Requests the pages of a list and returns their entries. Stops at the last page, after [`PAGES_MAX`] pages, or when
@@ -77,7 +77,10 @@ fn valid_entries<T: DeserializeOwned>(
 }
 
 /// Lists the tools of a server. If there are more than [`TOOLS_MAX`], stops after the page that exceeds the limit and
-/// returns all tools up to there, so that the caller can report the excess.
+/// returns all tools up to there, so that the caller can report the excess. Leaves out invalid entries.
+///
+/// # Errors
+/// Fails if a request fails or times out, or if the response is not a list.
 pub async fn tools(link: &Link) -> Result<Vec<Tool>, LinkError> {
     let request = |params| {
         ClientRequest::ListToolsRequest(ListToolsRequest {
@@ -112,7 +115,10 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
         .collect())
 }
 
-/// Lists the resource templates of a server, at most 1000.
+/// Lists the resource templates of a server, at most 1000. The URI of each is a template. Leaves out invalid entries.
+///
+/// # Errors
+/// As [`tools`].
 pub async fn resource_templates(link: &Link) -> Result<Vec<McpResource>, LinkError> {
     let request = |params| {
         ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {

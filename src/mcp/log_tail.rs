@@ -7,11 +7,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::text::{clip, one_line};
 
-/// Maximum size of the log, in bytes.
+/// Maximum size of the log, in bytes. Older bytes are dropped.
 const KEPT_MAX: usize = 64 * 1024;
 /// Maximum number of bytes that are read at once.
 const CHUNK: usize = 4096;
-/// Maximum length, in characters, of the log's last line in an error message.
+/// Maximum length, in characters, of the log's last line in an error message. A longer line is cut.
 const LINE_SHOWN_MAX: usize = 300;
 
 /// The end of a server's log, of limited size. Cheap to clone; all clones share the same log.

@@ -15,18 +15,18 @@ use crate::domain::mcp::OAuthClient;
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 
-/// Maximum time to wait for the user to log in with the browser.
+/// Maximum time to wait for the user to log in with the browser. Then the login fails.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// Maximum time for one request from the browser.
+/// Maximum time for one request from the browser. Then the request is ignored, and the wait for the login goes on.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum size, in bytes, of a request from the browser.
+/// Maximum size, in bytes, of a request from the browser. A larger request is ignored.
 const REQUEST_MAX: usize = 16 * 1024;
 /// The path of the URL to which the browser is redirected after the login.
 const CALLBACK_PATH: &str = "/callback";
 
 /// Logs in to the server at `url` as `client`, and stores the tokens in `file`. `challenge` is the `WWW-Authenticate`
 /// header with which the server demanded the login; it may be empty. Calls `open` with the URL of the login page, which
-/// the user must open in a browser.
+/// the user must open in a browser, and waits at most [`LOGIN_TIMEOUT`] for the user.
 ///
 /// # Errors
 /// Returns why the login failed, on one line without control characters.

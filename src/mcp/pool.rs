@@ -1,4 +1,4 @@
-//! The MCP servers of a crew.
+//! The pool of MCP servers of a crew: starts, calls, restarts and ends them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,11 +33,13 @@ use crate::domain::text::{clip, one_line};
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time to wait until a killed server's task has ended.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
-/// Maximum length, in characters, of a server's command or URL and of an unknown name in an error message.
+/// Maximum length, in characters, of a server's command or URL and of an unknown name in an error message. A longer
+/// text is cut.
 const TARGET_MAX: usize = 200;
-/// Maximum number of messages in a prompt of a server.
+/// Maximum number of messages in a prompt of a server. Further messages are left out.
 const PROMPT_MESSAGES_MAX: usize = 64;
-/// Maximum length, in characters, of a server's name with its version, and of its protocol version.
+/// Maximum length, in characters, of a server's name with its version, and of its protocol version. A longer text is
+/// cut.
 const PROGRAM_MAX: usize = 100;
 
 /// The MCP servers of a crew. Cheap to clone; all clones are the same pool.
@@ -240,7 +242,8 @@ impl ServerPool {
     /// cancels the login.
     ///
     /// # Errors
-    /// Fails if the server offers no login, the user or the server refuses it, or the tokens cannot be stored.
+    /// Fails if the server is unknown, is a program or offers no login, if the user or the server refuses the login or
+    /// the user does not complete it in time, or if the tokens cannot be stored.
     pub async fn login(&self, name: &str, open: impl FnOnce(&str) + Send) -> Result<(), CallError> {
         let server = self.server(name)?;
         let failed = |why: String| CallError::Login {
@@ -262,7 +265,7 @@ impl ServerPool {
     /// any, changes nothing.
     ///
     /// # Errors
-    /// Fails if the server is a program, or if the tokens cannot be deleted.
+    /// Fails if the server is unknown or a program, or if the tokens cannot be deleted.
     pub async fn logout(&self, name: &str) -> Result<bool, CallError> {
         let server = self.server(name)?;
         let failed = |why: String| CallError::Logout {
@@ -370,7 +373,7 @@ impl ServerPool {
         }
     }
 
-    /// Returns the messages of a prompt, at most 64.
+    /// Returns the messages of a prompt, at most 64. Starts the server if necessary.
     ///
     /// # Errors
     /// As [`ServerPool::call`].

@@ -11,11 +11,13 @@ use serde_json::{Map, Value};
 use self::keywords::KeywordKind;
 use crate::domain::text::{clip, one_line};
 
-/// Maximum size of a schema, in bytes of JSON.
+/// Maximum size of a schema, in bytes of JSON, before and after its conversion. A tool with a larger schema is left
+/// out.
 pub const SCHEMA_MAX: usize = 32 * 1024;
-/// Maximum nesting depth of a schema, counted after its references are replaced.
+/// Maximum nesting depth of a schema, counted after its references are replaced. A tool with a deeper schema is left
+/// out.
 const DEPTH_MAX: usize = 32;
-/// Maximum length of the name of a property, in bytes.
+/// Maximum length, in bytes, of a property name at the root of a schema. A tool with a longer one is left out.
 const PROPERTY_MAX: usize = 64;
 /// Maximum size, in bytes, of everything that is created while references are replaced. Larger than [`SCHEMA_MAX`],
 /// because keywords next to a reference can override a part of what was created.
@@ -77,8 +79,9 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     Ok(schema)
 }
 
-/// Returns `input` without the optional fields that are `null` although `schema` does not allow `null` for them. Models
-/// send `null` for fields that they leave out, because crewdeck's own tools require every field.
+/// Returns `input` without those of its own optional fields that are `null` although `schema` does not allow `null` for
+/// them; nested fields stay. Models send `null` for fields that they leave out, because crewdeck's own tools require
+/// every field.
 pub fn without_forbidden_nulls(
     mut input: Map<String, Value>,
     schema: &Value,
@@ -131,7 +134,8 @@ impl Expander<'_> {
     }
 
     /// Expands a schema. The schema `true`, which allows any value, becomes an empty object, because some vendors do
-    /// not accept `true` everywhere.
+    /// not accept `true` everywhere. Fails if the schema is nested too deeply or too large, or contains an invalid
+    /// reference.
     fn schema(&mut self, schema: &Value, depth: usize) -> Result<Value, String> {
         self.take_room(2, depth)?;
         Ok(match schema {

@@ -32,7 +32,8 @@ pub struct PoolContext {
     pub options: PoolOptions,
     pub catalog: Catalog,
     pub on_event: Box<dyn Fn(PoolEvent) + Send + Sync>,
-    /// The `file:` URI of the project directory.
+    /// The `file:` URI of the project directory, without a slash at its end; empty if the directory is not an absolute
+    /// path.
     pub root: String,
 }
 
@@ -64,7 +65,7 @@ struct ServerControl {
     restarts: u64,
 }
 
-/// A configured server.
+/// A configured MCP server, whether it runs or not.
 pub struct Server {
     pub config: ServerConfig,
     pub log: LogTail,
@@ -227,7 +228,8 @@ impl Server {
         self.start(StartCause::User);
     }
 
-    /// Sets whether the server may run. Does not start it. Has no effect once [`Wanted::Ended`] is set.
+    /// Sets whether the server may run. Ends a running server unless `wanted` is [`Wanted::Available`]; does not start
+    /// it. Has no effect once [`Wanted::Ended`] is set.
     pub fn set_wanted(&self, wanted: Wanted) {
         self.control.send_if_modified(|control| {
             let is_change = control.wanted != Wanted::Ended && control.wanted != wanted;

@@ -10,15 +10,16 @@ use super::types::McpTool;
 use crate::domain::mcp::{ServerConfig, tool_name};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum number of tools of one server.
+/// Maximum number of tools of one server. Further tools are left out.
 pub const TOOLS_MAX: usize = 256;
-/// Maximum length of a description in bytes, without the note that says how much was cut.
+/// Maximum length of a description in bytes, without the note that says how much was cut. A longer description is cut
+/// at its end.
 pub const DESCRIPTION_MAX: usize = 2 * 1024;
-/// Maximum length of the name that a server gives to a tool, in bytes.
+/// Maximum length of the name that a server gives to a tool, in bytes. A tool with a longer name is left out.
 const NAME_MAX: usize = 256;
-/// Maximum length of a title, in characters.
+/// Maximum length of a title, in characters. A longer title is cut.
 const TITLE_MAX: usize = 100;
-/// Maximum number of tools that are named in a notice.
+/// Maximum number of tools that a notice names. Further ones are only counted.
 const NAMED_MAX: usize = 5;
 
 /// The usable tools of a server.

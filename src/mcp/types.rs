@@ -39,7 +39,8 @@ pub struct PoolOptions {
 }
 
 impl PoolOptions {
-    /// Returns the defaults: a start takes at most 30 s, restarts wait 1 s, 2 s, 4 s and so on.
+    /// Returns the defaults: a start takes at most 30 s, restarts wait 1 s, 2 s, 4 s and so on, every server is
+    /// approved, servers run without a supervisor, and the user cannot log in.
     pub fn new(project: PathBuf) -> PoolOptions {
         PoolOptions {
             project,

@@ -139,7 +139,8 @@ pub enum StopReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     NoKey,
-    /// The API key is invalid or lacks permission (401, 403), or the account has no credit.
+    /// The API key is invalid or lacks permission (401, 403), the account has no credit, or the server expects another
+    /// value of a provider's setting.
     Auth,
     /// The server does not know the model (404).
     UnknownModel,
@@ -200,8 +201,9 @@ pub struct ModelError {
     /// Whether the server wants the call to be retried (header `x-should-retry`). Overrides the rule for `kind`. `None`
     /// if the header is missing.
     pub retry: Option<bool>,
-    /// Whether the server has sent data at least once; set by the [rate limiter](super::rate_limiter). If not, the
-    /// address, the key or the provider may be wrong; otherwise a failure is probably transient.
+    /// Whether any call to the server has received data so far; an error response does not count. Set by the [rate
+    /// limiter](super::rate_limiter). If not, the address, the key or the provider may be wrong; otherwise a failure is
+    /// probably transient.
     pub server_has_answered: bool,
 }
 
@@ -227,7 +229,8 @@ pub trait Model: Send + Sync {
     /// Calls the model. The stream ends with [`Delta::Done`] or with an error. Dropping the stream cancels the call.
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>>;
 
-    /// Requests the names of the models that the server offers.
+    /// Requests the names of the models that the server offers, in its order. If this fails,
+    /// [`ErrorKind::means_no_list`] says whether the server works nevertheless.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 
     /// Returns the context window of the model `name` from the last list of models that [`Self::list`] received.

@@ -26,7 +26,7 @@ pub(crate) fn parse_input(text: &str) -> (Value, Option<String>) {
     }
 }
 
-/// Maximum length of a name or an id in a response, in characters. Valid names and ids are much shorter.
+/// Maximum length of a name or an id in a response, in characters. A longer one is cut; valid ones are much shorter.
 const LABEL_MAX: usize = 256;
 
 /// Clips a name or id from a server to [`LABEL_MAX`] characters, because a faulty server may send names and ids of any
@@ -35,7 +35,7 @@ pub(crate) fn clip_label(text: &str) -> String {
     crate::domain::text::clip(text, LABEL_MAX)
 }
 
-/// Maximum plausible token count. A larger count is an error of the server.
+/// Maximum plausible token count. A larger count is an error of the server and is ignored.
 const TOKENS_MAX: u64 = 100_000_000;
 
 /// Parses a token count from a server. Returns `None` for an implausible value: negative, not an integer or above

@@ -18,11 +18,12 @@ use super::{Delta, ErrorKind, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 
-/// Maximum size, in bytes, of an error response or of a response that is not streamed.
+/// Maximum size, in bytes, of an error response or of a response that is not streamed. The call fails if the latter is
+/// larger. The message in a larger error response is ignored.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's
-/// models.
+/// models. The call fails if the response is larger.
 pub const RESPONSE_MAX: usize = 8 * 1024 * 1024;
 
 /// Counts the bytes of a streamed response and enforces [`RESPONSE_MAX`]. The limit protects against a model in a loop
@@ -119,7 +120,7 @@ impl Http {
     /// 500 models in the server's order, each cut to 200 characters.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`Http::post`].
+    /// Fails for the same reasons as [`Http::post`], and if the response contains no list of models.
     pub async fn models(&self, path: &str) -> Result<Vec<String>, ModelError> {
         let request = self
             .client
@@ -148,7 +149,8 @@ impl Http {
     /// Posts `body` to `path`. Returns the events of the response, or its JSON if the server did not stream.
     ///
     /// # Errors
-    /// Fails if the connection fails, the server returns an error status or the response has the wrong type.
+    /// Fails if the connection fails, if the server returns an error status or redirects to another origin, or if the
+    /// response is a web page or invalid JSON. A failure after the first events is an item of the stream.
     pub async fn post(&self, path: &str, body: Value) -> Result<ResponseBody, ModelError> {
         let model = body
             .get("model")

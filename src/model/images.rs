@@ -7,8 +7,8 @@ use super::{ErrorKind, ImageInput, ModelError, ModelRequest};
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::Block;
 
-/// Maximum number of images in a request. For a request with more images, Anthropic lowers the maximum size of each
-/// image.
+/// Maximum number of images in a request; the newest are sent. For a request with more images, Anthropic lowers the
+/// maximum size of each image.
 const IMAGES_MAX: usize = 20;
 /// Maximum total size of the images in a request, in bytes of base64. Anthropic limits a complete request to 32 MB.
 const BYTES_MAX: usize = 24 * 1024 * 1024;

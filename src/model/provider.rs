@@ -108,7 +108,7 @@ pub trait Decode: Send + 'static {
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError>;
 
     /// Returns the reply if the response is complete by the rules of the API, else `None`. Called when the stream ends
-    /// or its connection fails.
+    /// or its connection fails, unless [`Decode::event`] has already produced [`Delta::Done`].
     fn reply(&mut self) -> Option<Reply>;
 }
 
@@ -116,7 +116,7 @@ pub trait Decode: Send + 'static {
 pub struct ModelServerConfig {
     pub spec: &'static ProviderSpec,
     pub base_url: String,
-    /// The API key; a local server may need none.
+    /// The API key; `None` to send none, as a local server may need none.
     pub key: Option<SecretString>,
     /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! The error for a redirect to another origin, which is not followed.
+//! The error for a redirect that is not followed, because it leads to another origin or there were too many.
 
 use reqwest::{Response, Url};
 
@@ -6,7 +6,8 @@ use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Returns an error that names the origin to which the server redirects. Secrets in the origin are redacted.
+/// Returns an error that names the origin to which the server at `base` redirects, if `response` says it. Secrets in
+/// the origin are redacted.
 pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     let to = response
         .headers()

@@ -11,7 +11,7 @@ use super::provider::ProviderSpec;
 use super::{ErrorKind, ModelError};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum length of a server's message in an error, in characters.
+/// Maximum length of a server's message in an error, in characters. A longer message is cut.
 const ERROR_TEXT_MAX: usize = 300;
 
 /// Converts an HTTP error status into an error with a hint. `text` is the server's message; `provider` is `None` for
@@ -133,9 +133,10 @@ pub fn body_text(body: &[u8]) -> String {
     clip(&one_line(text.trim()), ERROR_TEXT_MAX)
 }
 
-/// Returns the message of a JSON error. The error is `value` or its field `error`. The message is the error itself if
-/// it is a text, else its field `message` or `detail`; empty if there is none. If the error's `type` (or `code`, if it
-/// has no type) contains `_`, appends it in brackets, such as `[rate_limit_error]`.
+/// Returns the message of a JSON error. The error is `value` or its field `error`. The message is the field `message`,
+/// or the error itself if it is a text. If the error's `type` (or `code`, if it has no type) contains `_`, appends it
+/// in brackets, such as `[rate_limit_error]`. Without a message, returns that type or code alone, else the field
+/// `detail`, else an empty text.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);
@@ -177,7 +178,7 @@ pub fn is_out_of_credit(lower: &str) -> bool {
 }
 
 /// Returns how long a server asks to wait, from the header `retry-after-ms` or, if that is missing or invalid, from
-/// `retry-after` (seconds or a date). Returns `None` if neither has a valid value.
+/// `retry-after` (seconds or a date; a past date means zero). Returns `None` if neither has a valid value.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers

@@ -7,7 +7,8 @@ use super::{ErrorKind, ModelError};
 /// Maximum number of tries of one call, including the first. With the default back-off, all tries together take about
 /// five minutes, so that a server outage of that length does not stop an unattended team.
 pub const TRIES_MAX: u32 = 8;
-/// Maximum time that one call waits between its tries in total, including waits that the server asks for.
+/// Maximum time that one call waits between its tries in total, including waits that the server asks for. If the next
+/// wait would exceed it, the call fails.
 pub const WAITS_MAX: Duration = Duration::from_secs(15 * 60);
 /// The wait after the first failure. Each further wait is [`GROWTH`] times as long as the previous one, up to
 /// [`WAIT_MAX`].
@@ -52,7 +53,7 @@ impl FailedTries {
 /// tries in total or with this kind of error, or the waits would exceed [`WAITS_MAX`] in total.
 ///
 /// `failed` holds the earlier failed tries of the call, without this one. `jitter` in 0..1 spreads the retries of many
-/// agents over the last quarter of the wait.
+/// agents over the last quarter of the wait, unless the server asks for a wait.
 pub fn wait(error: &ModelError, failed: &FailedTries, jitter: f64) -> Option<Duration> {
     if failed.count_of(error.kind) + 1 >= max_tries_per_kind(error)
         || failed.count() + 1 >= TRIES_MAX
@@ -73,8 +74,8 @@ pub fn max_tries(error: &ModelError) -> u32 {
     max_tries_per_kind(error).min(TRIES_MAX)
 }
 
-/// Returns the wait after a failure. `failed` is the number of failures before it. Returns `None` if the error is not
-/// transient or the server asks for more than [`SERVER_WAIT_MAX`].
+/// Returns the wait after a failure. `failed` is the number of failures before it, and `jitter` is the one of [`wait`].
+/// Returns `None` if the error is not transient or the server asks for more than [`SERVER_WAIT_MAX`].
 ///
 /// The wait is never shorter than the server asks for. Repeated failures make it longer, so that a server that asks for
 /// short waits is not called in a tight loop.

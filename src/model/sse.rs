@@ -4,7 +4,7 @@
 
 use super::{ErrorKind, ModelError};
 
-/// Maximum size of an event, in bytes; a server that sends more is faulty or hostile.
+/// Maximum size of an event, in bytes. A larger event is an error, because the server is faulty or hostile.
 pub const EVENT_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,7 +26,8 @@ pub struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// Consumes the next bytes and returns the events that they complete.
+    /// Consumes the next bytes and returns the events that they complete. A blank line completes an event. An event
+    /// without data is dropped.
     ///
     /// # Errors
     /// Fails if an event is larger than [`EVENT_MAX`].

@@ -76,7 +76,8 @@ fn without_placeholders(value: Value) -> Value {
     }
 }
 
-/// Replaces the placeholders in a text: a surrogate pair becomes its character, a lone surrogate becomes `�`.
+/// Replaces the placeholders in a text: a surrogate pair becomes its character, a lone surrogate becomes `�`. `text`
+/// must come from a [`Parsed`] with `has_placeholders`.
 pub fn replace_placeholders(text: &str) -> String {
     let mut joiner = Joiner::default();
     let mut out = joiner.push(text, true).into_owned();

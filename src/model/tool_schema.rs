@@ -21,7 +21,8 @@ const SUPPORTED_KEYWORDS: &[&str] = &[
 ];
 
 /// Returns `schema` in strict form: each object lists its `properties`, requires all of them and allows no others.
-/// Optional properties become nullable.
+/// Optional properties become nullable. Keywords that are not in [`SUPPORTED_KEYWORDS`] are removed or expressed by
+/// those. The result describes an object.
 pub fn strict(schema: &Value) -> Value {
     let mut root = strict_node(schema);
     if let Value::Object(fields) = &mut root
@@ -70,8 +71,8 @@ fn strict_node(schema: &Value) -> Value {
     Value::Object(fields)
 }
 
-/// Merges the parts of `allOf` into the schema that contains it. Generators use `allOf` with a single part to add a
-/// description to that part.
+/// Merges the parts of `allOf` into the schema that contains it. A keyword that the schema already has stays.
+/// Generators use `allOf` with a single part to add a description to that part.
 fn merge_all_of(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(parts)) = fields.remove("allOf") {
         for part in parts {

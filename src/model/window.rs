@@ -75,8 +75,9 @@ pub struct ListedWindows(Arc<Mutex<WindowTable>>);
 #[derive(Debug, Default)]
 struct WindowTable {
     by_name: BTreeMap<String, ContextWindow>,
-    /// The context window of the only model in the list. This window applies to any name, because a server with a
-    /// single model may list it under another name than the configured one, such as the path of its file.
+    /// The context window of the only model in the list; `None` if the list does not report it or has another number of
+    /// models. This window applies to any name, because a server with a single model may list it under another name
+    /// than the configured one, such as the path of its file.
     only: Option<ContextWindow>,
 }
 

@@ -1,5 +1,5 @@
-//! Runs a short command and blocks until it exits. Output is bounded, and the whole process group is killed at a
-//! deadline.
+//! Runs a short command and blocks until it exits. Output is bounded. The command's process group is killed at a
+//! deadline, and when the command has exited.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -53,15 +53,17 @@ pub struct CommandOutput {
     pub stdout: Vec<u8>,
     /// The number of bytes that were dropped from the end of standard output.
     pub lost: u64,
-    /// Standard error. If it was too long, the middle is replaced by a marker.
+    /// Standard error. If it was longer than 16 KiB, a marker replaces the middle.
     pub stderr: String,
 }
 
 /// Runs a command and waits until it exits. Kills its process group when its timeout has passed or its flag `stop` is
-/// set. Environment variables that look like secrets are removed.
+/// set. Processes of the group that are left when the command exits are killed too. Environment variables that look
+/// like secrets are removed.
 ///
 /// # Errors
-/// Fails if the program cannot be started, or its output cannot be read.
+/// Fails if the program cannot be started, or its output cannot be read. A command that fails, times out or is stopped
+/// is not an error.
 pub fn run(spec: &BlockingCommand) -> std::io::Result<CommandOutput> {
     let files = match spec.stdin {
         Some(_) => OutputFiles(Some((tempfile::tempfile()?, tempfile::tempfile()?))),
@@ -219,7 +221,7 @@ impl OutputPipes {
         Ok(())
     }
 
-    /// Waits until a pipe has more to read, at most [`POLL_INTERVAL`].
+    /// Waits until a pipe has more to read, at most [`POLL_INTERVAL`]. Without an open pipe, waits 1 ms.
     fn wait(&self) -> std::io::Result<()> {
         if self.0.is_empty() {
             // With no pipe open the child is about to exit, or it writes into files.

@@ -41,21 +41,22 @@ pub fn user_folders() -> Vec<PathBuf> {
         .to_vec()
 }
 
-/// Returns the folder with the tokens of MCP servers, which agents must not read. Returns `None` without a home
-/// directory.
+/// Returns the folder with the tokens of MCP servers, which agents must not read. The folder may not exist. Returns
+/// `None` without a home directory.
 pub fn login_folder() -> Option<PathBuf> {
     let config = user_folders().into_iter().next()?;
     Some(config.join("mcp-logins"))
 }
 
-/// Returns whether `path` is [`login_folder`] or is in it. `path` must not contain symbolic links.
+/// Returns whether `path` is [`login_folder`] or is in it; false if that folder does not exist. `path` must be absolute
+/// and must not contain symbolic links.
 pub fn is_login(path: &Path) -> bool {
     let folder = login_folder().and_then(|folder| folder.canonicalize().ok());
     folder.is_some_and(|folder| path.starts_with(folder))
 }
 
 /// Returns the names of this process's environment variables that look like secrets, in alphabetical order, each with
-/// the reason.
+/// the reason. Variables that [`set_allowed`] has allowed are included.
 pub fn secret_names() -> Vec<(String, WithheldReason)> {
     let mut all: Vec<(String, WithheldReason)> = secrets(std::env::vars_os())
         .map(|(name, reason)| (name.to_string_lossy().into_owned(), reason))

@@ -11,7 +11,8 @@ pub struct HeadTailBuffer {
 }
 
 impl HeadTailBuffer {
-    /// Creates a buffer of `max` bytes: half for the head, half for the tail.
+    /// Creates a buffer of `max` bytes: half for the head, half for the tail. An odd `max` is rounded down, and the
+    /// minimum is 2.
     pub fn new(max: usize) -> HeadTailBuffer {
         HeadTailBuffer {
             head: Vec::new(),
@@ -36,7 +37,8 @@ impl HeadTailBuffer {
         self.tail.extend(rest);
     }
 
-    /// Returns the content as text, with a marker where bytes were dropped. Invalid UTF-8 becomes `�`.
+    /// Returns the content as text. Where bytes were dropped, a marker line states their number. Invalid UTF-8 becomes
+    /// `�`.
     pub fn text(mut self) -> String {
         let tail = self.tail.make_contiguous();
         if self.lost == 0 {

@@ -1,7 +1,9 @@
-//! Runs one child process with bounded output and a timeout, then kills everything that the child process has started.
+//! Runs child processes with bounded output and a timeout. When the process ends, everything that it has started is
+//! killed.
 //!
 //! Agents' commands run under a [supervisor](supervisor::Supervisor), which also kills processes that left their
-//! process group, and in a [sandbox]. Without a supervisor, only the process group is killed.
+//! process group, and in a [sandbox], as far as the operating system and the settings allow. Without a supervisor, only
+//! the process group is killed.
 
 pub mod blocking;
 pub mod browser;
@@ -35,12 +37,13 @@ use sandbox::HistoryReach;
 pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 
-/// Time between SIGTERM and SIGKILL when a job is killed.
+/// Maximum time between SIGTERM and SIGKILL when a job is killed.
 const GRACE: Duration = Duration::from_millis(500);
-/// Maximum time for which output is read after the child has exited, because its last output may still be in the pipe.
+/// Time to wait for more output after the child has exited, because its last output may still be in the pipe. A
+/// supervisor gives the processes that its program leaves running the same time to exit.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum number of reads after the child has exited. This many reads empty both pipes; more are not made, because a
-/// process that the child has started may never stop writing.
+/// Maximum number of reads, from both pipes together, after the child has exited. This many reads empty both pipes;
+/// more are not made, because a process that the child has started may never stop writing.
 const DRAIN_READS: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -49,10 +52,11 @@ pub struct CommandSpec {
     pub argv: Vec<String>,
     pub dir: PathBuf,
     pub timeout: Duration,
-    /// Maximum number of bytes of output to keep: half from the start, half from the end.
+    /// Maximum number of bytes of output to keep. [`run`] keeps half of them from the start and half from the end;
+    /// [`separate_output::run_separate`] keeps this many from the start of each stream.
     pub keep: usize,
     /// The supervisor that runs the job. When the job ends, the supervisor kills everything that the job has started.
-    /// `None`: only the job's process group is killed.
+    /// `None`: only the job's process group is killed, there is no sandbox, and `reach` restricts nothing.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
 }
@@ -78,11 +82,11 @@ pub enum NetworkReach {
     #[default]
     On,
     /// The job runs in a network namespace that has only a loopback interface. If such a namespace cannot be created,
-    /// the job does not run.
+    /// the job does not run. Without a supervisor, this restricts nothing.
     Off,
 }
 
-/// Returns the program and arguments that run `command` in a shell: bash if installed, otherwise sh.
+/// Returns the program and arguments that run `command` in a shell: `/bin/bash` if it exists, otherwise `/bin/sh`.
 pub fn shell(command: String) -> Vec<String> {
     let shell = if std::path::Path::new("/bin/bash").exists() {
         "/bin/bash"
@@ -96,7 +100,7 @@ pub fn shell(command: String) -> Vec<String> {
 pub enum JobExit {
     /// The program exited by itself, with this exit code.
     Code(i32),
-    /// A signal with this number ended the program, for example because the job exceeded a limit.
+    /// A signal with this number ended the program, for example SIGKILL (9) after the job has exceeded a limit.
     Signal(i32),
     TimedOut,
     Cancelled,
@@ -108,9 +112,11 @@ pub struct JobReport {
     /// Standard output and standard error, in order of arrival. If the output was too long, a marker replaces the
     /// middle.
     pub output: String,
-    /// Whether processes that the job had started were still running when it exited. They were killed.
+    /// Whether the job exited by itself and left processes running, which were then killed. False if the job timed out,
+    /// was cancelled or exceeded a limit; true if its supervisor was killed.
     pub had_leftovers: bool,
-    /// Notes for the model, one per line: an exceeded limit, a denied write, git changes that were not applied.
+    /// Notes for the model, one per line, for example about an exceeded limit, a denied write, or git changes that were
+    /// not applied. `None` if there are none.
     pub note: Option<String>,
 }
 
@@ -122,7 +128,7 @@ pub const LEFTOVERS_KILLED_NOTE: &str =
 /// cancelled. Dropping the future kills everything that the job has started.
 ///
 /// # Errors
-/// Fails if the program cannot be started.
+/// Fails if the program cannot be started. A job that fails, is killed or times out is not an error.
 pub async fn run(
     job: &CommandSpec,
     cancel: &CancellationToken,
@@ -191,8 +197,8 @@ pub async fn run(
     })
 }
 
-/// Transfers the git changes of a command from its private history to the repository. Returns a note for the model, or
-/// `None` if there is nothing to report.
+/// Transfers the git changes of a command from its private history to the repository. `running` is `None` if the
+/// command had no private history. Returns a note for the model, or `None` if there is nothing to report.
 async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
     let running = running?;
     let done = tokio::task::spawn_blocking(move || running.finish()).await;
@@ -273,7 +279,8 @@ impl JobHandle {
         }
     }
 
-    /// Kills a running job with everything it has started, and waits for it to exit.
+    /// Kills a running job with everything it has started: SIGTERM, and SIGKILL to what is left after [`GRACE`]. Waits
+    /// until the job has exited; without a supervisor, does not wait for the effect of SIGKILL.
     async fn end(self, child: &mut Child) {
         match self {
             JobHandle::ProcessGroup(group) => {
@@ -285,8 +292,9 @@ impl JobHandle {
         }
     }
 
-    /// Kills the processes that are still in the job's process group. Must be called after the job has ended and its
-    /// output is read. Returns `outcome`, in which `had_leftovers` is set if there were such processes.
+    /// Kills the processes that are still in the process group of a job without a supervisor. Must be called after the
+    /// job has ended and its output is read. Returns `outcome`, in which `had_leftovers` is set if there were such
+    /// processes. For a job with a supervisor, which has already killed them, returns `outcome` unchanged.
     fn with_leftovers(self, outcome: JobOutcome) -> JobOutcome {
         match self {
             JobHandle::ProcessGroup(group) if group.is_alive() => JobOutcome {
@@ -304,7 +312,8 @@ struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Returns the process group of a child that was started as the leader of a new group.
+    /// Returns the process group of the child with the process id `child`, which was started as the leader of a new
+    /// group. Without an id, the value signals and kills nothing.
     fn new(child: Option<u32>) -> ProcessGroup {
         let id = child
             .and_then(|id| i32::try_from(id).ok())
@@ -346,8 +355,8 @@ fn ended_from(status: ExitStatus) -> JobExit {
     }
 }
 
-/// Reads the output that is still in the pipes. Does not wait until the pipes close, because a grandchild may keep them
-/// open.
+/// Reads the output that is still in the pipes: until both are closed, [`DRAIN`] has passed and no output is ready, or
+/// [`DRAIN_READS`] reads were made. Does not wait until the pipes close, because a grandchild may keep them open.
 async fn drain<A: AsyncRead + Unpin, B: AsyncRead + Unpin>(
     out: &mut OutputPipe<A>,
     err: &mut OutputPipe<B>,

@@ -4,10 +4,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::HeadTailBuffer;
 
-/// Maximum number of bytes of one read.
+/// Size of the read buffer in bytes, and so the maximum number of bytes of one read.
 const CHUNK: usize = 16 * 1024;
 
-/// A pipe, and the first bytes of a character that has not arrived completely yet.
+/// An output pipe of a child, and its read buffer. Each [`OutputPipe::read`] must be followed by
+/// [`OutputPipe::forward`] with the number of bytes that were read. If the bytes end within a UTF-8 character, its
+/// first bytes stay in the buffer until the others arrive or the pipe closes.
 pub struct OutputPipe<P> {
     open: Option<P>,
     bytes: Vec<u8>,
@@ -29,7 +31,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         self.open.is_some()
     }
 
-    /// Reads more bytes and returns their number. Never completes for a closed pipe.
+    /// Reads more bytes into the buffer and returns their number; 0 at the end of the pipe or after a read error. Never
+    /// completes for a closed pipe. Cancel-safe.
     pub async fn read(&mut self) -> usize {
         match &mut self.open {
             Some(pipe) => pipe
@@ -40,8 +43,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
         }
     }
 
-    /// Passes the `n` bytes that were just read to `buffer` and `live`. Holds back an incomplete character at the end.
-    /// If `n` is 0, marks the pipe as closed.
+    /// Passes the `n` bytes that [`Self::read`] has just read to `buffer` and `live`. Holds back an incomplete
+    /// character at the end. If `n` is 0, marks the pipe as closed and passes on the bytes that were held back.
     pub fn forward(&mut self, n: usize, buffer: &mut HeadTailBuffer, live: &mut impl FnMut(&[u8])) {
         if n == 0 {
             self.open = None;
@@ -69,7 +72,8 @@ impl<P: AsyncRead + Unpin> OutputPipe<P> {
     }
 }
 
-/// Returns the number of bytes of the incomplete character at the end of `bytes`.
+/// Returns the number of bytes of the incomplete character at the end of `bytes`: 0 to 3. Bytes that begin no valid
+/// character count as complete.
 fn partial_char_len(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     for (at, byte) in bytes.iter().enumerate().skip(from).rev() {

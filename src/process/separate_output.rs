@@ -19,21 +19,25 @@ pub struct SeparateReport {
     pub stdout: Vec<u8>,
     /// The start of standard error, at most [`CommandSpec::keep`] bytes.
     pub stderr: Vec<u8>,
-    /// The number of bytes of standard output and standard error together that were dropped.
+    /// The number of bytes of standard output and standard error together that were read but not kept.
     pub lost: u64,
-    /// Whether the job was killed because it printed too much.
+    /// Whether the job was killed because it printed too much. `ended` is then [`JobExit::Cancelled`].
     pub is_flood: bool,
-    /// Whether processes that the job had started were still running when it exited. They were killed.
+    /// Whether the job exited by itself and left processes running, which were then killed; see
+    /// [`super::JobReport::had_leftovers`].
     pub had_leftovers: bool,
-    /// The limit for which the job was killed, as a line for the model; `None` if it exceeded no limit.
+    /// The limit for which the job was killed, as a clause for the model that begins with "the command"; `None` if it
+    /// exceeded no limit.
     pub limit: Option<String>,
 }
 
-/// Runs a job with its own input, and kills it when it has printed more than `flood` bytes to standard output and
-/// standard error together. Dropping the future kills everything that the job has started.
+/// Runs a job with the standard input and the environment variables in `input`. Kills the job when its timeout has
+/// passed, `cancel` is cancelled, or it has printed more than `flood` bytes to standard output and standard error
+/// together. Dropping the future kills everything that the job has started. Unlike [`super::run`], does not transfer
+/// git changes of a sandboxed job.
 ///
 /// # Errors
-/// Fails if the program cannot be started.
+/// Fails if the program cannot be started. A job that fails, is killed or times out is not an error.
 pub async fn run_separate(
     job: &CommandSpec,
     input: JobInput,
@@ -97,7 +101,7 @@ pub async fn run_separate(
     })
 }
 
-/// A pipe of which the first bytes are kept.
+/// A pipe of which the first `keep` bytes are kept. Further bytes are read and counted in `total`, but dropped.
 struct BoundedPipe<P> {
     open: Option<P>,
     chunk: Vec<u8>,
@@ -117,7 +121,8 @@ impl<P: AsyncRead + Unpin> BoundedPipe<P> {
         }
     }
 
-    /// Reads more bytes. Never completes for a closed pipe. Cancel-safe.
+    /// Reads more bytes. Closes the pipe at its end or after a read error. Never completes for a closed pipe.
+    /// Cancel-safe.
     async fn read(&mut self) {
         let Some(pipe) = &mut self.open else {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! Runs a program that serves until it is ended, with pipes for its standard streams.
+//! Runs a program that serves until it is ended, such as an MCP server, with pipes for its standard streams.
 //!
 //! The program is not sandboxed and has network access. Its environment contains no secrets of crewdeck. Under a
 //! supervisor, the program and everything that it has started are killed when crewdeck ends, even if crewdeck is
@@ -36,7 +36,8 @@ pub struct ServiceStreams {
     pub stderr: ChildStderr,
 }
 
-/// A running program. Dropping it kills the program and everything that it has started.
+/// A running program. Dropping it kills the program and everything that it has started; without a supervisor, only the
+/// program's process group.
 pub struct ServiceProcess {
     child: Child,
     handle: JobHandle,
@@ -82,7 +83,9 @@ impl ServiceProcess {
         Ok(self.handle.wait(&mut self.child).await?.ended)
     }
 
-    /// Kills the program and everything that it has started: SIGTERM, and SIGKILL half a second later.
+    /// Kills the program and everything that it has started (without a supervisor, its process group): SIGTERM, and
+    /// SIGKILL half a second later to what is left. Waits until the program has exited or, without a supervisor, until
+    /// SIGKILL was sent.
     pub async fn end(mut self) {
         self.handle.end(&mut self.child).await;
     }

@@ -22,7 +22,7 @@ async fn run_script(script: &str) -> JobReport {
         .unwrap()
 }
 
-/// Reads a process id that a script wrote to a file.
+/// Reads a process id that a script wrote to a file; `None` if the file is missing or incomplete.
 fn pid_in(file: &Path) -> Option<Pid> {
     let text = std::fs::read_to_string(file).ok()?;
     Pid::from_raw(text.trim().parse().ok()?)

@@ -18,9 +18,10 @@ pub enum GitUse {
     Unknown,
 }
 
-/// Finds out whether a git process of any user uses one of these folders. The paths must not contain symbolic links. A
-/// process uses a folder if its working directory is in the folder, or its arguments or environment name the folder. A
-/// git process that waits for an editor or a pager counts too.
+/// Finds out whether a git process of any user uses one of these folders. A process is a git process if its name begins
+/// with `git`; this process does not count. The paths must be absolute and must not contain symbolic links. A process
+/// uses a folder if its working directory is in the folder, or if its arguments or its environment variables `GIT_…`
+/// contain the path. A git process that waits for an editor or a pager counts too.
 #[cfg(target_os = "linux")]
 pub fn git_in(folders: &[&Path]) -> GitUse {
     for (id, dir) in processes() {
@@ -76,7 +77,9 @@ fn shows_all_users(mounts: &str) -> bool {
     })
 }
 
-/// Returns whether a process of this user has `path` open.
+/// Returns whether a process has the file `path` open. The path must be absolute and must not contain symbolic links.
+/// Processes whose open files this user cannot see are left out, which are those of other users unless this user is
+/// root.
 #[cfg(target_os = "linux")]
 pub fn has_open(path: &Path) -> bool {
     processes().any(|(_, dir)| {

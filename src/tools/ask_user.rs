@@ -10,11 +10,11 @@ use super::{
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Maximum size of a question, in bytes.
+/// Maximum size of a question, in bytes. A longer question is cut in the middle.
 const QUESTION_MAX: usize = 8 * 1024;
-/// Allowed number of choices. The dialog has keys for no more than 6.
+/// Allowed number of choices, if a question has any. The dialog has keys for no more than 6.
 const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
-/// Maximum length of a choice, in characters, so that it fits the dialog.
+/// Maximum length of a choice, in characters, so that it fits the dialog. A longer choice is an error.
 const CHOICE_MAX: usize = 200;
 
 pub const TOOL: Tool = Tool {
@@ -76,7 +76,7 @@ fn build_request(context: &ToolContext, input: Input) -> Result<NewRequest, Tool
 }
 
 /// Converts the decided request into the tool result. A question that the user does not answer is no error: the agent
-/// decides.
+/// decides. A withdrawn question is an error.
 fn answer(request: &Request) -> ToolOutput {
     let comment = request.comment.trim();
     match (request.status, comment) {

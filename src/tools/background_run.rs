@@ -13,7 +13,7 @@ use super::{
 
 /// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// Maximum time limit that a call may set.
+/// Maximum time limit that a call may set. A longer one is reduced to it.
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub const TOOL: Tool = Tool {

@@ -16,7 +16,7 @@ use crate::store::os_errors;
 /// gets the beginning and the end.
 const OUTPUT_MAX: usize = 50_000;
 
-/// The text that is appended to the result of a command that does nothing but change the directory.
+/// The text that is appended to the result of a successful command that does nothing but change the directory.
 const CD_ENDS: &str =
     "\n[The next call starts in the work directory again: write `cd DIR && COMMAND` in one call]";
 

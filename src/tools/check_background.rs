@@ -30,7 +30,7 @@ struct Input {
     task_id: Option<String>,
 }
 
-/// Returns the id of the background command in the tool input, for one-line displays.
+/// Returns the id of the background command in the tool input, for one-line displays. Empty if the input has none.
 pub fn show_id(input: &Value) -> String {
     format_field(input, "task_id")
 }

@@ -9,13 +9,13 @@ const DIFF_MAX: usize = 32 * 1024;
 /// Maximum size of both texts together, in bytes, for which a diff is computed. Comparing larger texts takes too long.
 const COMPARE_MAX: usize = 512 * 1024;
 
-/// Returns the unified diff of `path`, cut to about [`DIFF_MAX`] bytes.
+/// Like [`format_limited`] with [`DIFF_MAX`] bytes, but returns only the text.
 pub fn format_diff(path: &str, before: &str, after: &str) -> String {
     format_limited(path, before, after, DIFF_MAX).0
 }
 
-/// Returns the unified diff of `path`, cut to about `most` bytes, and whether the diff shows every change. If both
-/// texts together exceed [`COMPARE_MAX`], returns their sizes instead of a diff.
+/// Returns the unified diff of `path`, cut in the middle to about `most` bytes, and whether the diff shows every
+/// change. If both texts together exceed [`COMPARE_MAX`], returns their sizes instead of a diff, and `false`.
 pub fn format_limited(path: &str, before: &str, after: &str, most: usize) -> (String, bool) {
     if before.len() + after.len() > COMPARE_MAX {
         let text = format!("{path}: {} bytes → {} bytes\n", before.len(), after.len());

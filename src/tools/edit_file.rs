@@ -11,7 +11,7 @@ use super::{
 };
 
 const EDITS_MAX: usize = 100;
-/// Maximum size, in bytes, of the diff that is returned after an inexact match.
+/// Maximum size, in bytes, of the diff that is returned after an inexact match. A longer diff is cut in the middle.
 const SHOWN_MAX: usize = 4 * 1024;
 
 pub const TOOL: Tool = Tool {
@@ -146,8 +146,8 @@ fn refusal_text(why: &Refusal, path: &str, hint: &str, nth: usize, of: usize) ->
         .to_string()
 }
 
-/// Returns the text of a successful result. If a match was not exact, the text includes the diff. `ignored` lists the
-/// differences that were ignored.
+/// Returns the text of a successful result. `ignored` lists the differences between old texts and the file that were
+/// ignored. If there are any, the text names them and includes the diff, cut to about [`SHOWN_MAX`] bytes.
 fn success_text(path: &str, before: &str, after: &str, mut ignored: Vec<&str>) -> String {
     if ignored.is_empty() {
         return format!("Edited {path}");

@@ -17,7 +17,8 @@ const TEXT_MAX: usize = 128 * 1024;
 /// Maximum size, in bytes, of all remembered texts together. Beyond it, the oldest texts are dropped: changes to their
 /// files are still detected but not shown.
 const TEXTS_MAX: usize = 1024 * 1024;
-/// Maximum size, in bytes, of the diff in the error about a changed file.
+/// Maximum size, in bytes, of the diff in the error about a changed file. If the diff is longer, the error shows a part
+/// of it, and the agent must read the file again.
 const SHOWN_MAX: usize = 4 * 1024;
 
 /// The files that one agent has read or written, as it last saw them.
@@ -46,7 +47,8 @@ impl Snapshot {
 }
 
 impl FileSnapshots {
-    /// Records `content` as what the agent last saw in the file `path`.
+    /// Records `content` as what the agent last saw in the file `path`, which is an absolute path from
+    /// `Workspace::key`.
     pub fn record(&self, path: PathBuf, content: &[u8]) {
         let text = (content.len() <= TEXT_MAX)
             .then(|| std::str::from_utf8(content).ok().map(str::to_string))
@@ -73,9 +75,10 @@ impl FileSnapshots {
         }
     }
 
-    /// Checks that a file is unchanged since the agent last saw it. `now` is the current content, and `name` is the
-    /// path as the agent wrote it. A file that the agent has never seen passes the check. If the error shows the whole
-    /// change, `now` is recorded as what the agent last saw.
+    /// Checks that a file is unchanged since the agent last saw it. `path` is the path under which the file was
+    /// recorded, `now` is the current content, and `name` is the path as the agent wrote it. A file that the agent has
+    /// never seen, or that was forgotten, passes the check. If the error shows the whole change, `now` is recorded as
+    /// what the agent last saw.
     ///
     /// # Errors
     /// Text for the model: what changed, or that the file must be read again.
@@ -108,7 +111,8 @@ impl FileSnapshots {
         ))
     }
 
-    /// Returns the files that the agent's log does not name yet. The caller writes them to the log.
+    /// Returns the files that the agent's log does not name yet, and marks them as named: the caller must write them to
+    /// the log. Leaves out files whose path is not UTF-8.
     pub fn take_unsaved(&self) -> Vec<SeenFile> {
         let mut files = self.lock();
         let unsaved = files.iter_mut().filter(|snapshot| !snapshot.is_saved);
@@ -120,7 +124,8 @@ impl FileSnapshots {
             .collect()
     }
 
-    /// Returns all files, in the order in which the agent saw them.
+    /// Returns all remembered files, beginning with the one that the agent has not seen for longest. Leaves out files
+    /// whose path is not UTF-8.
     pub fn seen_files(&self) -> Vec<SeenFile> {
         self.lock()
             .iter()
@@ -128,8 +133,8 @@ impl FileSnapshots {
             .collect()
     }
 
-    /// Adds files that the agent has seen before a restart. Their texts are unknown, so changes to them are detected
-    /// but not shown.
+    /// Adds files that the agent saw before a restart, oldest first. Their texts are unknown, so changes to them are
+    /// detected but not shown.
     pub fn restore(&self, seen: Vec<SeenFile>) {
         let mut files = self.lock();
         for SeenFile { path, hash } in seen {

@@ -13,9 +13,9 @@ use crate::domain::text::clip;
 
 /// Maximum number of paths in one result. Further paths are only counted.
 const PATHS_MAX: usize = 500;
-/// Maximum length of a pattern, in bytes.
+/// Maximum length, in bytes, of a pattern of `glob` or `grep`. A longer one is an error.
 pub const PATTERN_MAX: usize = 4000;
-/// Maximum nesting depth of braces in a pattern. Without this limit, building the matcher, which is recursive, could
+/// Maximum nesting depth of braces in a pattern. A deeper one is an error: building the matcher is recursive and could
 /// overflow the stack.
 const BRACES_MAX: usize = 16;
 
@@ -40,7 +40,7 @@ struct Input {
 }
 
 /// Compiles a glob pattern that matches paths relative to the searched directory. A pattern without a slash matches
-/// file names at any depth.
+/// file names at any depth. `./` at the start is ignored.
 ///
 /// # Errors
 /// Fails with text for the model if the pattern is not valid, is longer than [`PATTERN_MAX`], or has braces that are

@@ -25,14 +25,16 @@ pub trait Host: Send + Sync {
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
 
     /// Sends a request to its approver and waits until the request is decided or withdrawn. Returns the request with
-    /// the decision.
+    /// the decision; a rejected or withdrawn request is no error. A request of a subagent is filed in the name of its
+    /// parent. Dropping the future withdraws the request.
     fn ask<'a>(
         &'a self,
         from: &'a Name,
         asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Sends a request about the agent `target` to its approver. Returns the request without waiting for the decision.
+    /// Sends a request about the agent `target` to its approver. Returns the request without waiting for the approver;
+    /// a rule may already have decided it. Fails if the request cannot be stored.
     fn file<'a>(
         &'a self,
         from: &'a Name,
@@ -41,13 +43,15 @@ pub trait Host: Send + Sync {
         body: String,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Decides a request on behalf of `decision.by`. Fails with the reason if the request cannot be decided.
+    /// Decides a request on behalf of `decision.by`, and returns the decided request. Fails with the reason if the
+    /// request cannot be decided.
     fn decide(&self, decision: Decision) -> BoxFuture<'_, Result<Request, String>>;
 
-    /// Publishes output of a running tool call, so that the screen shows it.
+    /// Publishes output of a running tool call, so that the screen shows it. Long chunks are cut, and chunks are
+    /// dropped while the screen cannot keep up.
     fn output(&self, agent: &Name, call: &CallId, chunk: String);
 
-    /// Replaces an agent's todo list.
+    /// Replaces an agent's todo list. Does nothing if the agent is not running.
     fn todo<'a>(&'a self, agent: &'a Name, list: TodoList) -> BoxFuture<'a, ()>;
 
     /// Records an agent's answer to an approved shutdown request. Fails with the reason if the answer is not accepted.
@@ -60,8 +64,9 @@ pub trait Host: Send + Sync {
     ) -> BoxFuture<'a, Result<(), String>>;
 
     /// Moves a teammate into the worktree of `task`, which the teammate has just claimed. The teammate's later tool
-    /// calls run in that worktree. The lead is not moved. Returns a text about the worktree for the agent. If the
-    /// worktree cannot be created, releases the task and fails.
+    /// calls run in that worktree. Returns a text about the worktree for the agent; empty if nothing was done because
+    /// the agent is the lead or worktrees are not in use. If the worktree cannot be created, releases the task and
+    /// fails.
     fn enter_worktree<'a>(
         &'a self,
         agent: &'a Name,
@@ -80,16 +85,20 @@ pub trait Host: Send + Sync {
     /// started.
     fn start_job(&self, order: JobSpec) -> Result<Job, String>;
 
-    /// Returns the background jobs of an agent, oldest first.
+    /// Returns the background jobs of an agent, oldest first: those that run, and those of the most recently ended ones
+    /// that the crew keeps.
     fn jobs(&self, agent: &Name) -> Vec<Job>;
 
-    /// Returns the output that a background job has produced so far. Long output is cut in the middle.
+    /// Returns the output that a background job has produced so far. Long output is cut in the middle. Empty if the job
+    /// is unknown.
     fn job_output(&self, id: &JobId) -> String;
 
-    /// Stops a background job on behalf of `by`. Fails with the reason if the job cannot be stopped.
+    /// Starts to stop a background job on behalf of `by`, without waiting for its end. Fails with the reason if the job
+    /// is unknown or has ended.
     fn kill_job(&self, id: &JobId, by: &Name) -> Result<(), String>;
 
-    /// Starts a subagent and waits for its answer. Dropping the future interrupts the subagent.
+    /// Starts a subagent and waits for its answer. Fails with the reason if it ends without an answer. Dropping the
+    /// future interrupts the subagent.
     fn delegate(&self, order: SubagentSpec) -> BoxFuture<'_, Result<String, String>>;
 
     /// Requests that the agent's conversation is summarised before the next model call. The summary should cover
@@ -122,19 +131,22 @@ pub trait Host: Send + Sync {
 pub trait ServerHost: Send + Sync {
     fn status(&self) -> Vec<ServerStatus>;
 
-    /// Starts the named servers, except those that already run, and waits until each is ready or has failed. Dropping
-    /// the future does not stop a start.
+    /// Starts the named servers, except those that already run, are disabled, have failed or need a login. Waits until
+    /// each is ready or could not be started, at most as long as its start may take. Dropping the future does not stop
+    /// a start.
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
 
     /// Returns the tools of all servers that can take calls. The tools of a server that is being restarted are
     /// included.
     fn tools(&self) -> ToolCatalog;
 
-    /// Returns what a server says about the use of its tools, redacted and bounded; `None` unless it is ready.
+    /// Returns what a server says about the use of its tools, redacted and bounded; empty if it says nothing. `None`
+    /// unless the server is ready.
     fn instructions(&self, server: &str) -> Option<String>;
 
-    /// Calls a tool of a server, and publishes progress messages of the server as output of the call. Dropping the
-    /// future cancels the call at the server. Fails with the reason if the server does not answer.
+    /// Calls a tool of a server, and publishes progress messages of the server as output of the call. Starts the server
+    /// if necessary. Dropping the future cancels the call at the server. Fails with the reason if no server offers the
+    /// tool, or if the server is not available, rejects the call or does not answer.
     fn call<'a>(
         &'a self,
         agent: &'a Name,
@@ -145,7 +157,8 @@ pub trait ServerHost: Send + Sync {
 /// The result of calling a tool of an MCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOutput {
-    /// The text as the server sent it. Secrets in it are not redacted yet.
+    /// The text of the result, bounded in size, with a line in brackets for each image and each content that is not
+    /// text. Secrets in it are not redacted yet.
     pub text: String,
     pub images: Vec<AttachedImage>,
     /// Whether the server reports that the tool failed.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::domain::ids::{TaskId, TaskRef};
 
-/// Deserializes an optional string. Also accepts a number. Returns `None` for `null`.
+/// Deserializes an optional string. Also accepts a number. Returns `None` for `null`. Any other value is an error.
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => None,
@@ -19,7 +19,7 @@ pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
 }
 
 /// Deserializes a list. Also accepts a string that contains a list in JSON, and a single item instead of a list. `null`
-/// or a blank string means an empty list.
+/// or a blank string means an empty list. An invalid item is an error.
 pub fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for LenientRef {
 }
 
 /// Deserializes a list of task references. Also accepts a single reference. `null` or a blank string means an empty
-/// list.
+/// list. Unlike [`list`], takes any other string for one reference, and not for a list in JSON.
 pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {

@@ -6,7 +6,8 @@ use super::{Access, table};
 use crate::domain::permission::PermissionScope;
 use crate::domain::request::PendingCall;
 
-/// Returns the session permissions that the user can grant for a waiting call.
+/// Returns the session permissions that the user can grant for a waiting call. Empty if the user can only allow this
+/// one call.
 pub fn scopes(call: &PendingCall, standing: &PolicyContext<'_>) -> Vec<PermissionScope> {
     if is_command(call) {
         return policy::scopes(&call.input, standing);

@@ -11,7 +11,7 @@ use super::{
 use crate::domain::request::{NewRequest, RequestKind, RequestStatus};
 use crate::domain::text::{head_and_tail, one_line};
 
-/// Maximum size of a plan, in bytes.
+/// Maximum size of a plan, in bytes. A longer plan is cut in the middle.
 const PLAN_MAX: usize = 32 * 1024;
 
 pub const TOOL: Tool = Tool {

@@ -8,7 +8,8 @@ use crate::domain::sandbox::{Network, asks_for_network};
 use crate::process::supervisor::Supervisor;
 use crate::process::{NetworkReach, Reach};
 
-/// Returns how `command` of `agent` can access the git history and the network when it runs in `workdir`.
+/// Returns how `command` of `agent` can access the git history and the network when it runs in `workdir`. Without a
+/// supervisor, the network is not restricted.
 pub fn of(supervisor: Option<&Supervisor>, agent: &Name, workdir: &Path, command: &str) -> Reach {
     let network = match network_rule(supervisor, agent) {
         Network::On => NetworkReach::On,

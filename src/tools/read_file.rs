@@ -72,8 +72,9 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     }))
 }
 
-/// Returns lines of `text`, beginning with line `offset` (counted from 1): at most `limit` lines and [`RESULT_MAX`]
-/// bytes. If more lines follow, adds a line that says how to continue. Fails if the text has fewer than `offset` lines.
+/// Returns lines of `text`, beginning with line `offset` (counted from 1, so never 0): at most `limit` lines and about
+/// [`RESULT_MAX`] bytes. If more lines follow, adds a line that says how to continue. Returns an empty text for an
+/// empty `text`; otherwise fails if `text` has fewer than `offset` lines.
 fn part(text: &str, offset: usize, limit: usize) -> Result<String, String> {
     let total = text.lines().count();
     if total > 0 && offset > total {

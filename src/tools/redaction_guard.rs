@@ -15,9 +15,8 @@ pub fn overwrites_secret(redactor: &Redactor, before: &str, after: &str) -> Opti
     })
 }
 
-/// Returns an explanation if the text `wanted` was not found in the file content `before` because it contains a
-/// placeholder where the file contains a secret. Otherwise returns an empty text. The caller appends the result to its
-/// error.
+/// Explains why `wanted` was not found in the file content `before`, if `wanted` contains a placeholder and `before`
+/// contains a secret. Otherwise returns an empty text. The caller appends the result to its error.
 pub fn hint(redactor: &Redactor, before: &str, wanted: &str) -> String {
     if wanted.contains(PLACEHOLDER_START) && redactor.has_secret(before) {
         return format!(

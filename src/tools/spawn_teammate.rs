@@ -12,9 +12,9 @@ use crate::domain::ids::Name;
 use crate::domain::team::{DEFAULT_ROLE, Member, PlanRule};
 use crate::domain::text::{clip, one_line};
 
-/// Maximum length of a model name, in characters.
+/// Maximum length of a model name, in characters. A longer name is cut.
 const MODEL_MAX: usize = 200;
-/// Maximum length of a role, in characters.
+/// Maximum length of a role, in characters. A longer role is cut.
 const ROLE_MAX: usize = 80;
 
 pub const TOOL: Tool = Tool {

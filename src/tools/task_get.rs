@@ -29,7 +29,7 @@ struct Input {
     task_id: LenientRef,
 }
 
-/// Returns the task number in a tool input, for one-line displays.
+/// Returns the task number in a tool input as `#N`, for one-line displays. Empty if the input has none.
 pub fn show_id(input: &Value) -> String {
     let id = input
         .get("task_id")

@@ -15,10 +15,10 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum number of tasks in one result. On a larger board, only open tasks are listed by default.
 const TASKS_MAX: usize = 300;
-/// Maximum size of all task lines together, in bytes. Lower than the limit for a tool result, so that no task line is
-/// cut.
+/// Maximum size of all task lines together, in bytes. Further tasks are only counted. Lower than the limit for a tool
+/// result, so that no task line is cut.
 const BYTES_MAX: usize = 48 * 1024;
-/// Maximum number of blockers that the line of a task names.
+/// Maximum number of blockers that the line of a task names. Further ones are only counted.
 const BLOCKERS_MAX: usize = 10;
 
 pub const TOOL: Tool = Tool {

@@ -7,8 +7,8 @@ use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::store::{Board, Roster};
 
-/// Returns the number of the referenced task. If the model wrote the subject of a task instead of the number, the error
-/// names the number.
+/// Returns the number of the referenced task, without checking that the task exists. Fails with text for the model if
+/// the model wrote a subject instead of a number; the text names the number of the task with that subject.
 pub fn resolve(board: &Board, reference: &LenientRef) -> Result<TaskId, ToolOutput> {
     board.resolve(&reference.0).map_err(error_output)
 }

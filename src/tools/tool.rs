@@ -29,7 +29,7 @@ pub enum Access {
     Read,
     /// Changes files in the work directory.
     Write,
-    /// Runs a shell command. No other built-in tools can need approval.
+    /// Runs a shell command. The policy asks for approval of no other built-in tool; a hook can.
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
@@ -134,7 +134,8 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// Returns the files that the user has approved to run outside of the sandbox.
+    /// Returns the files that the user has approved to run outside of the sandbox, with symbolic links resolved. Empty
+    /// if programs run without a sandbox.
     pub(super) fn approved_files(&self) -> &[PathBuf] {
         let sandbox = self.supervisor.as_ref().and_then(|s| s.sandbox.as_ref());
         sandbox.map_or(&[], |sandbox| sandbox.approved_files())
@@ -214,7 +215,7 @@ pub(super) fn output(result: ToolResult) -> ToolOutput {
     result.unwrap_or_else(|error| error)
 }
 
-/// Parses the input of a call and runs the function of an async tool.
+/// Parses the input of a call and runs the function of an async tool. Invalid input gives an error result.
 pub(super) fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 'static>(
     context: ToolContext,
     input: Value,
@@ -229,7 +230,8 @@ pub(super) fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 
     }
 }
 
-/// Parses the input of a call and runs the tool's function on the current thread. The function must not block.
+/// Parses the input of a call and runs the tool's function on the current thread at once, before the returned future is
+/// polled. The function must not block. Invalid input gives an error result.
 pub(super) fn call_now<I: DeserializeOwned>(
     context: ToolContext,
     input: Value,
@@ -239,7 +241,8 @@ pub(super) fn call_now<I: DeserializeOwned>(
     Box::pin(std::future::ready(output(result)))
 }
 
-/// Parses the input of a call and runs the tool's function on a thread on which it may block.
+/// Parses the input of a call and runs the tool's function on a thread on which it may block. Invalid input or a panic
+/// gives an error result.
 pub(super) fn call_blocking<I: DeserializeOwned + 'static>(
     context: ToolContext,
     input: Value,

@@ -14,13 +14,13 @@ use crate::domain::mcp::McpTool;
 use crate::domain::text::{clip, one_line};
 
 pub const NAME: &str = "tool_search";
-/// Maximum number of tools in a result.
+/// Maximum number of tools in a result. Further matches are left out.
 pub const MATCHES_MAX: usize = 5;
-/// Maximum length of the list of names in the description, in bytes.
+/// Maximum length of the list of names in the description, in bytes. Further names are only counted.
 const NAMES_MAX: usize = 4 * 1024;
-/// Maximum length of the list of servers in the description, in characters.
+/// Maximum length of the list of servers in the description, in characters. A longer list is cut.
 const SERVERS_MAX: usize = 300;
-/// Maximum length of the query that an error quotes, in characters.
+/// Maximum length of the query that an error quotes, in characters. A longer query is cut.
 const QUERY_MAX: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
@@ -59,12 +59,13 @@ pub fn text(tools: &[McpTool]) -> String {
     out
 }
 
-/// Returns the query of a call as it is shown on the screen.
+/// Returns the query of a call in one line, for the screen; empty if the input has none.
 pub fn format_query(input: &Value) -> String {
     super::format_field(input, "query")
 }
 
-/// Runs a call. Returns the names of the found tools, and the result for the model.
+/// Runs a call. Returns the names of the found tools, and the result for the model. If no tool matches or the input is
+/// invalid, there are no names, and the result is an error.
 pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     let query = match parse::<Input>(input.clone()) {
         Ok(input) => input.query,
@@ -94,8 +95,9 @@ pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     (names, ToolOutput::ok(text))
 }
 
-/// Returns at most [`MATCHES_MAX`] tools whose name or description contains words of the query, the best match first. A
-/// word in the name counts more than a word in the description.
+/// Returns at most [`MATCHES_MAX`] tools whose name, title or description contains words of the query, the best match
+/// first. A word in the name counts more than a word in the title or description, where words of 1 or 2 bytes do not
+/// count.
 fn search<'a>(tools: &'a [McpTool], query: &str) -> Vec<&'a McpTool> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query

@@ -1,5 +1,5 @@
-//! Lists the files that `glob` and `grep` search: at most [`FILES_MAX`] files, without ignored files and symbolic
-//! links.
+//! Lists the files that `glob` and `grep` search: at most [`FILES_MAX`] files, without ignored files, symbolic links,
+//! and the folders of crewdeck and git.
 
 use std::path::PathBuf;
 
@@ -11,23 +11,24 @@ use crate::store::walk::project_files;
 const FILES_MAX: usize = 100_000;
 
 pub struct FoundFile {
-    /// The absolute path.
+    /// The absolute path, with symbolic links resolved.
     pub path: PathBuf,
-    /// The path relative to the directory that was searched.
+    /// The path relative to the directory that was searched. If a single file was searched, its name.
     pub below: PathBuf,
     /// The path relative to the work directory, as shown to the model.
     pub shown: PathBuf,
 }
 
 pub struct FileList {
-    /// The files, sorted by path.
+    /// The files, sorted by name within each directory.
     pub files: Vec<FoundFile>,
     /// A note for the end of the tool result if only the first [`FILES_MAX`] files were searched, otherwise empty.
     pub note: &'static str,
 }
 
-/// Lists the files below `path`, without ignored files and symbolic links. `path` is relative to the work directory or
-/// absolute; `None` means the work directory itself. If `path` is a file, lists only this file.
+/// Lists the files below `path`, without files that git ignores, symbolic links, the folders of crewdeck and git, and
+/// the user's MCP server logins. `path` is relative to the work directory or absolute; `None` means the work directory
+/// itself. If `path` is a file, lists only this file.
 ///
 /// # Errors
 /// Fails with text for the model if `path` does not exist or leads out of the work directory, or if the call is

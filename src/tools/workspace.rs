@@ -14,12 +14,13 @@ use crate::domain::folders;
 use crate::process::environment;
 use crate::store::os_errors;
 
-/// Maximum number of symbolic links to follow in a row.
+/// Maximum number of symbolic links that the path of a file to write may lead through, one after the other. More are an
+/// error.
 const LINKS_MAX: usize = 16;
 /// Maximum number of parent directories that are visited to find out whether a directory lies in a protected one. A
 /// directory with more parents counts as protected.
 const DEPTH_MAX: usize = 256;
-/// Maximum size of a file that can be edited, in bytes.
+/// Maximum size of a file that can be edited, in bytes. A larger file is an error.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
 /// A work directory, kept open so that file access stays in it even if the directory is renamed.
@@ -32,7 +33,7 @@ impl Workspace {
     /// Opens the work directory `root`, and resolves symbolic links in its path.
     ///
     /// # Errors
-    /// Returns text for the model.
+    /// Returns text for the model if `root` cannot be opened as a directory.
     pub fn open(root: &Path) -> Result<Workspace, String> {
         let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|e| {
             format!(
@@ -44,8 +45,9 @@ impl Workspace {
         Ok(Workspace { dir, root })
     }
 
-    /// Returns the relative or absolute `path` as a path relative to the work directory. Resolves `.` and `..`, but not
-    /// symbolic links.
+    /// Returns `path` as a path relative to the work directory; empty for the work directory itself. An absolute `path`
+    /// must begin with the path of the work directory in which symbolic links are resolved. Resolves `.` and `..`, but
+    /// not symbolic links.
     ///
     /// # Errors
     /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
@@ -82,10 +84,11 @@ impl Workspace {
     }
 
     /// Reads at most `most` bytes from the start of a file. Returns these bytes and the size of the whole file in
-    /// bytes.
+    /// bytes. Follows symbolic links that stay in the work directory.
     ///
     /// # Errors
-    /// Returns text for the model.
+    /// Returns text for the model, also for a directory, for a pipe or device, and for the file with the user's MCP
+    /// server logins.
     pub fn read(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
         let inside = self.inside(path)?;
         let real = self.real(&inside).map(|real| self.root.join(real));
@@ -118,7 +121,7 @@ impl Workspace {
     /// Reads a whole text file for editing. Returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// Returns text for the model.
+    /// Returns text for the model, also if the file is larger than 16 MiB or is not UTF-8.
     pub fn text(&self, path: &str) -> Result<Option<String>, String> {
         let inside = self.inside(path)?;
         match self.dir.metadata(&inside) {
@@ -138,11 +141,11 @@ impl Workspace {
             .map_err(|_| format!("Error: {path} is not UTF-8 text: change it with bash"))
     }
 
-    /// Checks that `path` does not name one of the files that the user has approved to run. `approved` contains the
-    /// absolute paths of these files, with symbolic links resolved.
+    /// Checks that `path` is none of the files that the user has approved to run, also through a symbolic link.
+    /// `approved` contains the absolute paths of these files, with symbolic links resolved.
     ///
     /// # Errors
-    /// Returns text for the model.
+    /// Returns text for the model if `path` is one of them.
     pub fn check_approved(&self, path: &str, approved: &[PathBuf]) -> Result<(), String> {
         if approved.is_empty() {
             return Ok(());
@@ -158,10 +161,12 @@ impl Workspace {
         Ok(())
     }
 
-    /// Writes a file atomically: writes a temporary file and renames it. Creates missing parent directories.
+    /// Writes a file atomically: writes a temporary file and renames it. Creates missing parent directories. Keeps the
+    /// permissions of an existing file, and follows symbolic links that stay in the work directory.
     ///
     /// # Errors
-    /// Returns text for the model. An existing file is then unchanged.
+    /// Returns text for the model, also if the file is in a protected directory (see `is_protected`). An existing file
+    /// is then unchanged.
     pub fn write(&self, path: &str, content: &str) -> Result<(), String> {
         self.write_if(path, content, || Ok(()))
     }
@@ -221,7 +226,8 @@ impl Workspace {
     }
 
     /// Opens the directory that contains the file `path`, and returns the directory and the name of the file. Follows
-    /// symbolic links, which must not lead out of the work directory.
+    /// symbolic links, and creates missing directories. Fails if the path leads out of the work directory, into a
+    /// protected directory, or through more than [`LINKS_MAX`] links.
     fn open_parent(&self, path: &str) -> Result<(Dir, OsString), String> {
         let mut inside = self.inside(path)?;
         for _ in 0..=LINKS_MAX {
@@ -284,7 +290,8 @@ impl Workspace {
     }
 
     /// Returns whether a directory is protected: it is, or lies below, a directory of crewdeck or git in the work
-    /// directory, or one of the user's crewdeck folders.
+    /// directory, or one of the user's crewdeck folders. A directory that is not below the work directory, or more than
+    /// [`DEPTH_MAX`] levels below it, also counts as protected.
     fn is_protected(&self, folder: &Dir) -> std::io::Result<bool> {
         let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let root = id(rustix::fs::fstat(&self.dir)?);
@@ -313,7 +320,8 @@ impl Workspace {
         Ok(true)
     }
 
-    /// Returns the path relative to the work directory, with all symbolic links resolved.
+    /// Returns the path `inside`, relative to the work directory, with all symbolic links resolved. Fails if the file
+    /// does not exist or is outside of the work directory.
     fn real(&self, inside: &Path) -> std::io::Result<PathBuf> {
         if inside.as_os_str().is_empty() {
             return Ok(PathBuf::new());

@@ -24,7 +24,7 @@ pub fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// Formats a size in bytes, for example as `120 bytes`, `12 KB` or `3.4 MB`. 1 KB is 1024 bytes.
+/// Formats a size in bytes, for example as `120 bytes`, `12 KB` or `3.4 MB`, rounded down. 1 KB is 1024 bytes.
 pub fn bytes(size: u64) -> String {
     match size {
         0..1024 => format!("{size} bytes"),

@@ -13,11 +13,11 @@ const COUNTED_MAX: usize = 100_000;
 /// Maximum size, in bytes, of the list of files in the attached text.
 const TEXT_MAX: usize = 50_000;
 
-/// Lists the paths of the files below the directory `at`, relative to `at`, one per line. Leaves out files that git
-/// ignores.
+/// Lists the paths of the files below the directory `at`, relative to `at`, one per line, after a line that states
+/// their number. Lists at most [`LISTED_MAX`] files in at most [`TEXT_MAX`] bytes. Leaves out files that git ignores.
 ///
 /// # Errors
-/// Returns the reason if the directory cannot be attached.
+/// Returns the reason if the directory cannot be read.
 pub fn list(at: &Path) -> Result<Content, String> {
     std::fs::read_dir(at).map_err(|e| explain(&e))?;
     let walk = project_files(at).build();

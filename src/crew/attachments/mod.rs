@@ -36,7 +36,7 @@ const TEXT_MAX: usize = 256 * 1024;
 const PATH_MAX: usize = 1024;
 
 /// Reads and stores the files, directories and resources that `mentions` name. Skips a mention that is not required and
-/// names nothing that exists.
+/// names nothing that exists. Returns the attachments in the order of the mentions; a resource can give several.
 ///
 /// # Errors
 /// Returns one line for the user that says what cannot be attached and why.
@@ -245,8 +245,8 @@ pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, 
     })
 }
 
-/// Returns the absolute path of a mentioned `path`. A path that starts with `~/` is relative to the home directory, any
-/// other relative path to the project directory.
+/// Returns the path of the file that a message mentions as `path`. A path that starts with `~/` is relative to the home
+/// directory, any other relative path to the project directory. Symbolic links and `..` are kept.
 fn resolve(root: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/").zip(std::env::home_dir()) {
         Some((below, home)) => home.join(below),

@@ -16,11 +16,11 @@ const READ_MAX: u64 = 64 * 1024 * 1024;
 /// part counts as binary.
 const PROBE: usize = 8000;
 
-/// Reads the text file at `at`, which has `size` bytes. If the file is too long to attach, returns its first lines
-/// after a line such as `(first 2000 of 3500 lines)`.
+/// Reads the text file at `at`, which has `size` bytes. If the file is longer than [`LINES_MAX`] lines or [`TEXT_MAX`]
+/// bytes, returns its first lines after a line such as `(first 2000 of 3500 lines)`. Invalid UTF-8 becomes `�`.
 ///
 /// # Errors
-/// Returns the reason if the file cannot be attached.
+/// Returns the reason if the file cannot be read or is binary.
 pub fn read(at: &Path, size: u64) -> Result<Content, String> {
     let mut raw = Vec::new();
     let file = regular_file::open(at).map_err(|e| explain(&e))?;

@@ -9,9 +9,9 @@ use crate::agent::turn::TurnInput;
 use crate::domain::chat::Block;
 
 impl TeammateLoop {
-    /// Runs the hooks of a teammate that is about to become idle after a turn. Returns the input for its next turn if a
-    /// hook keeps the teammate working, or if input has arrived in the meantime; otherwise `None`. Runs no hooks if the
-    /// teammate is paused or has had no turn since it was last idle.
+    /// Runs the `TeammateIdle` hooks of a teammate that is about to become idle after a turn. Returns the input for its
+    /// next turn if a hook keeps the teammate working, or if input has arrived in the meantime; otherwise `None`. Runs
+    /// no hooks if the teammate is paused or has had no turn since it was last idle.
     pub(super) async fn kept_by_hook(&mut self) -> Option<TurnInput> {
         let has_worked = std::mem::take(&mut self.has_worked);
         if !has_worked || self.is_paused {

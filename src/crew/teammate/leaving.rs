@@ -51,8 +51,8 @@ impl TeammateLoop {
         }
     }
 
-    /// After a restart, restores the last approved shutdown request that the teammate has not answered. Returns false
-    /// if there is none.
+    /// After a restart, restores the last approved shutdown request that the teammate has not answered, so that the
+    /// teammate shuts down once it has finished its open task. Returns false if there is none.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.crew.shutdowns.open(&self.member.name).await;
         let Some(request) = open.last() else {
@@ -70,7 +70,8 @@ impl TeammateLoop {
     }
 
     /// Applies the teammate's answer to an approved shutdown request, after the turn in which it could answer. A
-    /// teammate that has refused continues. A teammate that has agreed or not answered shuts down.
+    /// teammate that has refused continues. A teammate that has agreed or not answered shuts down once it has finished
+    /// its open task.
     pub(super) fn handle_shutdown_answer(&mut self) {
         match self.agent.handle.mailbox.take_shutdown_answer() {
             Some(ShutdownAnswer::Refused) => {
@@ -86,8 +87,9 @@ impl TeammateLoop {
         }
     }
 
-    /// Shuts the teammate down: releases its task, stops its background jobs, confirms the shutdown to the agent that
-    /// requested it, and updates the roster.
+    /// Shuts the teammate down: releases its task, stops its background jobs, updates the roster and removes the
+    /// teammate from the registry. Confirms a requested shutdown to the agent that requested it. Informs the user and,
+    /// unless the shutdown was requested, the lead.
     pub(super) async fn leave(&mut self, cause: LeaveCause) {
         let name = self.member.name.clone();
         // The crew does not count as idle until all steps of the shutdown are published.

@@ -67,10 +67,11 @@ pub struct Teammates {
 }
 
 impl Teammates {
-    /// Adds a member to the roster, and starts the member with its first prompt.
+    /// Adds a member to the roster, and starts the member in the background with its first prompt.
     ///
     /// # Errors
-    /// Returns the reason if the member's role cannot be used, the team has no room, or the roster cannot be written.
+    /// Returns the reason if the member's role cannot be used, the team has no room, the roster does not accept the
+    /// member, or the roster cannot be read or written.
     pub async fn start(
         self: Arc<Self>,
         member: Member,
@@ -116,7 +117,11 @@ impl Teammates {
         }
     }
 
-    /// Restores a member of a resumed session with its conversation, without starting it.
+    /// Restores a member of a resumed session with its conversation, without starting it. `team` is the team as the
+    /// earlier crew left it.
+    ///
+    /// # Errors
+    /// Fails if the conversation cannot be read or the roster cannot be written.
     pub async fn restore(
         self: &Arc<Self>,
         member: Member,
@@ -187,7 +192,7 @@ impl RestoredTeammate {
 }
 
 /// Returns whether a teammate is paused after a turn that ended with `end`. This is so if its model has failed or the
-/// turn was interrupted, or if the turn was a compaction and the teammate was paused before.
+/// turn was interrupted, or if the turn only compacted or cleared the conversation and the teammate was paused before.
 fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool {
     match end {
         TurnEnd::Interrupted | TurnEnd::Failed { .. } => true,
@@ -325,7 +330,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Runs one turn. Returns `None` if the crew stops.
+    /// Runs one turn, with the teammate's task workspace as the work directory. If the turn fails, releases the task. A
+    /// turn that fails or is stopped is reported to the lead. Returns `None` if the crew stops, otherwise `Some(())`.
     async fn work(&mut self, start: TurnInput) -> Option<()> {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
@@ -404,8 +410,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Removes the member's first prompt from the roster after the first turn, since the conversation on disk then
-    /// contains the prompt.
+    /// Removes the member's first prompt from the roster after a turn, since the conversation on disk then contains the
+    /// prompt. Does nothing if it was removed before.
     async fn forget_first_prompt(&mut self) {
         if self.member.first.is_empty() {
             return;

@@ -101,7 +101,7 @@ impl TeammateLoop {
 
     /// Restores the worktree of the task of a resumed member if crewdeck ended after the member had claimed the task
     /// and before the member's conversation mentioned it. Returns the text to add to the conversation; `None` if there
-    /// is nothing to restore.
+    /// is nothing to restore. If the worktree cannot be created, releases the task and returns `None`.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own =

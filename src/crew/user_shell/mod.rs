@@ -63,10 +63,12 @@ impl UserShell {
         }
     }
 
-    /// Runs a command to its end, and publishes its output in the conversation of `agent` while it runs.
+    /// Runs a command to its end, and publishes its output in the conversation of `agent` while it runs. Afterwards,
+    /// adds the command and its output to the agent's next model call. A command that fails is not an error.
     ///
     /// # Errors
-    /// Returns the reason if the command was not started.
+    /// Returns the reason if the command was not started: the agent is not running, or another command runs in its
+    /// conversation.
     pub async fn run(&self, agent: &Name, command: String) -> Result<(), String> {
         let Some(handle) = self.registry.find(agent) else {
             return Err(format!("{agent} is not running."));
@@ -133,7 +135,8 @@ impl UserShell {
         self.context.notice(NoticeLevel::Warn, notice).await;
     }
 
-    /// Stops the command that runs in the conversation of `agent`. Returns whether one was running.
+    /// Stops the command that runs in the conversation of `agent`, without waiting for its end. Returns whether one was
+    /// running.
     pub fn interrupt(&self, agent: &Name) -> bool {
         let running = lock(&self.running);
         let found = running.iter().find(|(name, _)| name.same(agent));

@@ -68,7 +68,8 @@ async fn command_and_output_are_shown_and_kept_for_the_agent() {
     assert_eq!(refused, Err("bob is not running.".into()));
 }
 
-/// The end of the session is not announced: only what is on disk remains.
+/// Simulates a crash: the session does not end in order, and a queue that is opened after it reads only what is on
+/// disk.
 #[tokio::test]
 async fn waiting_commands_survive_the_session_and_are_bounded() {
     let mut crew = TestCrew::new();

@@ -20,10 +20,11 @@ const FORMATS: &[&str] = &[
     "ipv6",
     "uuid",
 ];
-/// Escapes and groups that some vendors do not support in regular expressions.
+/// Escapes and groups that some vendors do not support in regular expressions. The group `(?:` is supported.
 const RARE_PATTERNS: &[&str] = &["\\p", "\\P", "\\u{", "\\x{", "\\z", "\\Z", "(?"];
 
-/// Maximum size, in bytes, of a compiled regular expression. It limits the time that the check takes.
+/// Maximum size, in bytes, of a compiled regular expression. It limits the time that the check takes. A larger one is
+/// removed.
 const PATTERN_MAX: usize = 32 * 1024;
 
 /// What the value of a keyword contains.
@@ -37,7 +38,7 @@ pub enum KeywordKind {
     NamedSchemas,
     /// Any JSON value that is not a schema.
     Data,
-    /// Text, a number, a boolean or a list of names.
+    /// Text, a number, a boolean or a list of names. Also any value of a keyword that crewdeck does not know.
     Plain,
 }
 

@@ -11,12 +11,13 @@ use crate::domain::mcp::{ServerState, ServerTransport};
 use crate::mcp::call::{self, Link, LinkError};
 use crate::mcp::types::{CallError, CallProgress};
 
-/// Maximum time that a call waits after a crash until the reason of the crash is known.
+/// Maximum time that a call waits after a crash until the reason of the crash is known. Then the error says only that
+/// the connection was closed.
 const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Server {
-    /// Starts the server if necessary, and sends it a request. Stores an error, unless it is [`CallError::Cancelled`],
-    /// as the server's last error.
+    /// Starts the server if necessary, and sends it a request. If the request fails, stores the error as the server's
+    /// last error, unless it is [`CallError::Cancelled`]. A server that could not be started is not such an error.
     ///
     /// # Errors
     /// Fails if the server is not available, rejects the request or does not answer in time, or if `cancel` is

@@ -129,8 +129,9 @@ impl Server {
         }
     }
 
-    /// Requests the list of tools again after a change. Waits until [`LISTING_INTERVAL`] has passed since `last`, the
-    /// previous request.
+    /// Requests and publishes the list of tools again after a change. Waits until [`LISTING_INTERVAL`] has passed since
+    /// `last`, the previous request; `None` if there was none on this connection. Fails if the list cannot be
+    /// requested.
     async fn list_again(&self, link: &Link, last: Option<Instant>) -> Result<(), LinkError> {
         if let Some(last) = last {
             tokio::time::sleep_until(last + LISTING_INTERVAL).await;

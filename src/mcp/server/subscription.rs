@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::mcp::call::Link;
 use crate::mcp::types::PoolOptions;
 
-/// Maximum time to wait for a server's answer to a subscription.
+/// Maximum time to wait for a server's answer to a subscription. Then the subscription counts as ended.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a subscription ended.

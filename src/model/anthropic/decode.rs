@@ -28,13 +28,15 @@ pub struct Decoder {
     has_ended: bool,
 }
 
-/// A content block of the response; it grows until `is_closed` is set.
+/// A content block of the response.
 #[derive(Debug)]
 struct OpenBlock {
     index: u64,
     part: BlockContent,
     /// Joins surrogate pairs in the block's text or input.
     joiner: Joiner,
+    /// Whether the stop event of the block was received. [`Decoder::is_repeat`] then takes a start event with the same
+    /// index for a new block, unless it has the id of a known tool call.
     is_closed: bool,
 }
 

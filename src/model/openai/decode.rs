@@ -85,7 +85,8 @@ impl Decode for Decoder {
 
 impl Decoder {
     /// Completes the reply at the `[DONE]` marker. Does not wait for the end of the stream, because some servers keep
-    /// the connection open after the marker. If the server has sent no finish reason, derives one from the content.
+    /// the connection open after the marker. If the server has sent no finish reason, derives one from the content;
+    /// without a text or tool call, does nothing.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)
@@ -139,9 +140,9 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds `part` to the tool call with the same index. If the part has no index, its id and name decide: a part with
-    /// neither continues the last call, a part with the id of an earlier call continues that call, and any other part
-    /// starts a new call.
+    /// Adds `part` to the tool call with the same index, or starts a call with this index. If the part has no index,
+    /// its id and name decide: a part with neither continues the last call, a part with the id of an earlier call
+    /// continues that call, and any other part starts a new call.
     ///
     /// # Errors
     /// Fails if the response contains more than [`CALLS_MAX`] calls or is too large.
@@ -240,7 +241,7 @@ impl Decoder {
 /// Parses a complete response from a server that did not stream, although the request asked for a stream.
 ///
 /// # Errors
-/// Fails if `value` is an error object or contains no choices.
+/// Fails if `value` is an error object, contains no choices or exceeds a limit.
 pub fn parse_completion(value: &Value) -> Result<Reply, ModelError> {
     let mut decoder = Decoder::default();
     let event = SseEvent {

@@ -8,7 +8,8 @@ use crate::domain::text::clip;
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
-/// Maximum length of a tool's description, in characters. OpenAI and servers with the same API refuse longer ones.
+/// Maximum length of a tool's description, in characters. Longer ones are cut, because OpenAI and servers with the same
+/// API refuse them.
 const DESCRIPTION_MAX: usize = 1024;
 
 /// Returns the JSON body of a Chat Completions request. `max_tokens` is the name of the field with the token limit.

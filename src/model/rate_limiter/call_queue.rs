@@ -94,8 +94,8 @@ impl CallQueue {
         number
     }
 
-    /// Starts call `number` if it may start now, and returns the decision. Returns [`Admission::Start`] at most once
-    /// per call.
+    /// Starts call `number` if it may start now, and returns the decision. `number` must be a waiting call: after
+    /// [`Admission::Start`] or [`CallQueue::remove`], do not call this again for it.
     pub fn try_start(&mut self, number: CallNumber, now: Duration) -> Admission {
         if let Gate::Shut { until, cause } = &self.gate
             && now < *until
@@ -125,7 +125,8 @@ impl CallQueue {
         Admission::Start
     }
 
-    /// Records that the server has started to answer call `number`.
+    /// Records that the server has started to answer call `number`. Ends the back-off, unless the call started before
+    /// the last failure that affected all calls.
     pub fn record_success(&mut self, number: CallNumber) {
         self.server_has_answered = true;
         self.open_gate(number);
@@ -139,9 +140,10 @@ impl CallQueue {
         }
     }
 
-    /// Records that call `number` has failed. If the failure affects all calls to the server and the call may be
-    /// retried, starts or extends the shared back-off and returns its remaining time. Otherwise returns `None`.
-    /// `jitter`, in 0..1, varies the length of the back-off.
+    /// Records that call `number` has failed; the call counts as running until [`CallQueue::remove`]. If the failure
+    /// affects all calls to the server and the call may be retried, starts or extends the shared back-off and returns
+    /// its remaining time. Otherwise returns `None`; an error that shows that the server works ends the back-off like a
+    /// success. `jitter`, in 0..1, varies the length of the back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,

@@ -37,8 +37,8 @@ struct RateLimiterState {
 }
 
 impl RateLimiter {
-    /// Creates a rate limiter that allows at most `max` concurrent calls to `model`. `jitter` returns random numbers in
-    /// 0..1, which vary the length of a back-off.
+    /// Creates a rate limiter that allows at most `max` concurrent calls to `model`; 0 counts as 1. `jitter` returns
+    /// random numbers in 0..1, which vary the length of a back-off.
     pub fn new(model: Arc<dyn Model>, max: usize, jitter: fn() -> f64) -> RateLimiter {
         RateLimiter {
             model,
@@ -147,7 +147,8 @@ struct Waiting {
     model: Arc<dyn Model>,
     request: ModelRequest,
     changed: watch::Receiver<()>,
-    /// The last admission that was reported to the agent. An equal admission is not reported again.
+    /// The last admission that was reported to the agent; `None` before the first one. An equal admission is not
+    /// reported again.
     reported: Option<Admission>,
 }
 
@@ -169,8 +170,8 @@ impl CallStage {
         }
     }
 
-    /// Returns the next delta or error of a started call, with the next stage; `None` if the call waits or has ended.
-    /// Records the first delta as the success of the call, and an error as its failure.
+    /// Returns the next delta or error of a started call, with the next stage; `None` if the call waits, has ended, or
+    /// its stream ends. Records the first delta as the success of the call, and an error as its failure.
     async fn next_delta(self) -> Option<(Item, CallStage)> {
         let (ticket, mut stream, is_first) = match self {
             CallStage::Started(ticket, stream) => (ticket, stream, true),
@@ -200,8 +201,8 @@ impl CallStage {
 }
 
 impl Waiting {
-    /// Waits until the call starts or the reason for waiting changes. Returns what to report to the agent, if anything,
-    /// and the next stage.
+    /// Waits until the call starts or the reason for waiting changes. Returns what to report to the agent and the next
+    /// stage. A call that starts without having waited reports nothing.
     async fn wait(mut self: Box<Self>) -> (Option<CallWait>, CallStage) {
         loop {
             self.changed.mark_unchanged();

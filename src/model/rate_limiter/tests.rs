@@ -136,7 +136,8 @@ async fn call_until_done(rate_limiter: Arc<RateLimiter>, agent: String) {
     }
 }
 
-/// Lets `agents` call the model concurrently, in this order. Returns when each call started, in milliseconds.
+/// Lets `agents` call the model concurrently, in this order. Returns the agent and the start time, in milliseconds, of
+/// each call, in the order in which the calls started.
 async fn call_all(
     rate_limiter: &Arc<RateLimiter>,
     fake: &FakeModel,

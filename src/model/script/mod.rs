@@ -33,8 +33,8 @@
 //! ```
 //!
 //! The last message is the text that was added to the conversation last: user input, messages, a claimed task and tool
-//! results, joined by newlines. `^` and `$` match at line ends. A call without a matching rule fails with an error that
-//! quotes the last message.
+//! results, joined by newlines. `^` and `$` match at the start and the end of each line. A call without a matching rule
+//! fails with an error that quotes the last message.
 
 mod pacing;
 mod play;

@@ -23,8 +23,8 @@ struct PacedResponse {
     end: VecDeque<Item>,
     /// The time per token; zero for no delay.
     step: Duration,
-    /// When the next token is due. Computed from the previous due time and not from the clock, so that delays of the
-    /// timer, which has millisecond resolution, do not add up.
+    /// When the last token was due; `None` before the first one. The next due time is computed from this time and not
+    /// from the clock, so that delays of the timer, which has millisecond resolution, do not add up.
     due: Option<Instant>,
 }
 
@@ -39,7 +39,8 @@ impl Text {
         Text { text, sent: 0 }
     }
 
-    /// Returns the next [`TOKEN_CHARS`] grapheme clusters that were not sent yet; `None` at the end of the text.
+    /// Returns the next grapheme clusters that were not sent yet, at most [`TOKEN_CHARS`]; `None` at the end of the
+    /// text.
     fn next(&mut self) -> Option<String> {
         let rest = &self.text[self.sent..];
         let length: usize = rest.graphemes(true).take(TOKEN_CHARS).map(str::len).sum();

@@ -54,7 +54,7 @@ impl Script {
         &self.name
     }
 
-    /// Returns the context window in tokens, if the script sets one.
+    /// Returns the context window in tokens; `None` if the script sets none.
     pub fn window(&self) -> Option<u64> {
         self.window
     }

@@ -70,7 +70,7 @@ fn once() -> u32 {
 #[serde(deny_unknown_fields)]
 pub struct CallEntry {
     pub tool: String,
-    /// The arguments of the call as a JSON object.
+    /// The arguments of the call as a JSON object; `null` or missing: an empty object.
     #[serde(default)]
     pub input: Value,
 }
@@ -113,7 +113,7 @@ struct FaultEntry {
 pub enum SimulatedFault {
     Status {
         code: u16,
-        /// The wait that the server asks for, in seconds.
+        /// The wait that the server asks for, in seconds; `None` if it asks for none.
         retry_after: Option<f64>,
         message: String,
     },
@@ -152,7 +152,8 @@ pub struct ScriptedResponse {
 }
 
 impl ScriptFile {
-    /// Parses the YAML. The patterns of the rules are checked later, by [`ScriptFile::rules`].
+    /// Parses the YAML. Fails if it is invalid or contains unknown fields. The patterns of the rules are checked later,
+    /// by [`ScriptFile::rules`].
     pub fn parse(text: &str) -> Result<ScriptFile, ScriptError> {
         serde_saphyr::from_str(text).map_err(|e| ScriptError::Format(e.to_string()))
     }

@@ -71,8 +71,9 @@ impl RefusedRef {
         }
     }
 
-    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None` if no
-    /// command can make this change.
+    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None` if
+    /// the change was refused for a reason other than that the ref was not created in this work directory or would lose
+    /// commits.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
@@ -90,8 +91,10 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies to the repository the changes that [`refs::verdict`] accepts, and returns the refused ones. If
-    /// `has_all_objects` is false, also refuses each change whose new value needs objects that the repository lacks.
+    /// Applies to the repository the changes that [`refs::verdict`] accepts, and returns the refused ones, including
+    /// those that git has refused. Private refs are skipped. If `has_all_objects` is false, also refuses each change
+    /// whose new value needs objects that the repository lacks. Keeps commits that would lose their last ref below
+    /// [`KEPT_COMMITS`], and records in the file `made` which refs commands have created.
     pub(super) fn accept(
         &self,
         dir: &Folder,
@@ -178,7 +181,7 @@ impl PrivateHistory {
     }
 
     /// Creates a ref below [`KEPT_COMMITS`] for the commit `value`, if no other ref reaches the commit. Returns the
-    /// name of the new ref; `None` if no ref is needed or if it could not be created.
+    /// name of that ref, also if it already exists; `None` if no ref is needed or it could not be created.
     fn keep_unreferenced(&self, value: Option<&str>) -> io::Result<Option<String>> {
         let Some(new) = value.filter(|new| refs::is_object(new)) else {
             return Ok(None);

@@ -86,8 +86,8 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Returns whether a command has started since the last [`Checkout::check`]. This is also the case if crewdeck was
-    /// killed while a command ran.
+    /// Returns whether [`Checkout::save`] was called, so that a command has started, since the last
+    /// [`Checkout::check`]. This is also the case if crewdeck was killed while a command ran.
     pub fn is_unchecked(&self) -> bool {
         matches!(self.copies.kind(RUNNING), Ok(Some(_)))
     }
@@ -117,8 +117,9 @@ impl<'a> Checkout<'a> {
         Ok(())
     }
 
-    /// Restores the files that a command has damaged since [`Checkout::save`]. Returns one line for the model for each
-    /// file that was restored or could not be checked.
+    /// Restores the files that a command has damaged since [`Checkout::save`]. A file without a copy is not restored.
+    /// Returns one line for the model for each file that was restored or could not be checked, except an index that is
+    /// restored together with `HEAD`.
     pub fn check(&self) -> io::Result<Vec<String>> {
         let old = self.fingerprints()?;
         let mut notes = Vec::new();

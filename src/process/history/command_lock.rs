@@ -7,7 +7,8 @@ use std::io;
 use super::folder::Folder;
 use super::{FILE_MAX, PrivateHistory, TransferPhase, TransferReport};
 
-/// The name of the lock file in the private folder. Each running command and its supervisor hold a shared lock on it.
+/// The name of the lock file in the private folder. For each running command, crewdeck and the command's supervisor
+/// hold a shared lock on the file.
 const COMMANDS: &str = "commands";
 /// The name of the file that stores the notes of transfers ([`TransferReport::note`]) until the result of the next
 /// command shows them.
@@ -53,7 +54,7 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
 }
 
 /// If the transfer has a note, adds it to the stored notes, so that the result of the next command shows it. If the
-/// notes would exceed [`FILE_MAX`], deletes the older ones.
+/// notes would reach [`FILE_MAX`], deletes the older ones.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
@@ -84,8 +85,8 @@ pub struct CommandTransfer {
 }
 
 impl PrivateHistory {
-    /// Transfers the changes of earlier commands to the repository, and marks the new command as running. An error is
-    /// only logged, because the next transfer tries again.
+    /// Transfers the changes of earlier commands to the repository, and marks the new command as running. `phase` is
+    /// one of the two phases before a command. Blocks. An error is only logged, because the next transfer tries again.
     pub fn start(&self, phase: TransferPhase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {

@@ -145,6 +145,7 @@ impl Folder {
     }
 
     /// Replaces an entry of any type by a file with this content. Readers see the old or the new file, never a part.
+    /// First writes a file with the suffix `.new`, which is replaced if it exists.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
         self.write_bytes(name, text.as_bytes())
     }

@@ -23,8 +23,9 @@ const PIPE_MAX: u64 = 64 * 1024;
 /// Maximum pause between two checks of whether git has exited.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// Returns a `git` command for the repository `common`. Hooks, automatic maintenance and replace refs are disabled. If
-/// a ref is locked, the command waits up to 2 s for the lock.
+/// Returns a `git` command for the repository `common`, whose standard error is a pipe that [`wait`] reads. Standard
+/// input and output are `/dev/null`. Hooks, automatic maintenance and replace refs are disabled. If a ref is locked,
+/// the command waits up to 2 s for the lock.
 pub fn command(common: &Path) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -179,7 +180,8 @@ pub fn is_connected(common: &Path, new: &str) -> io::Result<bool> {
     Ok(wait(child)?.is_ok())
 }
 
-/// Returns whether `hash` names a commit in the repository or in the object folder `private`.
+/// Returns whether `hash` names a commit in the repository or in the object folder `private`. Returns false if git
+/// fails.
 pub fn is_commit(common: &Path, private: &Path, hash: &str) -> io::Result<bool> {
     let child = command(common)
         .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", private)

@@ -12,7 +12,7 @@ use super::{FOLDER, PrivateHistory, command_lock, lock};
 
 /// The subfolders of a private folder that git writes to.
 const SEARCHED: &[&str] = &["refs", "logs", "objects"];
-/// Maximum depth of folders that are searched. Deeper ones are ignored.
+/// Maximum depth of folders below those in [`SEARCHED`]. Deeper folders are not searched.
 const DEPTH_MAX: usize = 32;
 
 /// Removes the lock files and temporary files that killed git processes left in the private folder `dir`, but only if
@@ -77,15 +77,17 @@ pub fn is_lock(name: &OsStr) -> bool {
     Path::new(name).extension().is_some_and(|end| end == "lock")
 }
 
-/// Returns whether the name is that of a temporary file of git: `.tmp-*` in any folder, `tmp_*` in `objects`.
+/// Returns whether `path` names a temporary file of git: its last part begins with `.tmp-`, or with `tmp_` if `path` is
+/// below `objects`. `path` is relative to the private folder.
 fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.starts_with(b".tmp-") || name.starts_with(b"tmp_") && path.starts_with("objects")
 }
 
 impl PrivateHistory {
-    /// Calls `search` on the private folder. Returns the absolute paths of the lock files among the files that `search`
-    /// finds, sorted. Returns an empty list while a command runs.
+    /// Calls `search` on the private folder, unless a command runs there or none has ever run. Returns the absolute
+    /// paths of the lock files that `search` has returned, sorted; empty if `search` was not called. Blocks while a
+    /// transfer runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::was_used(&dir)? {
@@ -102,14 +104,14 @@ impl PrivateHistory {
 }
 
 /// Returns the absolute paths of the lock files that killed git processes have left in the private folders of a
-/// repository. Skips folders where a command runs. Waits until running transfers end.
+/// repository. Skips folders where a command runs and folders that cannot be read. Waits until running transfers end.
 pub fn stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, find)
 }
 
 /// Removes the lock files and temporary files that killed git processes have left in the private folders of a
-/// repository. Skips folders where a command runs. Waits until running transfers end. Returns the absolute paths of the
-/// removed lock files.
+/// repository. Skips folders where a command runs and folders that cannot be read. Waits until running transfers end.
+/// Returns the absolute paths of the removed lock files.
 pub fn remove_stale_locks(root_git: &Path, common: &Path) -> Vec<PathBuf> {
     search_all(root_git, common, remove)
 }

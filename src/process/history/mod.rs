@@ -67,11 +67,11 @@ const KEPT_REFS: &str = "refs/crewdeck/";
 const STASH_MAX: usize = 64;
 /// Maximum size of a small file in the private folder, such as `notes`, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
-/// Maximum size of the stash's reflog, in bytes.
+/// Maximum size of the stash's reflog, in bytes. A larger one counts as an empty stash.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum size of the repository's `objects/info/alternates`, in bytes.
 const ALTERNATES_MAX: u64 = 1024 * 1024;
-/// Maximum size of a repository's `config`, in bytes.
+/// Maximum size of a repository's `config`, in bytes. A larger one counts as empty.
 const CONFIG_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum number of refused refs that the result of a command lists. Of the others, the result says only how many
 /// there are.
@@ -87,7 +87,7 @@ pub struct PrivateHistory {
     pub dir: PathBuf,
     /// The name of the work directory, unique in the repository. Part of the names of its refs below `KEPT_REFS`.
     pub name: String,
-    /// The branch that commands in this work directory can update.
+    /// The branch that commands in this work directory can update, besides the refs that they have created.
     pub branch: WritableBranch,
 }
 
@@ -101,7 +101,7 @@ pub enum TransferPhase {
     BeforeRepository,
     /// After a command that wrote to the private history.
     After,
-    /// When the repository is opened, to recover changes of a killed crew.
+    /// When the worktrees of the repository are read or changed, to recover changes of a killed crew.
     Recovery,
 }
 
@@ -109,7 +109,8 @@ pub enum TransferPhase {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
     pub refused: Vec<RefusedRef>,
-    /// One line for each restored file in the git folder of the work directory.
+    /// One line for the model for each file in the git folder of the work directory that was restored, was moved away,
+    /// or could not be checked for damage.
     pub restored: Vec<String>,
     /// The notes of earlier transfers that no result of a command has shown yet.
     pub earlier: Option<String>,
@@ -151,10 +152,12 @@ impl PrivateHistory {
         })
     }
 
-    /// Creates the private folders and files that are missing.
+    /// Creates what is missing: the private folders, their list of alternates, and in the repository the folder
+    /// [`SHARED_OBJECTS`] and an empty `packed-refs`, over which the sandbox mounts. Removes a file that is in the
+    /// place of a private subfolder.
     ///
     /// # Errors
-    /// Fails if a folder or file cannot be written.
+    /// Fails if a folder or file cannot be written, or the repository's alternates cannot be read.
     pub fn prepare(&self) -> io::Result<()> {
         let dir = self.folder()?;
         for path in [
@@ -222,8 +225,9 @@ impl PrivateHistory {
         Folder::open(self.own())?.make(FOLDER)
     }
 
-    /// Returns whether a command has left changes to transfer: new objects, or a new value of [`Self::branch`]. Cheap:
-    /// takes only a few system calls.
+    /// Returns whether a command has left changes to transfer: new objects, or a new value of [`Self::branch`]. Does
+    /// not detect changes of other refs that need no new objects. False if no command has run yet or the private folder
+    /// cannot be read. Cheap: takes only a few system calls.
     pub fn is_pending(&self) -> bool {
         let own = self.dir.parent().map(Folder::open);
         let Some(Ok(dir)) = own.map(|own| own.and_then(|own| own.sub(FOLDER))) else {
@@ -244,13 +248,15 @@ impl PrivateHistory {
     }
 
     /// Copies objects and ref changes that commands have made from the private history to the repository. Then updates
-    /// the private refs to those of the repository.
+    /// the private refs to those of the repository. Blocks while another transfer runs.
     ///
     /// Before a command: takes the command lock and stores it in `own`. If no other command runs in the work directory
     /// and the new command writes to the private history, also saves copies of the files of [`Checkout`].
     ///
     /// After a command: releases the lock. If no other command runs in the work directory, also restores damaged files
     /// of [`Checkout`]. Files that a killed command has damaged are restored before the next command.
+    ///
+    /// In [`TransferPhase::Recovery`], does nothing while a command runs in the work directory.
     ///
     /// The report lists the changes that were refused and the files that were restored. In [`TransferPhase::After`], it
     /// also contains the reports of earlier transfers. In any other phase, the report is stored for the result of the
@@ -306,7 +312,7 @@ impl PrivateHistory {
 
     /// Moves the file `shallow.set-aside` into the private folder, and returns a note for the model about it. The
     /// supervisor creates this file by renaming a `shallow` file that appeared while a command ran. Returns `None`
-    /// without such a file.
+    /// without such a file, and for a worktree.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
@@ -388,7 +394,8 @@ impl PrivateHistory {
     }
 }
 
-/// Returns the commits of the stash entries of a work directory, newest last, at most [`STASH_MAX`].
+/// Returns the commits of the stash entries in the private folder `dir`, newest last, at most the newest [`STASH_MAX`].
+/// A reflog that cannot be read counts as an empty stash.
 fn stash(dir: &Folder) -> io::Result<Vec<String>> {
     let log = match dir.sub("logs")?.sub("refs") {
         // An unreadable reflog counts as an empty stash.
@@ -404,7 +411,7 @@ fn stash(dir: &Folder) -> io::Result<Vec<String>> {
 }
 
 /// Returns whether the refs of a repository are stored as files that can be copied, and not in the reftable format.
-/// Reads only the repository's `config`, which commands cannot write.
+/// Reads only the repository's `config`, which commands cannot write. Returns true if that file cannot be read.
 pub fn can_be_private(common: &Path) -> bool {
     let config = Folder::open(common).and_then(|common| common.read_bytes("config", CONFIG_MAX));
     let config = config.ok().flatten().unwrap_or_default();
@@ -414,7 +421,8 @@ pub fn can_be_private(common: &Path) -> bool {
 }
 
 /// Transfers the changes that a killed crew has left in the work directories of a repository. Skips work directories
-/// where a command runs. If a change is refused, the result of the next command in that work directory lists it.
+/// where a command runs. If a change is refused, the result of the next command in that work directory lists it. An
+/// error is only logged.
 pub fn recover(root_git: &Path, common: &Path) {
     for history in all(root_git, common) {
         if history.is_pending() {
@@ -445,7 +453,8 @@ fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     root.into_iter().chain(trees)
 }
 
-/// Takes the transfer lock of a private folder. Blocks while another transfer runs.
+/// Takes the transfer lock of a private folder, which is held until the returned file is closed. Blocks while another
+/// transfer runs.
 fn lock(dir: &Folder) -> io::Result<fs::File> {
     let lock = dir.lock_file("lock")?;
     lock.lock()?;

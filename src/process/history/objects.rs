@@ -20,7 +20,8 @@ const SALVAGE_MAX: usize = 256;
 /// The subfolder of the private folder for objects that cannot be copied into the repository.
 const ASIDE: &str = "aside";
 
-/// Returns whether the private folder `dir` contains git objects, loose or packed.
+/// Returns whether the private folder `dir` contains git objects, loose or packed. An empty folder for loose objects
+/// counts too. False if the folder cannot be read.
 pub fn has_objects(dir: &Folder) -> bool {
     let all = |folder: &Folder| folder.entries().unwrap_or_default();
     let Ok(objects) = dir.sub("objects") else {
@@ -32,8 +33,8 @@ pub fn has_objects(dir: &Folder) -> bool {
         || objects.sub("pack").is_ok_and(|pack| !all(&pack).is_empty())
 }
 
-/// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects
-/// are moved to the folder [`ASIDE`]. Returns whether no object was damaged.
+/// Moves all objects of the private folder `dir`, whose path is `path`, into the repository `common`. Damaged objects,
+/// and all packs if any object is damaged, are moved to the folder [`ASIDE`]. Returns whether all objects were valid.
 ///
 /// # Errors
 /// Fails if a file cannot be read or written, or git fails although the objects are valid. Objects that were not copied
@@ -99,7 +100,8 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
 }
 
 /// Copies the undamaged ones of the objects `names` to the repository. Finds them by bisection: if a part cannot be
-/// copied, tries its halves. Returns whether git can write objects to the repository at all.
+/// copied, tries its halves, with at most [`SALVAGE_MAX`] attempts in total. Returns whether git can write objects to
+/// the repository at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -124,7 +126,8 @@ struct PrivateObjects {
     packs: Vec<OsString>,
 }
 
-/// Lists the objects in a private folder. Removes special files, which could block git.
+/// Lists the objects in the private folder `objects`. Removes files that are directly in it, except locks, and
+/// everything but regular files from the folders of objects, because special files could block git.
 fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {

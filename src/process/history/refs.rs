@@ -38,7 +38,7 @@ pub enum WritableBranch {
     Own(String),
     /// The branch that is checked out in the root. Commands can only fast-forward it.
     ForwardOnly(String),
-    /// No branch is checked out.
+    /// No branch is checked out in the root. Commands can update only refs that they have created.
     None,
 }
 
@@ -218,7 +218,8 @@ fn read_folder(folder: &Folder, name: &str, depth: usize, out: &mut RefMap) -> i
     Ok(())
 }
 
-/// Reads the value of a loose ref from the file `name` in `folder`; `None` if the file is missing or empty.
+/// Reads the value of a loose ref from the file `name` in `folder`; `None` if the file is missing or empty. Fails if
+/// the file is longer than [`VALUE_MAX`] bytes.
 fn value(folder: &Folder, name: &str) -> io::Result<Option<String>> {
     let text = folder.read(name, VALUE_MAX)?.unwrap_or_default();
     let text = text.trim();
@@ -296,7 +297,8 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
 }
 
 /// Updates the loose refs in `dir` to the values in `shown`. `private` contains the values that were read from `dir`
-/// before. Skips a ref that is locked or no longer has its value in `private`.
+/// before. Skips private refs ([`is_private`]), and a ref that is locked, cannot be written, or no longer has its value
+/// in `private`.
 ///
 /// Returns the resulting refs. A skipped ref is returned with its value in `private`. If it were returned with its
 /// value in `shown`, the next transfer would mistake the difference for a change of a command.
@@ -314,8 +316,8 @@ pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Resul
     Ok(now)
 }
 
-/// Updates a loose ref as git does: under a lock, and only if it has the old value. Returns whether the ref was
-/// updated.
+/// Creates, updates or deletes a loose ref as git does: under a lock, and only if it has the old value. A link or
+/// special file in its place counts as a missing ref and is removed. Returns whether the ref was changed.
 fn replace(dir: &Folder, change: &RefChange) -> io::Result<bool> {
     let Some((folders, file)) = change.name.rsplit_once('/') else {
         return Ok(false);

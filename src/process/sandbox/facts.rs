@@ -15,9 +15,10 @@ use crate::process::history::{
     CommandTransfer, PrivateHistory, TransferPhase, WritableBranch, hooks_path,
 };
 
-/// Maximum number of task worktrees that a command in the root can write. Further worktrees are read-only.
+/// Maximum number of task worktrees that a command in the root can write; further ones are read-only. Also the maximum
+/// number of entries that are searched for the git folder of a worktree.
 const TREES_MAX: usize = 256;
-/// Maximum size of a file that contains a path, in bytes.
+/// Maximum number of bytes that are read of a small file in a git folder, such as `gitdir` or `config`.
 const LINK_MAX: u64 = 16 * 1024;
 /// Caches that builds write, relative to the home directory. Folders of programs that the user runs, such as
 /// `~/.cargo/bin`, are not included.
@@ -40,8 +41,9 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
-/// Files and folders with keys and tokens for git servers, relative to the home directory. Commands see them only if
-/// the settings allow the group [`SocketGroup::Ssh`], or if the user has approved a git command.
+/// Files and folders with keys and tokens for git servers, relative to the home directory. They are hidden from a
+/// command unless the settings allow the group [`SocketGroup::Ssh`], the user has approved the command as a git
+/// command, or the command's work directory is in them.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
     ".git-credentials",
@@ -55,7 +57,8 @@ const CREDENTIALS: &[&str] = &[
 pub enum HistoryReach {
     /// To a private copy of the history, one per work directory. After the command, the changes in this copy are
     /// transferred to the repository. Some changes are refused, such as those that would lose commits of the root's
-    /// branch.
+    /// branch. Where a setting or the format of the repository prevents a private copy, the command writes to the
+    /// repository.
     #[default]
     Private,
     /// To the repository itself. Only for git commands that the user has approved.
@@ -64,7 +67,7 @@ pub enum HistoryReach {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitDirs {
-    /// The git folder of the root itself.
+    /// The git folder of the root itself. Differs from `common` if the root is itself a linked worktree.
     pub own: PathBuf,
     /// The git folder that all worktrees share.
     pub common: PathBuf,
@@ -112,8 +115,8 @@ const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they 
     commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
     namespaces or set sandbox = \"files\".]";
 
-/// Returns the folders that all commands can write: known caches below `home`, and the folders `named`, in which `~/`
-/// stands for `home`.
+/// Returns the folders that all commands can write: first known caches below `home`, then the folders `named`, in which
+/// a leading `~` stands for `home`. Without `home`, there are no caches and `~` is kept.
 pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
     let caches = home
         .into_iter()
@@ -128,7 +131,7 @@ pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
 
 impl Sandbox {
     /// Creates the sandbox settings for the crew in `root`. Commands can write in their work directory, in `temp` and
-    /// in `write`.
+    /// in `write`. `git` is `None` outside of a repository. Symbolic links in the paths are resolved now.
     pub fn new(root: &Path, git: Option<GitDirs>, temp: &[PathBuf], write: &[PathBuf]) -> Sandbox {
         let git = git.map(|git| GitDirs {
             own: real(&git.own),
@@ -178,8 +181,8 @@ impl Sandbox {
         }
     }
 
-    /// Makes project files read-only if the user has approved that they run outside of the sandbox. `files` are the
-    /// paths of these files.
+    /// Makes `files` read-only for commands: project files that the user has approved to run outside of the sandbox.
+    /// Leaves out files in the state folders of crewdeck, which are read-only as a whole.
     #[must_use]
     pub fn with_approved(self, files: &[PathBuf]) -> Sandbox {
         // The folders of crewdeck's state are read-only as a whole.
@@ -199,14 +202,15 @@ impl Sandbox {
         &self.approved
     }
 
-    /// Like [`Sandbox::start`], but drops the transfer: changes of the command are not transferred when the command
-    /// ends.
+    /// Like [`Sandbox::start`], but drops the transfer: changes of the command are transferred only before the next
+    /// command in `workdir`.
     pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }
 
     /// Returns the plan for a command that starts in `workdir` now, and the transfer that must be finished after the
-    /// command. Runs git if the changes of an earlier command were not transferred yet.
+    /// command; `None` if no private history is possible. Creates missing folders and files that must be read-only.
+    /// Blocks, and runs git if the changes of an earlier command were not transferred yet.
     pub fn start(
         &self,
         workdir: &Path,
@@ -281,8 +285,8 @@ impl Sandbox {
 }
 
 impl Sandbox {
-    /// Returns the folders with the user's settings and decisions to which a command could write, and the files that
-    /// the user has approved. Creates missing folders, because only existing ones can be mounted over.
+    /// Returns the folders with the user's settings and decisions to which a command could write, followed by all files
+    /// that the user has approved. Creates missing folders, because only existing ones can be mounted over.
     fn protected_folders(&self, workdir: &Path) -> Vec<PathBuf> {
         let writable = || {
             let others = self.temp.iter().chain(&self.write).map(PathBuf::as_path);
@@ -318,7 +322,8 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Returns the git folder that the repository `common` records for the worktree in `workdir`; `None` if it records
-/// none. The worktree's own `.git` file is not trusted, because agents can write it.
+/// none. First looks for a record with the name of the directory, then in the first [`TREES_MAX`] records. The
+/// worktree's own `.git` file is not trusted, because agents can write it.
 fn git_dir_of(workdir: &Path, common: &Path) -> Option<PathBuf> {
     let link = workdir.join(".git");
     let all = common.join("worktrees");

@@ -66,7 +66,8 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::IPC_LOCK)
     .union(CapabilitySet::AUDIT_WRITE);
 
-/// Drops all capabilities except [`KEPT_CAPABILITIES`] for the processes that this thread starts.
+/// Drops all capabilities except [`KEPT_CAPABILITIES`] for the processes that this thread starts. Does nothing if this
+/// process lacks the privilege to drop capabilities, because it then has no others.
 fn drop_capabilities() -> Result<(), String> {
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);

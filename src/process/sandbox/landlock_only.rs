@@ -8,12 +8,13 @@ use super::plan::{Mount, SandboxPlan};
 use crate::domain::folders::STATE;
 
 /// Maximum number of entries of a folder that become writable one by one, if the folder itself must not become
-/// writable.
+/// writable. Further entries stay read-only.
 const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by
-/// its current entries, because Landlock can only allow a folder with everything below it. If the command runs in the
-/// root, the same applies to the state folders and the other read-only paths.
+/// its current entries, except symbolic links and read-only paths, because Landlock can only allow a folder with
+/// everything below it. New files can therefore not be created in that folder itself. If the command runs in the root,
+/// the same applies to folders that contain the state folders or other read-only paths.
 pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history

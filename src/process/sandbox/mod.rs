@@ -1,5 +1,5 @@
 //! The sandbox of agents' commands: the kernel restricts where they can write. Reading and executing are not
-//! restricted.
+//! restricted, except that some sockets and credentials are hidden.
 //!
 //! [`Sandbox`] gathers the inputs, [`plan()`] computes a [`SandboxPlan`] from them, and the
 //! [supervisor](super::supervisor) enforces it. Two mechanisms are combined:
@@ -9,9 +9,9 @@
 //! - **The mount view**, a private mount namespace, mounts such subfolders read-only over themselves. Landlock forbids
 //!   later mount changes, so a command cannot undo this.
 //!
-//! If the kernel refuses one mechanism, the other is used alone. With Landlock alone, the whole git folder of a
-//! repository is read-only to protect the history; if Landlock is too old for that, no command starts. [`probe()`]
-//! reports what is available.
+//! If the kernel refuses one mechanism, the other is used alone. Without the mount view, Landlock makes the whole git
+//! folder of a repository read-only to protect the history; if Landlock is missing or too old for that, no command
+//! starts in the repository. [`probe()`] reports what is available.
 
 mod facts;
 #[cfg(target_os = "linux")]

@@ -50,8 +50,9 @@ const TERMINALS: &str = "/dev/pts";
 /// The source that the list of mounts shows for the file systems that a mount view creates.
 const SOURCE: &str = "crewdeck";
 
-/// Creates the mount view for this process. Afterwards the caller must enter its current directory again, so that the
-/// directory resolves through the new mounts. `memory_mb` is the memory limit of the command in MiB.
+/// Creates the mount view for this process, which must have only one thread. Afterwards the caller must enter its
+/// current directory again, so that the directory resolves through the new mounts. `memory_mb` is the memory limit of
+/// the command in MiB.
 ///
 /// # Errors
 /// Returns the operation that the kernel refused, in one line. The view may then be incomplete, but allows no
@@ -126,7 +127,8 @@ fn enter_namespaces(more: CloneFlags) -> io::Result<()> {
     )
 }
 
-/// Bind-mounts a path over itself. A missing path is skipped.
+/// Bind-mounts a path over itself, with all mounts below it, and gives the new mount this access. A missing path is
+/// skipped.
 fn bind_over_itself(path: &Path, access: MountAccess) -> io::Result<()> {
     match mount_bind_recursive(path, path) {
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
@@ -135,7 +137,8 @@ fn bind_over_itself(path: &Path, access: MountAccess) -> io::Result<()> {
     }
 }
 
-/// Makes a mount read-only or writable. Keeps the other flags of the mount, because the kernel may refuse to drop them.
+/// Makes a mount read-only or writable. `path` is its mount point. Keeps the other flags of the mount, because the
+/// kernel may refuse to drop them. A file system that is itself read-only stays read-only; this is not an error.
 fn set_access(path: &Path, access: MountAccess) -> io::Result<()> {
     let now = statvfs(path)?.f_flag;
     let is_read_only = now.contains(StatVfsMountFlags::RDONLY);
@@ -215,8 +218,8 @@ fn unescape(field: &str) -> String {
         .fold(text, |text, (code, plain)| text.replace(code, plain))
 }
 
-/// Hides a socket by mounting `/dev/null` over it, or a folder by mounting an empty folder over it. A missing path is
-/// skipped.
+/// Hides a file or socket by mounting `/dev/null` over it, or a folder by mounting an empty read-only folder over it. A
+/// missing path is skipped.
 fn hide(path: &Path) -> io::Result<()> {
     let is_folder = match path.symlink_metadata() {
         Ok(meta) => meta.is_dir(),
@@ -279,7 +282,8 @@ pub fn is_shared_memory_private() -> bool {
     lines.any(|mut parts| parts.next() == Some(SOURCE) && parts.next() == Some(SHARED_MEMORY))
 }
 
-/// Mounts a new, empty set of terminal devices over the system's terminal devices.
+/// Mounts a new, empty set of terminal devices over the system's terminal devices. Does nothing if the machine has
+/// none.
 fn mount_terminals() -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     match mount(
@@ -301,9 +305,9 @@ fn mount_terminals() -> io::Result<()> {
     Ok(())
 }
 
-/// Mounts an empty folder over a git folder and mounts the original entries into it: entries that git shares between
-/// worktrees writable, the rest read-only. If `private` is given, its objects, refs and reflogs are mounted instead of
-/// the original ones.
+/// Mounts an empty folder over a git folder and mounts the original entries into it: history and the entries that git
+/// shares between worktrees writable, the rest read-only. If `private` is given, its objects, refs and reflogs are
+/// mounted instead of the original ones, and the original objects are mounted read-only at `crewdeck/shared`.
 fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<()> {
     let mut entries = entries(dir)?;
     if let Some(private) = private {
@@ -333,7 +337,8 @@ fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<
     filled
 }
 
-/// Mounts the private objects, refs and reflogs over those of the git folder that all worktrees share.
+/// Mounts the private objects, refs and reflogs over those of the git folder that all worktrees share. Before that,
+/// mounts the original objects read-only at `crewdeck/shared`. Also makes `packed-refs` read-only.
 fn mount_history(private: &PrivateHistory) -> io::Result<()> {
     let (common, own) = (&private.common, &private.dir);
     let shared = common.join(FOLDER).join(SHARED_OBJECTS);

@@ -51,7 +51,7 @@ pub struct PlanInputs {
     pub own_git: Option<PathBuf>,
     /// The git folder that all worktrees share. Equal to `own_git` in the main worktree.
     pub common_git: Option<PathBuf>,
-    /// Sockets and folders of sockets that the command must not see.
+    /// Sockets, folders of sockets, and files and folders with credentials that the command must not see.
     pub hidden: Vec<PathBuf>,
     /// Whether the command can connect to abstract sockets of programs outside the sandbox.
     pub abstract_sockets: bool,
@@ -85,7 +85,8 @@ pub struct SandboxPlan {
     /// The private history whose changes are transferred when the command has ended. If the mount view cannot be
     /// created, the git folder is read-only instead.
     pub history: Option<PrivateHistory>,
-    /// The steps that create the mount view, in order. Steps for missing paths are skipped.
+    /// The steps that create the mount view, in order. A step that changes the access to a missing path, or hides it,
+    /// is skipped.
     pub view: Vec<Mount>,
     /// Files that the command must not create, because they would redirect git to another repository. If such a file
     /// appeared while the command ran, the supervisor deletes it.
@@ -137,7 +138,7 @@ pub enum Mount {
     GitFolder(PathBuf, Option<PrivateHistory>),
     /// Mounts the private objects, refs and reflogs over those of a git folder, and makes `packed-refs` read-only.
     History(PrivateHistory),
-    /// Hides a socket, or a folder of sockets.
+    /// Hides a file, a socket or a folder: the path is empty for the command.
     Hidden(PathBuf),
     /// Replaces the shared memory folder by a private one of limited size. The private folder contains only these paths
     /// of the original one.

@@ -30,7 +30,9 @@ pub enum Availability {
 pub struct SandboxReport {
     /// Whether commands run under a supervisor, which kills everything that a command leaves running.
     pub guard: Availability,
-    /// The ABI version of Landlock (1 and up). `None`: the kernel has no Landlock, so commands are not sandboxed.
+    /// The ABI version of Landlock (1 and up). `None`: the kernel has no Landlock. Commands are then restricted by the
+    /// mount view alone; without a view they are not sandboxed, and in a repository with protected history they do not
+    /// run.
     pub landlock: Option<u32>,
     /// Whether user and mount namespaces are available. Without them, git folders are read-only to commands, and
     /// commands of the lead can write the state folders of a root that is not a repository.
@@ -107,7 +109,8 @@ impl SandboxReport {
     }
 }
 
-/// Runs the supervisor `program` in a mode in which it reports what is available. Blocks for some milliseconds.
+/// Runs the supervisor `program` in a mode in which it reports what is available. Blocks, usually for some
+/// milliseconds, at most about [`TIMEOUT`]. If the program fails, returns a report in which nothing is available.
 ///
 /// `program` is the program of a [`Supervisor`](crate::process::supervisor::Supervisor); `None` if this operating
 /// system has no supervisor.

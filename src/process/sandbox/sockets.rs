@@ -186,7 +186,8 @@ const SIGNS: &[(SocketGroup, &[&str])] = &[
 /// Maximum number of sockets in use that are checked. Further sockets are not hidden.
 const IN_USE_MAX: usize = 4096;
 
-/// Returns the environment variables to remove from commands that can use only the `allowed` groups of sockets.
+/// Returns the names of the environment variables to remove from commands that can use only the `allowed` groups of
+/// sockets. If no group is allowed, `XDG_RUNTIME_DIR` is among them.
 pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
     let denied = VARIABLES
         .iter()
@@ -200,8 +201,9 @@ pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
     names
 }
 
-/// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups.
-/// Sockets below the project root `own` belong to the project and are not hidden.
+/// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups:
+/// without symbolic links, sorted, and none inside another one. Entries of the runtime folder that belong to no known
+/// group are hidden too. Sockets below the project root `own` belong to the project and are not hidden.
 pub fn hidden_paths(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let is_denied = |group: &SocketGroup| !allowed.contains(group);
@@ -251,8 +253,8 @@ pub fn hidden_paths(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) ->
     outermost(there.filter(|path| !path.starts_with(own)))
 }
 
-/// Returns whether the folder is below `/run/user`, or its name contains `runtime`. Checked because `XDG_RUNTIME_DIR`
-/// could name any folder.
+/// Returns whether the folder is below `/run/user`, or the last part of its path contains `runtime`. Checked because
+/// `XDG_RUNTIME_DIR` could name any folder.
 fn is_runtime(dir: &Path) -> bool {
     dir.starts_with("/run/user") && dir != Path::new("/run/user")
         || dir

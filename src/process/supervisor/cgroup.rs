@@ -65,7 +65,8 @@ impl Cgroup {
         result
     }
 
-    /// Returns what the kernel has refused to the command since it began; `None` if nothing.
+    /// Returns what the kernel has refused to the command since it began; `None` if nothing. If it has refused both
+    /// resources, returns [`Refused::Memory`].
     pub fn refused(&self) -> Option<Refused> {
         let is_refused = |refused| self.0.iter().any(|group| group.has_refused(refused));
         [Refused::Memory, Refused::Process]
@@ -318,7 +319,8 @@ fn counter(text: &str, name: &str) -> u64 {
     values.next().unwrap_or(0)
 }
 
-/// Returns the number that is the whole text of a file, which can end with a line end; `None` if it is none.
+/// Parses the text of a file that contains only one number, such as `12` and a line end; `None` for any other text,
+/// such as `max`.
 fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }

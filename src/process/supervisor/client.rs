@@ -66,7 +66,8 @@ pub struct SupervisorClient {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
-    /// The limit for which the job was killed, as a line for the model; `None` if it exceeded no limit.
+    /// The limit for which the job was killed, as a clause for the model that begins with "the command"; `None` if it
+    /// exceeded no limit.
     pub limit: Option<String>,
     pub ended: JobExit,
     pub had_leftovers: bool,
@@ -180,10 +181,10 @@ impl SupervisorClient {
 
     /// Waits until the program and everything it has started have ended. Cancel-safe: the call can be dropped and
     /// repeated without losing an event. If the supervisor is killed, kills the program and reports how the supervisor
-    /// ended.
+    /// ended, with `had_leftovers` set.
     ///
     /// # Errors
-    /// Fails if the supervisor could not start the program.
+    /// Fails if the supervisor could not start the program, or sent an invalid event.
     pub async fn wait(&mut self, child: &mut Child) -> io::Result<JobOutcome> {
         loop {
             while let Some(event) = self.next_event()? {

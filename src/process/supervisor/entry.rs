@@ -52,12 +52,14 @@ mod linux {
     use crate::process::supervisor::{BY_CREWDECK, WITH_STDIN, stdin_passing};
     use crate::process::{DRAIN, GRACE, NetworkReach};
 
-    /// Maximum interval at which exited children are reaped while the program runs, on kernels with pidfds.
+    /// Maximum interval at which exited children are reaped while a program without limits runs, on kernels with
+    /// pidfds. With limits, [`Monitor::poll_interval`] applies instead.
     const REAP_INTERVAL: Timespec = Timespec {
         tv_sec: 1,
         tv_nsec: 0,
     };
-    /// Interval at which exited children are reaped on kernels without pidfds (before Linux 5.3).
+    /// Like [`REAP_INTERVAL`], but on kernels without pidfds (before Linux 5.3), where nothing signals the exit of the
+    /// program.
     const REAP_POLL_INTERVAL: Timespec = Timespec {
         tv_sec: 0,
         tv_nsec: 20_000_000,
@@ -115,8 +117,8 @@ mod linux {
             .map_err(|e| format!("cannot send the event to crewdeck: {e}"))
     }
 
-    /// Runs the program until it exits, exceeds a limit or crewdeck ends, then kills everything that it has started.
-    /// Returns how the program ended; `None` if it could not be killed.
+    /// Runs the program until it exits, exceeds a limit, or crewdeck closes its end of the socket. Then kills
+    /// everything that the program has started. Returns how the program ended; `None` if it could not be killed.
     ///
     /// # Errors
     /// Returns why the program could not be started.
@@ -340,7 +342,8 @@ mod linux {
         LimitExceeded(String),
     }
 
-    /// Waits until the program has exited or exceeded a limit, or crewdeck has ended.
+    /// Waits until the program has exited or exceeded a limit, or crewdeck has closed its end of the socket. Reaps
+    /// exited children and calls `on_exit` for each.
     fn wait(
         program: Pid,
         crewdeck: &UnixStream,

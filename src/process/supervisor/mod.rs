@@ -30,7 +30,8 @@ use std::path::{Path, PathBuf};
 pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
 
-/// Returns whether this process was started by a command of an agent.
+/// Returns whether this process runs under a supervisor, that is in a command of an agent, a command that the user
+/// typed with `!`, a hook or an MCP server. Recognized by an environment variable, which processes inherit.
 pub fn is_in_agent_command() -> bool {
     std::env::var_os(protocol::MARK).is_some()
 }
@@ -41,13 +42,14 @@ use crate::domain::sandbox::{CommandLimits, NetworkRules};
 /// The hidden command-line verb that runs [`main`].
 pub const VERB: &str = "guard";
 /// The argument with which crewdeck starts the supervisor. Without it, the supervisor assumes that a user ran the
-/// command.
+/// hidden verb, and refuses to work.
 const BY_CREWDECK: &str = "--for-crewdeck";
 /// The argument with which crewdeck announces that it passes the program's standard input over the socket before it
 /// sends the request.
 const WITH_STDIN: &str = "--with-stdin";
 
-/// The settings with which a supervisor process is started for each command of an agent.
+/// The settings with which a supervisor process is started for each command of an agent. Also used for hooks and for
+/// the commands that the user types with `!`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Supervisor {
     /// The program that runs as supervisor when it is started with [`VERB`].

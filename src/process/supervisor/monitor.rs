@@ -1,7 +1,7 @@
 //! Enforces the process and memory limits of one command while it runs.
 //!
-//! Where the kernel limits the memory through a [`Cgroup`], the monitor only reads what the kernel has refused, and
-//! counts the processes. Otherwise it measures both.
+//! Where the kernel limits the memory through a [`Cgroup`] that the command cannot leave, the monitor only reads what
+//! the kernel has refused, and counts the processes. Otherwise it measures both.
 //!
 //! A scan of all processes takes a millisecond or more, so not every check includes a scan. A check scans if the last
 //! scan is long ago, or if the machine has many more tasks or much less available memory than when the command began.
@@ -93,7 +93,8 @@ impl Monitor {
     }
 
     /// Calls `start`, which starts the command, so that the limits of the kernel apply to the command from its first
-    /// instruction.
+    /// instruction. If the kernel has no limits for the command or refuses the membership in its group, the monitor
+    /// alone enforces the limits.
     pub fn start_command<T>(&mut self, mut start: impl FnMut() -> T) -> T {
         let cgroup = self.cgroup.as_ref();
         if let Some(Ok(started)) = cgroup.map(|cgroup| cgroup.with_membership(&mut start)) {
@@ -104,8 +105,8 @@ impl Monitor {
         start()
     }
 
-    /// Returns the memory limit, as a sentence for the model, if the kernel has killed a process of the command because
-    /// of this limit. Otherwise returns `None`.
+    /// Returns a text for the model that names the memory limit, if the kernel has killed a process of the command
+    /// because of this limit. Otherwise returns `None`. The text is a clause that begins with "the command".
     pub fn killed_for_memory(&self) -> Option<String> {
         let is_memory = self.cgroup.as_ref()?.refused() == Some(Refused::Memory);
         self.limits
@@ -127,7 +128,9 @@ impl Monitor {
         }
     }
 
-    /// Returns the limit that the command has exceeded, as a sentence for the model; `None` if it has exceeded none.
+    /// Checks the limits. Returns a text for the model that names the limit that the command has exceeded, as a clause
+    /// that begins with "the command". Returns `None` if no limit is exceeded, or if this check does not scan the
+    /// processes and the kernel has refused nothing.
     pub fn exceeded_limit(&mut self) -> Option<String> {
         if let Some(why) = self.refused_by_kernel() {
             return Some(why);
@@ -225,7 +228,8 @@ pub fn raise_oom_score(pid: Pid) {
     );
 }
 
-/// Returns the machine's number of tasks, including threads, from `/proc/loadavg` (345 in `0.10 0.20 0.30 2/345 678`).
+/// Returns the machine's number of tasks, including threads, from `/proc/loadavg` (345 in `0.10 0.20 0.30 2/345 678`);
+/// 0 if unknown.
 fn tasks() -> u64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let part = text.split_whitespace().nth(3).unwrap_or_default();
@@ -235,12 +239,12 @@ fn tasks() -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns the machine's available memory in bytes.
+/// Returns the machine's available memory in bytes; 0 if unknown.
 fn available() -> u64 {
     machine_memory("MemAvailable:")
 }
 
-/// Returns the value of `name`, such as `MemAvailable:`, from `/proc/meminfo` in bytes.
+/// Returns the value of `name`, such as `MemAvailable:`, from `/proc/meminfo`, in bytes; 0 if it is missing.
 fn machine_memory(name: &str) -> u64 {
     kilobytes(
         &fs::read_to_string("/proc/meminfo").unwrap_or_default(),
@@ -284,12 +288,13 @@ fn open_memory_files(all: &[Pid]) -> HashMap<(u64, u64), u64> {
     files.collect()
 }
 
-/// Returns the bytes that the files in the folder of shared memory use.
+/// Returns the bytes that the files in the folder of shared memory use; 0 if the folder does not exist.
 fn shared_memory_used() -> u64 {
     statvfs(mounts::SHARED_MEMORY).map_or(0, |fs| (fs.f_blocks - fs.f_bfree) * fs.f_frsize)
 }
 
-/// Returns the resident anonymous and shared memory of a process, in bytes. Shared pages count fully for each process.
+/// Returns the resident anonymous and shared memory of a process, in bytes; 0 if the process has ended. Shared pages
+/// count fully for each process.
 fn resident(pid: Pid) -> u64 {
     resident_in(&proc_file(pid, "status").unwrap_or_default())
 }

@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 /// Interval between two checks for exited children while waiting for them.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Maximum time to wait for processes that SIGKILL does not end, because they hang in the kernel or belong to another
-/// user.
+/// Maximum time for which SIGKILL is repeated. Some processes do not end by then, because they hang in the kernel or
+/// belong to another user.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Like [`KILL_TIMEOUT`], but for a fork bomb, whose processes compete for the CPU.
@@ -43,7 +43,8 @@ pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool
     }
 }
 
-/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to those that remain.
+/// Ends all descendants: sends SIGTERM, waits up to `grace`, then sends SIGKILL to those that remain. Gives up after
+/// [`KILL_TIMEOUT`], so that descendants may be left.
 pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     for pid in descendants() {
         // Fails only if the process has already exited.
@@ -66,8 +67,9 @@ pub fn terminate(grace: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     }
 }
 
-/// Kills all descendants of this process after a fork bomb. `program` is the leader of the bomb's process group. Gives
-/// the processes no grace period and makes no pause, so that the bomb cannot start more processes.
+/// Kills all descendants of this process when the command has exceeded a limit, as a fork bomb does. `program` is the
+/// leader of the command's process group. Gives the processes no grace period and makes no pause, so that a bomb cannot
+/// start more processes. Gives up after [`BOMB_KILL_TIMEOUT`], so that descendants may be left.
 pub fn kill_all_now(program: Pid, on_exit: &mut impl FnMut(Pid, WaitStatus)) {
     // Raises the priority of this process above that of the bomb. Works only for root; for other users, the kernel
     // limits the number of processes.
@@ -102,7 +104,7 @@ pub fn descendants() -> Vec<Pid> {
     out.into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Iterates over all processes as (process id, parent process id).
+/// Iterates over all visible processes as (process id, parent process id).
 fn all() -> impl Iterator<Item = (i32, i32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {

@@ -50,11 +50,11 @@ pub enum SupervisorEvent {
     Ended {
         code: Option<i32>,
         signal: Option<i32>,
-        /// Whether processes that the program had started were still running when it exited. If so, the supervisor has
-        /// killed them.
+        /// Whether processes that the program had started were still running 100 ms after it exited by itself. The
+        /// supervisor has killed them. False if a limit was exceeded.
         left: bool,
-        /// The limit that the program exceeded and for which it was killed, as a sentence for the model. `None` if it
-        /// exceeded no limit.
+        /// The limit that the program exceeded and for which it was killed, as a clause for the model that begins with
+        /// "the command". `None` if it exceeded no limit.
         limit: Option<String>,
     },
 }

@@ -30,10 +30,11 @@ pub fn send(socket: &UnixStream, stdin: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives the standard input that [`send`] has sent.
+/// Receives the standard input that [`send`] has sent. Blocks until a message arrives. Must be called before anything
+/// else is read from `socket`.
 ///
 /// # Errors
-/// Fails if the first message contains no file descriptor.
+/// Fails if the socket cannot be read, or its first message contains no file descriptor.
 #[cfg(target_os = "linux")]
 pub fn receive(socket: &UnixStream) -> io::Result<OwnedFd> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};

@@ -32,7 +32,7 @@ const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
     "gawk",
 ];
-/// Words whose occurrence in inline code (`python -c …`) makes the command need approval.
+/// Texts that, anywhere in inline code (`python -c …`), make the command need approval.
 const RISKY_CODE_WORDS: &[&str] = &[
     "rmtree",
     "unlink",
@@ -233,8 +233,10 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     }
 }
 
-/// Returns whether the program `name` uses all its arguments as targets: programs, files, processes or hosts. The first
-/// argument of any other program may be a subcommand.
+/// Returns whether the program `name` is in a list of this module whose programs run, change or contact what their
+/// arguments name: wrappers, shells, interpreters, and programs that change the machine, write files, stop processes or
+/// use the network. A permission for the first two words of such a command would cover too much. Returns false for
+/// programs in [`REMOTE`], because their first argument is a subcommand, and for programs in no list.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
         WRAPPERS,
@@ -252,8 +254,8 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
         || name.starts_with("mkfs")
 }
 
-/// Returns the words of the command without leading [`WRAPPERS`] and their options. After `xargs` and `parallel`, which
-/// append arguments, adds a word that expands: the appended arguments are unknown.
+/// Returns the words of the command without leading [`WRAPPERS`] and their options; empty if nothing follows them.
+/// After `xargs` and `parallel`, which append arguments, adds a word that expands: the appended arguments are unknown.
 fn strip_wrappers(words: &[Word]) -> Vec<Word> {
     let mut rest = words;
     let mut adds_arguments = false;
@@ -389,8 +391,10 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns why the program `name` needs approval: an argument looks like a path and is one that commands may not write
-/// without approval (see [`CommandDir::may_write`]). Returns `None` if there is no such argument.
+/// Returns the reason why the program `name` needs approval: the first argument that commands may not write without
+/// approval (see [`CommandDir::may_write`]), and for `mv` also a device. Checks only arguments that the shell expands
+/// at run time and those that look like a path: they begin with `/`, `~`, `.git`, `.team` or `.tasks`, or contain `..`.
+/// Returns `None` if no argument needs approval.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands

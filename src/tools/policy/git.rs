@@ -24,8 +24,9 @@ const HISTORY: &[&str] = &[
     "remote",
 ];
 
-/// Returns whether `simple` consists of one git command that can change the history ([`HISTORY`]) and needs approval.
-/// Returns false if the command could start another program, or uses a pipe, redirection, assignment or expansion.
+/// Returns whether `simple` is one git command that can change the history ([`HISTORY`]), needs approval, and starts no
+/// other program. Returns false if it uses an output redirection, an assignment, an expansion or a file name pattern,
+/// if it reads its input from a pipe, file or here-document, or if an option precedes the subcommand.
 pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     let Some((program, args)) = simple.words.split_first() else {
         return false;
@@ -114,8 +115,9 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
 }
 
-/// Returns whether the arguments of `git checkout` seem to name files, which git then overwrites. Without `--`, a single
-/// argument can be a branch or a file; [`seems_file`] decides. Several arguments name at least one file.
+/// Returns whether the arguments of `git checkout` seem to name files, which git then overwrites. Without `--`, a
+/// single argument can be a branch or a file; [`seems_file`] decides. Several arguments name at least one file, unless
+/// an option (`-b`, `-B` or `--orphan`) creates a branch.
 fn checks_out_files(args: &[Word]) -> bool {
     if has_flag(args, 'b', "--orphan") || has_flag(args, 'B', "--orphan") {
         return false;

@@ -47,7 +47,7 @@ pub struct PermissionRules {
 }
 
 /// Returns whether `command` does nothing but change the directory of its own shell. Such a change has no effect on
-/// later calls.
+/// later calls. Returns false for an empty command and for one that cannot be parsed.
 pub fn only_changes_directory(command: &str) -> bool {
     let changes = |simple: &words::SimpleCommand| {
         let name = simple.words.first().map(|word| word.text.as_str());
@@ -120,7 +120,8 @@ pub fn scopes(command: &str, standing: &PolicyContext<'_>) -> Vec<PermissionScop
 }
 
 /// Returns the simple commands in a shell command that need approval, as text without duplicates. The text contains the
-/// words, and `> FILE` for each redirection. Empty if the shell command cannot be parsed.
+/// words, and `> FILE` for each output redirection, without the parts that are known only at run time. Empty if the
+/// shell command cannot be parsed.
 pub fn flagged_parts(command: &str, standing: &PolicyContext<'_>) -> Vec<String> {
     let Ok(parsed) = words::parse(command) else {
         return Vec::new();
@@ -143,7 +144,8 @@ pub fn flagged_parts(command: &str, standing: &PolicyContext<'_>) -> Vec<String>
     out
 }
 
-/// Decides whether a shell command runs or needs approval. A command that cannot be parsed needs approval.
+/// Decides whether a shell command runs or needs approval. A command that cannot be parsed needs approval. Never
+/// returns [`Ruling::Deny`]: [`decide`] checks the plan gate.
 pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     let parsed = match words::parse(command) {
         Ok(parsed) => parsed,
@@ -175,8 +177,9 @@ pub fn judge(command: &str, standing: &PolicyContext<'_>) -> Ruling {
     }
 }
 
-/// Returns where a command that runs in `workdir` writes the git history. If the command consists only of git commands
-/// that need approval, it writes to the repository, otherwise to a private copy. Ignores the prefix
+/// Returns where a command that runs in `workdir` writes the git history. If every simple command in it is a git
+/// command that can change the history and needs approval (see `git::is_single_flagged_command`), it writes to the
+/// repository. Otherwise it writes to a private copy, also if it cannot be parsed. Ignores the prefix
 /// [`ASKS_FOR_NETWORK`] of the command.
 pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     let command = command.trim_start();
@@ -193,7 +196,8 @@ pub fn history_reach(command: &str, workdir: &Path) -> HistoryReach {
     }
 }
 
-/// Returns the simple commands of `parsed` that need approval, each with the reason.
+/// Returns the simple commands of `parsed` that need approval, each with the reason, except those that an entry of
+/// `rules.allow` allows.
 fn flagged_commands<'a>(
     parsed: &'a [words::SimpleCommand],
     rules: &'a PermissionRules,
@@ -206,7 +210,7 @@ fn flagged_commands<'a>(
 }
 
 /// Returns whether the command begins with the words of an entry of `rules.allow`. Returns false for a command with
-/// redirections, which an entry never allows.
+/// output redirections, which an entry never allows.
 fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
         && rules.allow.iter().any(|rule| {

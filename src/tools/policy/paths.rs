@@ -20,7 +20,9 @@ impl CommandDir<'_> {
     }
 
     /// Returns whether a command may write the path `word` without approval: a path below the work directory but not in
-    /// a directory of git or crewdeck, a path below /tmp, or one of [`SAFE_DEVICES`].
+    /// a directory of git or crewdeck at its top level, a path below /tmp, or one of [`SAFE_DEVICES`]. A relative path
+    /// is resolved from the work directory. Returns false if the path begins with `~` or a part of it is known only at
+    /// run time. Symbolic links are not resolved.
     pub fn may_write(&self, word: &Word) -> bool {
         if word.expands || word.text.starts_with('~') {
             return false;
@@ -30,13 +32,14 @@ impl CommandDir<'_> {
             || self.is_inside(&word.text)
     }
 
-    /// Returns whether a path is below /tmp. /tmp itself is not.
+    /// Returns whether a path is below /tmp. /tmp itself is not, and neither is a path that contains `..`.
     pub fn is_temporary(path: &str) -> bool {
         depth_below(Path::new("/tmp"), Path::new(path)).is_some_and(|d| d > 0)
             && !path.contains("..")
     }
 
-    /// Returns whether a path is below the work directory, but not in a directory of git or crewdeck.
+    /// Returns whether a path is below the work directory, but not in a directory of git or crewdeck at its top level.
+    /// `.` and `..` are resolved, symbolic links are not.
     fn is_inside(&self, path: &str) -> bool {
         let path = Path::new(path);
         let below = if path.is_absolute() {

@@ -80,8 +80,8 @@ const EXACT_MAX: usize = 4 * 1024;
 const WORDS_MAX: usize = 80;
 
 /// Returns the session permissions that the user can grant for `command`. `all` contains the simple commands of
-/// `command`, and `asked` those of them that need approval. Returns an empty list if the user can only allow this one
-/// call.
+/// `command`, and `asked` those of them that need approval. If `asked` is empty, because `command` needs approval for
+/// another reason, all of them are considered. Returns an empty list if the user can only allow this one call.
 pub fn offered_scopes(
     command: &str,
     all: &[SimpleCommand],
@@ -110,6 +110,10 @@ pub fn offered_scopes(
 
 /// Returns whether the permissions `scopes` cover `command`. `all` contains the simple commands of `command`, and
 /// `asked` those of them that need approval.
+///
+/// [`PermissionScope::Exact`] covers the same text, apart from whitespace at both ends, if the text determines what
+/// runs. [`PermissionScope::Begins`] covers a command if each simple command in `asked`, at least one, begins with the
+/// words of such a permission, and no simple command in `all` affects another one or leaves the work directory.
 pub fn cover(
     scopes: &[PermissionScope],
     command: &str,
@@ -145,8 +149,9 @@ fn is_known(simple: &SimpleCommand) -> bool {
     simple.words.iter().all(known) && simple.redirects.iter().all(known)
 }
 
-/// Returns whether the simple commands cannot affect each other: none has a pipe, redirection, assignment or expansion,
-/// and none is a builtin in [`STATE_BUILTINS`].
+/// Returns whether the simple commands cannot affect each other: none reads from a pipe, has a redirection, assignment,
+/// expansion or file name pattern, or is a builtin in [`STATE_BUILTINS`]. They may still change the directory with
+/// `cd`.
 fn is_alone(all: &[SimpleCommand]) -> bool {
     all.iter().all(|simple| {
         let name = simple.words.first().map_or("", |w| w.text.as_str());
@@ -158,8 +163,8 @@ fn is_alone(all: &[SimpleCommand]) -> bool {
     })
 }
 
-/// Returns whether the command does not change the shell's directory. Also returns true for `cd` with a relative path
-/// to a directory below the work directory.
+/// Returns false for a `cd` whose argument is not a relative path to a directory below the work directory, and true for
+/// every other command. The caller excludes `pushd` and `popd` with [`is_alone`].
 fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
     match simple.words.split_first() {
         Some((name, args)) if name.text == "cd" => {
@@ -170,8 +175,11 @@ fn keeps_directory(simple: &SimpleCommand, dir: &CommandDir<'_>) -> bool {
 }
 
 /// Returns the program and its subcommand, for example `docker compose`. Returns `None` if these two words do not show
-/// what the command does: one of them is not a plain lower-case name, the program takes no subcommands, or the
-/// subcommand can run another program ([`RUNNERS`]).
+/// what the command does:
+/// - A word is missing, or is not a plain name of lower-case characters, digits, `-`, `_` and `:`.
+/// - The program takes no subcommands, or is in [`STATE_BUILTINS`].
+/// - The subcommand can run another program ([`RUNNERS`]).
+/// - Both words together are longer than [`WORDS_MAX`].
 fn first_words(simple: &SimpleCommand) -> Option<String> {
     let [program, sub, ..] = simple.words.as_slice() else {
         return None;

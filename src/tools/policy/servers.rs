@@ -13,7 +13,8 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum length, in bytes, of the input of a call for which the user can grant [`PermissionScope::ServerCall`].
 const EXACT_MAX: usize = 4 * 1024;
-/// Maximum length of the title and description of a tool in the reason why a call needs approval, in characters.
+/// Maximum length of the title and description of a tool in the reason why a call needs approval, in characters. A
+/// longer text is cut.
 const WORDS_MAX: usize = 200;
 /// Names of arguments that usually contain the file or folder that a call changes. If an input contains several of
 /// them, the one that is first in this list is used.
@@ -70,7 +71,8 @@ fn words_of(tool: &McpTool) -> String {
 }
 
 /// Returns whether the settings or a session permission allow a call of `tool`. `definition` is the fingerprint of the
-/// tool's definition, and `input` is the input of the call as JSON.
+/// tool's definition, and `input` is the input of the call as JSON. Returns false if `tool` is not the tool of an MCP
+/// server.
 pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRules) -> bool {
     let mut session = rules.session.iter();
     let covers_call =
@@ -81,7 +83,8 @@ pub fn is_allowed(tool: &str, definition: u64, input: &str, rules: &PermissionRu
 }
 
 /// Returns the session permissions that the user can grant for a call, the narrowest first: for this call, for the
-/// folder of the file in the input, for the tool, for the server. Empty if `tool` is not the tool of a server.
+/// folder of the file in the input, for the tool, for the server. The first is missing if the input is longer than
+/// `EXACT_MAX`, the second if the input has no plain path with a folder. Empty if `tool` is not the tool of a server.
 pub fn offered_scopes(tool: &str, definition: u64, input: &str) -> Vec<PermissionScope> {
     let Some(server) = server_of(tool) else {
         return Vec::new();

@@ -7,23 +7,25 @@ mod expansions;
 
 use super::here_document::HereDocument;
 
-/// Maximum nesting depth of substitutions.
+/// Maximum nesting depth of substitutions. A command with deeper ones is not parsed, so it needs approval.
 const DEPTH_MAX: usize = 8;
-/// Maximum length of a command that is parsed, in bytes.
+/// Maximum length of a command that is parsed, in bytes. A longer one needs approval.
 const COMMAND_MAX: usize = 64 * 1024;
 
 /// A word of a shell command, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
     pub text: String,
-    /// Whether the word contains a variable or a substitution, which the shell replaces at run time.
+    /// Whether the word contains a variable or a substitution, which the shell replaces at run time. `text` does not
+    /// contain these parts.
     pub expands: bool,
-    /// Whether the word contains a file name pattern outside of quotes.
+    /// Whether the word contains a file name pattern or a brace list, such as `{a,b}`, outside of quotes.
     pub globs: bool,
 }
 
 impl Word {
-    /// Returns whether the program gets exactly this text from the shell.
+    /// Returns whether the program gets exactly this text from the shell. A `~`, which the shell also expands, is not
+    /// considered.
     pub fn is_plain(&self) -> bool {
         !self.expands && !self.globs
     }
@@ -34,11 +36,12 @@ impl Word {
 pub struct SimpleCommand {
     /// The program and its arguments, without leading assignments.
     pub words: Vec<Word>,
-    /// The files that the shell opens for writing before it starts the program: targets of `>`, `>>`, `&>`, `>|`.
+    /// The files that the shell opens for writing before it starts the program: targets of `>`, `>>`, `>|`, `>&`, `&>`
+    /// and `&>>`. The target of `<>` is missing.
     pub redirects: Vec<Word>,
-    /// Whether standard input comes from a pipe, a file or a here-document.
+    /// Whether standard input comes from a pipe, a file, a here-document or a here-string.
     pub is_fed: bool,
-    /// Whether assignments such as `A=1` precede the program.
+    /// Whether assignments such as `A=1` precede the program or are the whole command.
     pub assigns: bool,
 }
 
@@ -47,10 +50,12 @@ const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "{", "}", "!", "time",
 ];
 
-/// Returns all simple commands of `command`, including those in substitutions.
+/// Returns all simple commands of `command`, including those in substitutions. A substitution comes before the command
+/// that contains it. Text that a program runs, as in `bash -c TEXT`, is not parsed.
 ///
 /// # Errors
-/// Fails with the reason if `command` cannot be parsed. Such a command may start any program.
+/// Fails with the reason if `command` cannot be parsed, is longer than 64 KiB, or nests substitutions more than 8
+/// levels deep. Such a command may start any program.
 pub fn parse(command: &str) -> Result<Vec<SimpleCommand>, String> {
     if command.len() > COMMAND_MAX {
         return Err("it is longer than 64 KiB".into());

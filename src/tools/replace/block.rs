@@ -12,8 +12,8 @@ use super::lines::FileLine;
 pub type Patch = (Range<usize>, String);
 
 /// Returns the replacement for a block of the file. `old` and `new` are the lines of the edit. For each line of `old`,
-/// `pairs` contains the index of the matching line of `file`. The block extends from the first to the last matching
-/// line. If no line matches, the replacement is empty.
+/// `pairs` contains the index of the matching line of `file`, counted from 0, or `None`. The block extends from the
+/// first to the last matching line. If no line matches, returns an empty range and an empty text.
 ///
 /// Blank lines that exist only in the file are kept, unless the lines around them are removed. The last line of the
 /// block keeps its line end; if it has none, it gets none.

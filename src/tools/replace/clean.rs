@@ -21,6 +21,7 @@ pub struct Variant {
 
 /// Returns the texts as the model sent them, followed by cleaned variants. There are three cleaning steps: code fences,
 /// line numbers, escapes. Each step cleans the result of the previous one. A step that removes nothing adds no variant.
+/// A variant whose old text is empty or equal to its new text is left out.
 pub fn variants(old: &str, new: &str) -> Vec<Variant> {
     let mut all = vec![Variant {
         old: old.into(),
@@ -68,7 +69,8 @@ fn fences(old: &str, new: &str) -> Vec<(String, String)> {
     vec![(inner, new)]
 }
 
-/// Returns the text inside a code fence; `None` if `text` does not consist of exactly one code fence.
+/// Returns the text between the first and the last line of `text` if these lines are code fences. Ignores whitespace
+/// around `text`. Otherwise returns `None`.
 fn strip_fence(text: &str) -> Option<String> {
     let text = text.trim();
     let inner = text.strip_prefix("```")?.strip_suffix("```")?;
@@ -117,8 +119,8 @@ fn line_numbers(old: &str, new: &str) -> Vec<(String, String)> {
 }
 
 /// Splits a line such as `12: text` into the number, the separator and the text after the separator. The separator is
-/// `:`, `|`, `→`, `│` or a tab. Returns `None` if the line does not begin with a number of at most 7 digits and a
-/// separator.
+/// `:`, `|`, `→`, `│` or a tab. Ignores whitespace and an `L` before the number, and spaces after it. Returns `None` if
+/// the line does not begin with a number of at most 7 digits and a separator.
 fn split_number(line: &str) -> Option<(u64, char, &str)> {
     let line = line.trim_start();
     let line = line.strip_prefix('L').unwrap_or(line);
@@ -153,7 +155,8 @@ fn escapes(old: &str, new: &str) -> Vec<(String, String)> {
     out
 }
 
-/// Removes one level of escapes. If `keeps_quoted` is true, escapes within quotes stay.
+/// Removes one level of escapes: `\n`, `\t`, `\r`, and backslashes before quotes, backslashes and `$`. If
+/// `keeps_quoted` is true, escapes within quotes stay. Also converts `\r\n` to `\n`.
 fn unescape(text: &str, keeps_quoted: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
@@ -189,7 +192,8 @@ fn unescape(text: &str, keeps_quoted: bool) -> String {
     out.replace("\r\n", "\n")
 }
 
-/// Splits `text` at its omission lines (see [`is_ellipsis`]). If there are none, returns the whole text as one piece.
+/// Splits `text` at its omission lines (see [`is_ellipsis`]), which are in no piece. If there are none, returns the
+/// whole text as one piece.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for line in text.split_inclusive('\n') {
@@ -202,7 +206,8 @@ pub fn pieces(text: &str) -> Vec<String> {
     out
 }
 
-/// Returns whether a line is an omission line: `...`, `// ... rest of the function`, `# … unchanged …`.
+/// Returns whether a line is an omission line: `...`, `// ... rest of the function`, `# … unchanged …`. It begins with
+/// dots; outside of a comment it also ends with dots.
 fn is_ellipsis(line: &str) -> bool {
     let line = line.trim();
     let bare = line.trim_matches(|c: char| "/#*-;%<>!{}".contains(c) || c.is_whitespace());

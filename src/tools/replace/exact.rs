@@ -1,5 +1,4 @@
-//! Finds exact matches. Line ends in the replacement are converted to those of the file, because models write `\n` even
-//! for files with `\r\n`.
+//! Finds exact matches, and matches that differ only in line ends: models write `\n` even for files with `\r\n`.
 
 use std::borrow::Cow;
 
@@ -8,13 +7,16 @@ use super::lines::{self, FileLine, Occurrences};
 
 /// The places where the old text matches the file exactly, or exactly apart from line ends.
 pub struct Exact {
-    /// The replacement for each place, in the order of the file.
+    /// The replacement for each place, in the order of the file. The places do not overlap.
     pub patches: Vec<Patch>,
-    /// The kind of difference between the old text and the file that was ignored; `None` if there is none.
+    /// `line ends` if `old` contains `\r` and matches only with `\r\n` and `\n` treated as equal. Otherwise `None`,
+    /// also if a `\n` of `old` matches a `\r\n`, because models see every line end as `\n`.
     pub ignored: Option<&'static str>,
 }
 
-/// Finds all occurrences of `old` in `text`. If there is no exact match, treats `\r\n` and `\n` as equal.
+/// Finds all occurrences of `old`, which must not be empty, in `text`. Treats `\r\n` and `\n` as equal, unless `old`
+/// contains `\r` and matches exactly. If line ends are treated as equal and `text` or `old` contains `\r`, the
+/// replacement gets the line ends of the place in the file.
 pub fn find(text: &str, old: &str, new: &str) -> Exact {
     let is_plain = !text.contains("\r\n") && !old.contains('\r');
     if is_plain || old.contains('\r') {
@@ -90,8 +92,8 @@ fn unix(text: &str) -> (Cow<'_, str>, Vec<usize>) {
     (Cow::Owned(out), folded)
 }
 
-/// Returns the line end of the line that contains offset `at`. If the last line has none, returns the line end of the
-/// line before.
+/// Returns the line end of the line that contains the byte offset `at`. If this line has none, returns the line end of
+/// the line before; `\n` for a text without line ends.
 fn line_end(text: &str, at: usize) -> &'static str {
     let is_crlf = |newline: usize| text[..newline].ends_with('\r');
     let newline = text[at..]

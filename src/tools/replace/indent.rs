@@ -20,8 +20,9 @@ pub struct Indents {
 
 impl Indents {
     /// Compares the indentation of the lines of `old` with that of the lines of the file. For each line of `old`,
-    /// `pairs` contains the index of the matching line of `file`. `new` only helps to detect one level of the model's
-    /// indentation.
+    /// `pairs` contains the index of the matching line of `file`, counted from 0, or `None` if no line matches. `new`
+    /// helps only to detect one level of the model's indentation. A level that cannot be detected is 4 spaces in the
+    /// file, and the file's level in the model's text.
     pub fn new(
         file: &[FileLine<'_>],
         old: &[&str],
@@ -53,9 +54,10 @@ impl Indents {
         }
     }
 
-    /// Returns a line of the new text with its indentation converted to that of the file. `near` is the index of a line
-    /// of the old text: if several lines of the old text show how to convert the indentation, the line that is closest
-    /// to `near` decides. A blank line becomes empty, unless the model's text and the file have the same indentation.
+    /// Returns `line`, a line of the new text, with its indentation converted to that of the file. Returns it unchanged
+    /// if all compared lines have the same indentation in the model's text and in the file. Otherwise, a blank line
+    /// becomes empty. `near` is an index into the lines of the old text and may be past the end: if several of these
+    /// lines show how to convert the indentation, the one that is closest to `near` decides.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();
@@ -120,7 +122,7 @@ impl Indents {
 }
 
 /// Removes the suffix `blanks` from `indent`. If `indent` does not end with `blanks`, removes the same number of
-/// characters from its end.
+/// characters from its end, at most all.
 fn shorten_indent(indent: &str, blanks: &str) -> String {
     if let Some(short) = indent.strip_suffix(blanks) {
         return short.into();
@@ -132,7 +134,6 @@ fn shorten_indent(indent: &str, blanks: &str) -> String {
     indent.chars().take(keep).collect()
 }
 
-/// Returns the leading whitespace of a line.
 fn leading_whitespace(line: &str) -> &str {
     &line[..line.len() - line.trim_start().len()]
 }

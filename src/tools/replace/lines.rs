@@ -44,7 +44,8 @@ pub enum Tolerance {
     LineEnds,
     /// Ignores whitespace at both ends of lines.
     Indentation,
-    /// Also ignores spacing within lines, typographic variants of ASCII characters, and blank lines.
+    /// Also ignores spacing within lines, except whether two words are separated, typographic variants of ASCII
+    /// characters, and blank lines.
     Spacing,
     /// Also ignores which kind of quotes is used, and commas and semicolons at the end of lines.
     Quotes,
@@ -189,8 +190,9 @@ pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     }
 }
 
-/// Returns the indexes in `text` at which `pattern` begins; with [`Occurrences::All`], only those of occurrences that
-/// do not overlap. Uses the Knuth-Morris-Pratt algorithm, which takes linear time even if lines repeat.
+/// Returns the indexes in `text` at which `pattern`, which must not be empty, begins; with [`Occurrences::All`], only
+/// those of occurrences that do not overlap. Uses the Knuth-Morris-Pratt algorithm, which takes linear time even if
+/// lines repeat.
 fn occurrences(text: &[usize], pattern: &[usize], places: Occurrences) -> Vec<usize> {
     let mut border = vec![0; pattern.len()];
     let mut len = 0;

@@ -5,12 +5,15 @@
 //! 2. Whole lines. Ignores, one after the other: whitespace at line ends; indentation; spacing and blank lines; quotes
 //!    and trailing commas or semicolons (`lines::Tolerance`).
 //! 3. Steps 1 and 2 after removing what does not belong to the file: a code fence, line numbers, escapes (`clean`).
+//!    A text from which a code fence or line numbers were removed matches only whole lines.
 //! 4. The pieces between lines such as `...` that stand for omitted text. Each piece is searched as in step 2.
 //! 5. The most similar block (`similar`), if it is similar enough and no other block is nearly as similar.
 //!
-//! Only one place may match, unless every occurrence is to be replaced. In a block that does not match exactly, lines
-//! that are in both the old and the new text stay as they are in the file. New lines get the file's indentation and
-//! line ends (`block`). Nothing outside the block changes.
+//! Steps 4 and 5 are first done with the text as the model sent it, and then with each cleaned text.
+//!
+//! Only one place may match. With [`Occurrences::All`], steps 1 to 3 replace every match. In a block that does not
+//! match exactly, lines that are in both the old and the new text stay as they are in the file. New lines get the
+//! file's indentation and line ends (`block`). Nothing outside the block changes.
 
 mod block;
 mod clean;
@@ -71,14 +74,14 @@ impl Refusal {
 /// Minimum size of a new text, in bytes, for the hint that the edit was made before. The hint is given if the file
 /// already contains the new text.
 const REPEATED_MIN: usize = 8;
-/// Maximum number of line numbers that a refusal lists.
+/// Maximum number of line numbers that a refusal lists. For further ones, it shows `…`.
 const LISTED_MAX: usize = 10;
 
-/// Applies `edit` to `text`.
+/// Applies `edit` to `text`, the whole text of the file.
 ///
 /// # Errors
-/// Fails if nothing in the file matches well enough, if several places match although only one is allowed, or if the
-/// edit would change nothing.
+/// Fails if `edit.old` is empty, if nothing in the file matches well enough, if several places match although only one
+/// is allowed, or if the edit would change nothing.
 pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     if edit.old.is_empty() {
         return Err(Refusal::new(
@@ -128,9 +131,9 @@ pub fn replace(text: &str, edit: &Edit<'_>) -> Result<Replaced, Refusal> {
     })
 }
 
-/// Replaces the old text of `variant` where it matches exactly. If it does not match exactly, replaces whole lines that
-/// match apart from whitespace and punctuation (steps 1 and 2 of the [module documentation](self)). Returns `None` if
-/// nothing matches.
+/// Replaces the old text of `variant` where it matches exactly, unless it can match only whole lines. If it does not
+/// match exactly, replaces whole lines that match apart from whitespace and punctuation (steps 1 and 2 of the [module
+/// documentation](self)). Returns `None` if nothing matches.
 ///
 /// # Errors
 /// Fails if there are several matches although only one is allowed. The inner result fails if the edit would change
@@ -176,7 +179,8 @@ fn exact_or_lines(
     Ok(Some(apply(text, patches, ignored, count)))
 }
 
-/// Fails if there are several matches although only one is allowed.
+/// Fails if there are several matches although only one is allowed. `starts` contains the byte offset of each match in
+/// `text`. The error names the lines of the matches, counted from 1.
 fn one_or_all(
     text: &str,
     starts: impl Iterator<Item = usize>,
@@ -207,8 +211,8 @@ fn one_or_all(
 
 /// Returns the replacements for the pieces between lines such as `...`, which stand for omitted text (step 4 of the
 /// [module documentation](self)). Returns `None` if there are no such lines, or if the old and the new text do not have
-/// the same number of them. Also returns `None` unless each piece matches exactly one place and these places are in
-/// order.
+/// the same number of them. Also returns `None` unless each piece that is not blank matches exactly one place and these
+/// places are in order, or if a blank old piece has a new piece that is not blank.
 fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Option<Vec<Patch>> {
     let old = clean::pieces(&variant.old);
     let new = clean::pieces(&variant.new);
@@ -235,7 +239,8 @@ fn around_ellipses(text: &str, file: &[FileLine<'_>], variant: &Variant) -> Opti
     (!patches.is_empty()).then_some(patches)
 }
 
-/// Applies `patches`, which must be in the order of the file, to `text`. Fails if this changes nothing.
+/// Applies `patches`, which must be in the order of the file and must not overlap, to `text`. `count` is the number of
+/// replaced matches. Fails if this changes nothing.
 fn apply(
     text: &str,
     patches: Vec<Patch>,

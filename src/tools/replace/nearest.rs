@@ -50,7 +50,8 @@ pub fn help(file: &[FileLine<'_>], variants: &[Variant]) -> String {
     }
 }
 
-/// Returns the indexes of the first and the last line to quote for `old`; `None` if no line is similar.
+/// Returns the indexes, counted from 0, of the first and the last line to quote for `old`: the most similar lines with
+/// [`AROUND`] lines of context, at most [`SHOWN_MAX`] lines. `None` if no line is similar.
 fn region(file: &[FileLine<'_>], old: &[&str]) -> Option<(usize, usize)> {
     let from_block = || {
         let places = similar::best(file, old);

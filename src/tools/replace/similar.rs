@@ -20,7 +20,8 @@ pub const SIMILARITY_MIN: f64 = 0.9;
 pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
-/// Maximum number of places in the file that are compared with the old text character by character.
+/// Maximum number of places in the file that are compared with the old text character by character: those with the most
+/// equal lines.
 const PLACES_MAX: usize = 50;
 /// Maximum length, in bytes, of lines that are compared by Levenshtein distance, which takes quadratic time. Of longer
 /// lines, only the common beginning and the common end are counted.
@@ -54,8 +55,9 @@ pub struct Candidate {
     same: usize,
 }
 
-/// Returns the blocks that share at least one line with `old`, the most similar block first: at most `PLACES_MAX`
-/// blocks. Returns none if `old` has no lines that are not blank, or more than `LINES_MAX`, or more than the file.
+/// Returns the blocks that share at least one line with `old`, apart from whitespace at both ends, the most similar
+/// block first: at most the [`PLACES_MAX`] blocks with the most shared lines. Blank lines are not compared. Empty if
+/// `old` has no lines that are not blank, or more than [`LINES_MAX`], or more than the file.
 pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);
@@ -109,7 +111,8 @@ pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     places
 }
 
-/// Returns the similarity of two lines: the share of characters that need not change, from 0 to 1.
+/// Returns the similarity of two lines: the share of characters that need not change, from 0 to 1. If a line is longer
+/// than [`LINE_MAX`], counts only the common beginning and the common end.
 pub fn alike(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;

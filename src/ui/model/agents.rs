@@ -21,7 +21,8 @@ use crate::ui::model::pulse::Pulse;
 use crate::ui::pictures::ImageDrawing;
 use crate::ui::transcript::Transcript;
 
-/// Maximum number of agents in memory, including those that have left the team.
+/// Maximum number of agents in memory, including those that have left the team. If there are more, one is dropped, but
+/// never the lead.
 pub const AGENTS_MAX: usize = 1024;
 
 /// Maximum total size of the conversations of all agents except the lead, in bytes. With 15 teammates, this is about
@@ -189,8 +190,8 @@ impl AgentView {
         }
     }
 
-    /// Returns how much of the model's context window is used, in percent, at most 999; `None` if the size of the
-    /// window is unknown.
+    /// Returns how much of the model's context window is used, in percent, rounded up, at most 999; `None` if the size
+    /// of the window is unknown.
     pub fn context_share(&self) -> Option<u64> {
         let window = self.window.filter(|w| *w > 0)?;
         Some(self.context.saturating_mul(100).div_ceil(window).min(999))
@@ -248,7 +249,7 @@ impl Agents {
         })
     }
 
-    /// Sets how conversations draw images.
+    /// Sets how the conversations of all agents, including those that are added later, draw images.
     pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
         self.drawing = drawing;
         for agent in self.known.values_mut() {
@@ -316,7 +317,7 @@ impl Agents {
     }
 
     /// Drops the oldest entries of the longest conversations until all conversations except the lead's have at most
-    /// [`OTHERS_MAX`] bytes together.
+    /// [`OTHERS_MAX`] bytes together. The newest entry of each conversation stays, even if they are larger than that.
     fn make_room(&mut self) {
         let is_other = |name: &Name| !name.is_lead();
         let others = self.known.iter().filter(|(name, _)| is_other(name));
@@ -342,9 +343,9 @@ impl Agents {
         }
     }
 
-    /// Returns what the agent `name` is doing. Before the first event about its activity, derives it from the agent's
-    /// status in the team. An agent that is in a turn is never idle but counts as thinking, so that the status on the
-    /// screen, the hint to stop the agent, and the question before quitting agree.
+    /// Returns what the agent `name` is doing: its last reported activity, but thinking instead of idle while it is in
+    /// a turn, so that the status on the screen, the hint to stop the agent, and the question before quitting agree.
+    /// Before the first event about its activity, derives it from the agent's status in the team alone.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         let agent = self.get(name);
         if let Some(activity) = agent.and_then(|a| a.activity.clone()) {
@@ -362,7 +363,8 @@ impl Agents {
         }
     }
 
-    /// Handles the end of a session: the lead becomes idle, and all other agents are marked as gone.
+    /// Handles the end of a session: ends all turns and the user's shell commands, closes open entries of the
+    /// conversations, makes the lead idle, and marks all other agents as gone.
     pub fn end_of_session(&mut self) {
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();

@@ -80,7 +80,8 @@ pub struct MessageLog {
 }
 
 impl MessageLog {
-    /// Adds a message, or updates its delivery step. The step of a known message is changed only to a later one.
+    /// Adds a message, or updates its delivery step if the log contains it. The step of a known message is changed only
+    /// to a later one. A message without an id is always added.
     pub fn update(&mut self, message: &MailMessage, step: DeliveryState) {
         let mut all = self.messages.iter_mut().rev();
         if let Some(there) = all.find(|t| same(&t.message, message)) {
@@ -181,7 +182,7 @@ impl MessageLog {
 }
 
 /// Returns whether `a` and `b` are the same message. The copies of a broadcast have the same id, so the recipients must
-/// be equal too.
+/// be equal too. A message without an id is equal to none, not even to itself.
 fn same(a: &MailMessage, b: &MailMessage) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }

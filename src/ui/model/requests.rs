@@ -7,7 +7,8 @@ use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::text::{clip, head_and_tail};
 use crate::ui::model::plan_pages::PlanPages;
 
-/// Maximum number of open requests in memory. The crew allows far fewer.
+/// Maximum number of open requests in memory. If there are more, the last one in the order of the cards is dropped. The
+/// crew allows far fewer.
 pub const WAITING_MAX: usize = 200;
 
 /// Maximum number of choices of a question. Only this many choices have a key, so further choices are dropped.

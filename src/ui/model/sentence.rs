@@ -55,7 +55,8 @@ pub fn request(request: &Request) -> String {
 }
 
 /// Returns the heading of a request's card: the agent, the kind of request and the task. If it does not fit into
-/// `columns` columns, uses a shorter form, so that more of the task is visible.
+/// `columns` columns, returns a shorter form, so that more of the task is visible. The shorter form may be too wide,
+/// too.
 pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     let (whole, short) = (request(asked), brief(asked));
     let Some(id) = asked.task else {

@@ -14,7 +14,7 @@ const SERVERS_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub struct ServerBook {
     all: Vec<ServerStatus>,
-    /// The name of the server whose log the user has opened last, and the end of that log.
+    /// The name of the server whose log the user has opened last, and the end of that log; `None` before the first one.
     log: Option<(String, String)>,
     /// What each server offers, by server name.
     offers: BTreeMap<String, ServerOffers>,

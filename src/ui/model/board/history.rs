@@ -72,9 +72,9 @@ pub struct History {
 }
 
 impl History {
-    /// Records how the tasks in `changed` differ from `board`, the state before the change. Records nothing for a task
-    /// that is not on `board` yet. `removed` names the tasks that the change removes from the board, and `at` is the
-    /// time of the event.
+    /// Records how the tasks in `changed` differ from `board`, the state before the change: at most one step for each
+    /// task. Records nothing for a task that is not on `board` yet. `removed` names the tasks that the change removes
+    /// from the board, and `at` is the time of the event.
     pub fn record_changes(
         &mut self,
         board: &TaskGraph,
@@ -150,7 +150,8 @@ impl History {
 }
 
 /// Returns the step that leads from the version `before` of a task to the version `after`; `None` if nothing has
-/// changed that the history shows.
+/// changed that the history shows. If several steps fit, returns the first of: completed, claimed, released, unblocked
+/// or blocked, edited.
 fn step(before: &Task, after: &Task) -> Option<HistoryStep> {
     let by = |task: &Task| clip(&display_name(&task.owner), WORDS_MAX);
     let is_owned = |task: &Task| !task.owner.is_empty();

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-/// A computed value, with the key for which it was computed.
+/// The value that was computed last, with its key; empty before the first use.
 #[derive(Debug)]
 pub struct Memo<K, V>(RefCell<Option<(K, V)>>);
 

@@ -57,8 +57,8 @@ pub fn index(model: &CrewModel) -> Arc<Index> {
         .get(kept.version, || Arc::new(Index::new(&model.board)))
 }
 
-/// Returns the tasks that become ready when the task `id` is completed, as [`unlocks::unlocks`] computes them. They are
-/// computed again only after a change of the board or for another `id`.
+/// Returns the tasks that are no longer blocked when the task `id` is completed, as [`unlocks::unlocks`] computes them.
+/// They are computed again only after a change of the board or for another `id`.
 pub fn unlocks(model: &CrewModel, id: TaskId) -> Arc<Vec<TaskId>> {
     let kept = &model.memo;
     let make = || Arc::new(unlocks::unlocks(&model.board, id));

@@ -1,11 +1,12 @@
-//! The tasks that become ready when a task is completed. Pure.
+//! The tasks that are no longer blocked when a task is completed. Pure.
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 
-/// Returns the pending tasks that become ready when the task `id` is completed: those whose only open blocker is `id`.
-/// They are in the order of their numbers. Empty if `id` is completed already or not on the board.
+/// Returns the pending tasks, with or without an owner, that are no longer blocked when the task `id` is completed:
+/// those whose only open blocker is `id`. They are in the order of their numbers. Empty if `id` is completed already or
+/// not on the board.
 pub fn unlocks(board: &TaskGraph, id: TaskId) -> Vec<TaskId> {
     let is_done = |t: &crate::domain::task::Task| t.status == TaskStatus::Completed;
     if board.get(id).is_none_or(is_done) {

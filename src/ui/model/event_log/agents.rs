@@ -36,8 +36,8 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
     Some(line.of(agent))
 }
 
-/// Returns the log line if an agent now backs off or is queued, or if a teammate is now idle. Returns `None` for other
-/// activities and if the activity has not changed.
+/// Returns the log line if an agent now backs off or is queued, or if a teammate is now idle and no task is ready for
+/// it. Returns `None` for other activities, if the activity has not changed, and if only the position in the queue has.
 pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,

@@ -1,5 +1,5 @@
 //! Finds out who changed the board or the team: looks for a recent tool call or user action that explains the change. A
-//! change that none explains is attributed to another program. Pure.
+//! change without such an explanation is attributed to another program. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

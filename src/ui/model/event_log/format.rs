@@ -1,7 +1,7 @@
 //! Converts events to lines of the event log, and decides which kinds of events are logged.
 //!
-//! Events about tasks, messages, the team and model calls are logged. Answers and tool calls of agents are not, because
-//! the conversations show them.
+//! Events about tasks, messages, the team and model calls are logged. Answers and tool calls of agents are not, except
+//! `merge_worktree`, because the conversations show them.
 
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{Name, TaskId};
@@ -45,8 +45,8 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
     }
 }
 
-/// Returns the log line for an event about an agent; `None` if the event is not logged. Text, tool calls, usage and
-/// todo lists are not logged, because the conversation and the panes show them.
+/// Returns the log line for an event about an agent; `None` if the event is not logged. Text, tool calls except
+/// `merge_worktree`, usage and todo lists are not logged, because the conversation and the panes show them.
 fn agent_event(
     model: &CrewModel,
     agent: &Name,

@@ -23,7 +23,7 @@ use crate::ui::text::display_name;
 pub const LINES_MAX: usize = 2000;
 /// Maximum length of a line's text, in characters. A longer text is cut.
 pub const WORDS_MAX: usize = 400;
-/// Maximum number of names of a line that the filter `who:` searches.
+/// Maximum number of names of a line that the filter `who:` searches. Further names are not stored.
 const WHO_MAX: usize = 8;
 /// A new line replaces a less detailed line about the same event if the latter is among this number of latest lines.
 const RECENT: usize = 16;
@@ -36,10 +36,11 @@ pub enum Topic {
     Mail,
     /// A request that needs a decision, or a session permission.
     Request,
-    /// Agents that join the team, leave it or become idle.
+    /// Agents that join the team, leave it or become idle, subagents, and the start of the session.
     Team,
     Worktree,
-    /// Calls of the model: failures, waiting in the call queue, compaction.
+    /// Calls of the model: failures, waiting in the call queue. Also compaction, cleared conversations and the choice
+    /// of another model.
     Model,
     Job,
     Notice,

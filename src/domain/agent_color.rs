@@ -1,4 +1,4 @@
-//! The colour in which an agent's name is shown. The agent's role sets it.
+//! The colour in which a member's name is shown. The member's role sets it.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +19,13 @@ pub enum RoleColor {
 }
 
 impl Member {
-    /// Returns the colour in which the member's name is shown; `None` for the default colour.
+    /// Returns the colour in which the member's name is shown; `None` for the default colour. The default also applies
+    /// if the stored colour is not a [`RoleColor`], for example because another program wrote it.
     pub fn color(&self) -> Option<RoleColor> {
         serde_json::from_value(self.extra.get(COLOR)?.clone()).ok()
     }
 
-    /// Sets the colour in which the member's name is shown; `None` removes it.
+    /// Sets the colour in which the member's name is shown; `None` removes the stored colour.
     pub fn set_color(&mut self, color: Option<RoleColor>) {
         let color = color.and_then(|color| serde_json::to_value(color).ok());
         match color {

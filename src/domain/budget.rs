@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::ids::Name;
 use super::usage::{Usage, count, dollars};
 
-/// The configured budgets. `None` means no limit.
+/// The configured budgets. `None` means no limit; the settings reject a limit that is not above 0. Input tokens, cached
+/// or not, and output tokens count.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageBudgets {
+    /// Maximum number of tokens that all agents together may use.
     pub team_tokens: Option<u64>,
     /// Maximum number of tokens that one agent and its subagents may use.
     pub agent_tokens: Option<u64>,
@@ -44,7 +46,7 @@ impl UsageBudgets {
         }
     }
 
-    /// Returns the limits of `later`. A limit that `later` does not set is taken from `self`.
+    /// Returns the limits of `later`. Takes each limit that is `None` in `later` from `self`.
     #[must_use]
     pub fn merged_with(self, later: UsageBudgets) -> UsageBudgets {
         UsageBudgets {
@@ -75,7 +77,8 @@ impl UsageBudget {
         }
     }
 
-    /// Returns whether all agents share the budget; otherwise it limits each agent separately.
+    /// Returns whether all agents share the budget. If not, it limits each agent, together with its subagents,
+    /// separately.
     pub fn is_of_team(self) -> bool {
         match self {
             UsageBudget::TeamTokens | UsageBudget::TeamCost => true,
@@ -84,7 +87,7 @@ impl UsageBudget {
     }
 
     /// Formats an amount in the unit of this budget: `12.4k tokens` or `$1.50`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it was a count of tokens
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the amount is a count of tokens
     pub fn format_amount(self, amount: f64) -> String {
         match self {
             UsageBudget::TeamTokens | UsageBudget::AgentTokens => {
@@ -122,7 +125,7 @@ impl UsageTotal {
 /// team.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
-/// A used-up budget. It blocks model calls until the user raises it.
+/// A used-up budget: the amount used has reached the limit. It blocks model calls until the user raises it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedBudget {
     pub key: BudgetKey,
@@ -151,7 +154,8 @@ impl ReachedBudget {
         )
     }
 
-    /// Returns the text of the approval request in which `agent` asks the user to raise the budget.
+    /// Returns the text of the approval request in which `agent` asks the user to raise the budget: the summary, which
+    /// agents pause, and what each decision does.
     pub fn question(&self, agent: &Name) -> String {
         let (whose, ends) = if self.key.0.is_of_team() {
             let all = "All agents pause before their next model call.";
@@ -184,7 +188,7 @@ pub struct Ledger {
     budgets: UsageBudgets,
     team: UsageTotal,
     agents: BTreeMap<Name, UsageTotal>,
-    /// The current limits of the budgets that the user has raised.
+    /// The current limits of the budgets that the user has raised, in tokens or US dollars.
     raised: BTreeMap<BudgetKey, f64>,
 }
 
@@ -201,7 +205,7 @@ impl Ledger {
     }
 
     /// Adds usage to the totals of the team and of `agent`, or of its parent if `agent` is a subagent. `cost` is in US
-    /// dollars; `None` if the price is unknown.
+    /// dollars; `None` if the price is unknown, which counts as no cost.
     pub fn add_usage(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
         self.team.add(usage, cost);
         self.agents
@@ -211,7 +215,7 @@ impl Ledger {
     }
 
     /// Returns the first used-up budget, in the order of [`UsageBudget::ALL`], that blocks model calls of `agent`;
-    /// `None` if there is none.
+    /// `None` if there is none. Budgets of an agent are those of its parent if `agent` is a subagent.
     pub fn reached_budget(&self, agent: &Name) -> Option<ReachedBudget> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
@@ -244,7 +248,7 @@ impl Ledger {
         .collect()
     }
 
-    /// Raises a used-up budget to [`ReachedBudget::raised`].
+    /// Raises a used-up budget to [`ReachedBudget::raised`]. The new limit replaces an earlier raise of the same budget.
     pub fn raise(&mut self, reached: &ReachedBudget) {
         self.raised.insert(reached.key.clone(), reached.raised);
     }
@@ -255,7 +259,8 @@ pub fn charged_agent(agent: &Name) -> Name {
     agent.parent().unwrap_or_else(|| agent.clone())
 }
 
-/// Returns the lowest whole multiple of `base` that is above `used`.
+/// Returns the lowest whole multiple of `base`, which must be above 0, that is above `used`. The result of a division is
+/// rounded, so the returned multiple can be equal to `used` if `used` is a multiple of `base`.
 fn raise_limit(base: f64, used: f64) -> f64 {
     base * ((used / base).floor() + 1.0)
 }

@@ -26,12 +26,13 @@ pub struct ToolCall {
     /// The input: always a JSON object. If the model sent anything else, this object is empty, and `broken` contains
     /// what the model sent.
     pub input: Value,
-    /// The text that the model sent as input, if it was not a JSON object; cut to 4 KiB. `None` if the input was valid.
+    /// The text that the model sent as input, if it was not a JSON object. The middle of a text above 4 KiB is cut out.
+    /// `None` if the input was valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
 
-/// Maximum length of a tool name in characters. Providers reject a conversation with a longer name.
+/// Maximum length of a tool name, in characters. Providers reject a conversation with a longer name.
 const TOOL_NAME_MAX: usize = 64;
 
 /// Returns whether providers accept `name` as a tool name: 1 to 64 ASCII letters, digits, `_` and `-`.
@@ -40,8 +41,9 @@ pub fn is_tool_name(name: &str) -> bool {
     (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. An invalid name is
-/// replaced by a valid one that ends with `_`; no tool has such a name.
+/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. In an invalid name, each
+/// invalid character becomes `_`, characters beyond the 63rd are cut off, and `_` is appended, so that the result is not
+/// the name of one of crewdeck's own tools.
 pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     if is_tool_name(name) {
         return name.into();
@@ -62,7 +64,7 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Ok,
-    /// The tool failed; the result text gives the reason.
+    /// The tool failed, or the call was not run; the result text gives the reason.
     Error,
 }
 
@@ -74,7 +76,8 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// Thinking of the model. The screen shows it. Later requests contain it only if it has a signature.
+    /// Thinking of the model, for the screen. Later requests contain it only over the Anthropic wire, and only if it has
+    /// a signature.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
@@ -84,7 +87,8 @@ pub enum Block {
     ToolCall(ToolCall),
     ToolResult {
         call: CallId,
-        /// The output of the tool, cut to at most 64 KiB.
+        /// The output of the tool, or the reason why the call failed or was not run. The tool runner cuts out the middle
+        /// of an output above 64 KiB.
         content: String,
         outcome: Outcome,
     },
@@ -160,16 +164,18 @@ pub enum ChatError {
     /// The message at this index (from 0) has no blocks.
     #[error("message {0} is empty")]
     Empty(usize),
-    /// The tool call with this id does not have exactly one result in the next message.
+    /// The tool call with this id does not have exactly one result in the next message, or a result has this id but the
+    /// message before it contains no such call.
     #[error("tool call {0} does not have exactly one result in the next message")]
     Pairing(CallId),
 }
 
 /// Checks that roles alternate, starting with `user`, that no message is empty, and that each tool call has exactly one
-/// result, in the next message (guarantee 8 in docs/GUARANTEES.md).
+/// result, in the next message (guarantee 8 in docs/GUARANTEES.md). Each result must answer a call of the message before.
+/// A conversation without messages is valid.
 ///
 /// # Errors
-/// Returns the first violation that is found.
+/// Returns the first violation, in the order of the messages.
 pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     if messages.first().is_some_and(|m| m.role != Role::User) {
         return Err(ChatError::First);
@@ -202,7 +208,8 @@ pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     }
 }
 
-/// Estimates the number of tokens in `messages`, at four bytes per token. Used until the server has reported a count.
+/// Estimates the number of tokens in `messages`: one per four bytes of text, and [`AttachedImage::tokens`] for each image.
+/// Used for messages that no count from the server includes yet.
 pub fn estimate_tokens(messages: &[Message]) -> u64 {
     let bytes: usize = messages
         .iter()

@@ -49,7 +49,7 @@ pub enum LogRecord {
         #[serde(default)]
         calls: u64,
     },
-    /// A background job began, or its end was reported in the conversation.
+    /// A background job began, or the conversation reports its end.
     Job {
         job: JobId,
         command: String,
@@ -69,6 +69,7 @@ pub enum LogRecord {
 /// compute another hash for the same content. The file then counts as changed, and the agent must read it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
+    /// The absolute path of the file.
     pub path: String,
     pub hash: u64,
 }
@@ -122,13 +123,16 @@ pub struct Conversation {
     /// The files that the agent has read or written, oldest first. A file can occur several times; its last entry
     /// counts.
     pub files: Vec<SeenFile>,
-    /// Whether the last turn has ended, or is still open because a crash interrupted it.
+    /// Whether the last turn has ended, or is still open because crewdeck ended during the turn.
     pub turn: TurnState,
 }
 
 impl Conversation {
-    /// Rebuilds the state from the records of a log. A tool call without a result, which a crash leaves behind, gets
-    /// the result [`NO_RESULT`].
+    /// Rebuilds the state from the records of a log, oldest first. Makes the messages valid: a tool call without a
+    /// result, which a crash leaves behind, gets the result [`NO_RESULT`]; results without a call and answers before the
+    /// first user message are dropped; consecutive messages of one role become one message.
+    ///
+    /// The turn is open if messages follow its last end, except if the conversation ends with an answer of the model.
     pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {
@@ -188,8 +192,9 @@ impl Conversation {
         all
     }
 
-    /// Appends `message` and keeps the conversation valid. Drops tool results in `message` that answer no call. Adds an
-    /// error result for each call of the previous message that has no result.
+    /// Appends `message` and keeps the conversation valid. Drops tool results in `message` that answer no call of the
+    /// last message, and adds an error result for each call of the last message that has no result. Merges `message` into
+    /// the last message if both have the same role. Drops an empty message, and an answer before the first user message.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();
@@ -218,8 +223,8 @@ impl Conversation {
         }
     }
 
-    /// Adds an error result for each tool call of the last message, because the log contains no results for these
-    /// calls.
+    /// Adds a user message with an error result for each tool call of the last message. Does nothing if that message has
+    /// no calls.
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {

@@ -1,5 +1,6 @@
 //! Finds what a crew left unfinished when it ended: tasks that still have an owner, members still listed as present,
-//! and pending requests.
+//! and pending requests. The functions cannot tell whether a crew runs: their callers make sure that none does, or that
+//! it is the caller's own crew, which is just starting or ending.
 
 use super::graph::TaskGraph;
 use super::ids::{Name, TaskId};
@@ -10,18 +11,18 @@ use super::team::{Member, MemberStatus, Team};
 /// The reason recorded when a request is withdrawn because its crew has ended.
 pub const CREW_ENDED: &str = "the crew that asked has ended";
 
-/// Whether the lead of an ended crew is running again.
+/// Whether the lead of an ended crew continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadState {
-    /// The lead's session was resumed.
+    /// The lead's session was resumed, or members of the ending crew wait for its next run.
     Back,
-    /// The lead's session was not resumed.
+    /// The lead does not continue.
     Gone,
 }
 
-/// Returns the members of ended crews that the roster still lists as present. Leaves out the members named in `back`,
-/// which the resumed session restores. Also leaves out members without a session: they were added by another program,
-/// which may still run them.
+/// Returns the members of ended crews that the roster still lists as present. Leaves out the members named in `back`
+/// (regardless of case), which continue in a resumed session. Also leaves out members without a session: another program
+/// has added them and may still run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -29,8 +30,9 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
         .collect()
 }
 
-/// Returns the pending requests that an ended crew has left. With [`LeadState::Gone`], these are all pending requests.
-/// With [`LeadState::Back`], they do not include requests from the user, the lead and the members named in `back`.
+/// Returns the pending requests that an ended crew has left. With [`LeadState::Gone`], these are all pending requests,
+/// and `back` has no effect. With [`LeadState::Back`], they do not include requests from the user, the lead and the
+/// members named in `back`, which continue in a resumed session.
 pub fn orphaned_requests<'a>(
     requests: &'a [Request],
     back: &[Name],
@@ -53,9 +55,9 @@ pub fn orphaned_requests<'a>(
 /// Whether the owner of a task may still be working on it although no crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerState {
-    /// The owner is the lead or a member of an ended crew, so no work is done on the task.
+    /// The owner is the lead, a member that has shut down, or a member of an ended crew, so no work is done on the task.
     Gone,
-    /// The owner is not in the roster or is managed by another program, so it may still be working.
+    /// The owner is not in the roster, or another program has added it, so it may still be working.
     External,
 }
 
@@ -68,8 +70,8 @@ pub struct OwnedTask {
     pub owner_state: OwnerState,
 }
 
-/// Returns the tasks that are not completed and have an agent as owner, in the order of their numbers. Includes pending
-/// tasks: no agent can claim them while they have an owner.
+/// Returns the tasks that are not completed and have an owner, in the order of their numbers. Leaves out tasks of the
+/// user. Includes pending tasks: no agent can claim them while they have an owner.
 pub fn orphaned_claims(graph: &TaskGraph, team: &Team) -> Vec<OwnedTask> {
     let open = graph
         .tasks()

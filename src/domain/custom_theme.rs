@@ -117,8 +117,8 @@ const SIXTEEN: [&str; 16] = [
 ];
 
 impl ThemeColor {
-    /// Parses a colour: the name of one of the first 16 terminal colours, such as `light-blue`, or `#rrggbb`, or the
-    /// index of a terminal colour from 0 to 255.
+    /// Parses a colour: the name of one of the first 16 terminal colours in lower case, such as `light-blue`, or
+    /// `#rrggbb`, or the index of a terminal colour from 0 to 255.
     ///
     /// # Errors
     /// Returns a message with the closest name, or with the accepted formats if no name is close.
@@ -173,12 +173,13 @@ pub struct CustomTheme {
 }
 
 impl CustomTheme {
-    /// Parses the entries of a `[themes.NAME]` table: pairs of a key, which is `base` or a [`ColorRole`], and its
-    /// value.
+    /// Parses the entries of a `[themes.NAME]` table: pairs of a key, which is `base` or the name of a [`ColorRole`], and
+    /// its value. Without `base`, the default theme is the base.
     ///
     /// # Errors
-    /// Fails if the name of the theme is invalid or belongs to a built-in theme, or if an entry is invalid. For an
-    /// unknown key or colour, the message also names the closest valid one.
+    /// Fails if the name of the theme belongs to a built-in theme, is blank, has more than [`NAME_MAX`] characters, or
+    /// contains others than letters, digits, spaces, `-` and `_`. Also fails if an entry is invalid: for an unknown key or
+    /// value, the message names the closest valid one, or says what is valid if none is close.
     pub fn parse<'a>(
         name: &str,
         entries: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -235,7 +236,8 @@ pub enum ThemeChoice {
 }
 
 impl ThemeChoice {
-    /// Returns all themes in the order in which the picker lists them: the built-in ones, then the custom themes `own`.
+    /// Returns all themes in the order in which the theme picker lists them: the built-in ones, then the custom themes
+    /// `own`.
     pub fn all(own: &[Arc<CustomTheme>]) -> Vec<ThemeChoice> {
         let built_in = ThemeName::ALL.into_iter().map(ThemeChoice::BuiltIn);
         built_in

@@ -10,7 +10,7 @@ pub struct Environment {
     pub date: String,
     /// The state of the git repository; `None` if there is none, or git did not answer in time.
     pub git: Option<GitState>,
-    /// Files and folders of the project, two levels deep.
+    /// Files and folders of the project, two levels deep. A part of them in a large project.
     pub tree: FileTree,
 }
 
@@ -22,15 +22,16 @@ pub struct Environment {
 pub struct GitState {
     /// The checked-out branch; `None` if a commit is checked out instead of a branch.
     pub branch: Option<String>,
-    /// The last commits, newest first: short hash and subject.
+    /// The last three commits, newest first: short hash and subject. Fewer if the branch has fewer.
     pub commits: Vec<String>,
 }
 
-/// The files and folders of a project, two levels deep, limited in number and size. Ignored files are left out.
+/// The files and folders of a project, two levels deep, limited in number and size. Leaves out hidden files and files
+/// that git ignores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileTree {
-    /// One line with the files directly in the root, then one line for each folder in the root, sorted by name, such as
-    /// `src/: main.rs, ui/`.
+    /// One line with the files directly in the root, if there are any, then one line for each folder in the root, sorted
+    /// by name, such as `src/: main.rs, ui/`. Lines that exceed the size limit are missing.
     pub lines: Vec<String>,
     /// The number of files and folders that `lines` does not show. In a large project, counting stops early, and the
     /// real number is higher.

@@ -32,6 +32,7 @@ pub enum FrontMatterError {
         "line {line}: {what}: write lines of KEY: VALUE, and quote values that contain ': ' or '#'"
     )]
     Yaml {
+        /// Number of the line in the file, counted from 1.
         line: usize,
         /// The message of the YAML parser.
         what: String,
@@ -41,16 +42,19 @@ pub enum FrontMatterError {
 /// A file, split into its front matter and the text below the front matter.
 pub struct FrontMatter<'a> {
     front: &'a str,
-    /// Number of the line in the file, counted from 1, where the front matter begins: the line after the first `---`.
+    /// Number of the line in the file, counted from 1, where the front matter begins: the line after the first `---`. 1
+    /// if there is no front matter.
     pub front_line: usize,
     /// The text of the file below the front matter.
     pub body: &'a str,
-    /// Number of the line in the file, counted from 1, where `body` begins: the line after the second `---`.
+    /// Number of the line in the file, counted from 1, where `body` begins: the line after the second `---`. 1 if there is
+    /// no front matter.
     pub body_line: usize,
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Splits the text of a file. If the file has no front matter, all of it becomes `body`.
+    /// Splits the text of a file. The file has front matter if its first line that is not blank is `---`. Otherwise, the
+    /// whole text becomes `body`. A byte order mark at the start is dropped.
     ///
     /// # Errors
     /// Fails if the front matter has no end or is longer than 16 KiB.
@@ -197,14 +201,14 @@ pub fn single_line(text: &str) -> String {
     escape_control_chars(&words.join(" "))
 }
 
-/// Escapes control characters except tabs, which Makefiles need.
+/// Like [`escape_control_chars`], but keeps tabs, which Makefiles need.
 pub fn escape_keeping_tabs(text: &str) -> String {
     let parts: Vec<String> = text.split('\t').map(escape_control_chars).collect();
     parts.join("\t")
 }
 
 /// Keeps at most the first [`BODY_MAX`] bytes of a text, cut at a character boundary. If bytes are cut, a marker at the
-/// end says how many.
+/// end says how many. The marker is not counted in [`BODY_MAX`].
 pub fn truncate_body(mut body: String) -> String {
     if body.len() > BODY_MAX {
         let at = body.floor_char_boundary(BODY_MAX);

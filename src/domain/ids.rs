@@ -1,4 +1,5 @@
-//! Types for names and ids. They are validated when they are created or read.
+//! Types for names and ids. Names and task numbers are validated when they are parsed or read from JSON. The ids that
+//! consist of text are not; [`RequestId::is_safe`] checks those that become file names.
 
 use std::fmt;
 
@@ -9,7 +10,8 @@ pub const NAME_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// The name is empty, has more than [`NAME_MAX`] characters, or contains invalid characters.
+    /// The name is empty, has more than [`NAME_MAX`] characters, or contains invalid characters. The value is the name,
+    /// cut to 80 characters.
     #[error(
         "{0:?} is not a valid name: use 1 to 32 letters, digits, '-' or '_', starting with a letter or digit"
     )]
@@ -20,9 +22,11 @@ pub enum NameError {
     Reserved(String),
 }
 
-/// The name of a member of the crew: the lead, a teammate, a subagent, or the user (`user`).
+/// The name of a member of the crew: the lead (`lead`), a teammate, a subagent, or the user (`user`). Also `policy`, the
+/// approver that is recorded when a permission rule decides.
 ///
-/// A teammate's name matches `[A-Za-z0-9][A-Za-z0-9_-]{0,31}` and is unique regardless of case.
+/// A teammate's name matches `[A-Za-z0-9][A-Za-z0-9_-]{0,31}` and is unique regardless of case. `==` distinguishes upper
+/// and lower case; compare names of teammates with [`Name::same`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Name(String);
@@ -41,7 +45,8 @@ impl Name {
         Name("policy".into())
     }
 
-    /// Parses the name of the lead, a teammate or the user. Checks only characters and length.
+    /// Parses the name of the lead, a teammate or the user. Checks only characters and length, so `policy` is accepted
+    /// too. The name of a subagent is rejected.
     pub fn party(text: &str) -> Result<Name, NameError> {
         let mut chars = text.chars();
         let first_ok = chars.next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -65,7 +70,8 @@ impl Name {
         Ok(name)
     }
 
-    /// Returns the name of the `n`th subagent of `parent`, such as `alice.2`. Teammates cannot have such a name.
+    /// Returns the name of the subagent of `parent` with the number `n`, such as `alice.2`. Teammates cannot have such a
+    /// name.
     pub fn subagent(parent: &Name, n: u64) -> Name {
         Name(format!("{parent}.{n}"))
     }
@@ -81,7 +87,7 @@ impl Name {
         &self.0
     }
 
-    /// Returns whether both names are equal regardless of case.
+    /// Returns whether both names are equal regardless of ASCII case.
     pub fn same(&self, other: &Name) -> bool {
         self.0.eq_ignore_ascii_case(&other.0)
     }
@@ -112,13 +118,15 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// The number of a task on the board. Numbers start at 1 and are never reused.
+/// The number of a task on the board. Numbers start at 1 and are never reused. 0 means that the number is unknown, as in
+/// a task file without a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);
 
 impl TaskId {
-    /// The highest valid number, 2^53 - 1. Larger numbers lose precision in JSON readers that use doubles.
+    /// The highest number that is accepted from JSON, 2^53 - 1. Larger numbers lose precision in JSON readers that use
+    /// doubles.
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
@@ -130,7 +138,7 @@ pub enum TaskRef {
     Subject(String),
 }
 
-/// Parses `3` and `#3` as numbers, everything else as text.
+/// Parses `3` and `#3` as numbers, everything else as text. Ignores whitespace around a number.
 impl std::str::FromStr for TaskRef {
     type Err = std::convert::Infallible;
 
@@ -140,7 +148,8 @@ impl std::str::FromStr for TaskRef {
     }
 }
 
-/// Accepts `3`, `3.0` and `"3"`, because other programs write task numbers in these forms.
+/// Accepts `3`, `3.0` and `"3"`, because other programs write task numbers in these forms. Rejects numbers above
+/// [`TaskId::MAX`].
 impl<'de> Deserialize<'de> for TaskId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
@@ -200,7 +209,8 @@ text_id!(
     PromptId
 );
 text_id!(
-    /// The id of a request and the name of its file. Consists of letters, digits, `-` and `_`.
+    /// The id of a request, and the name of its file without `.json`. Check an id from outside with
+    /// [`RequestId::is_safe`] before it becomes a file name.
     RequestId
 );
 text_id!(
@@ -209,8 +219,8 @@ text_id!(
 );
 
 impl RequestId {
-    /// Returns whether the id is safe to use as a file name: 1 to 64 ASCII letters, digits, `-` and `_`. Ids must be
-    /// checked, because other programs and models can write them.
+    /// Returns whether the id is safe to use as a file name: 1 to 64 ASCII letters, digits, `-` and `_`. Callers must
+    /// check ids that other programs or models have written.
     pub fn is_safe(&self) -> bool {
         !self.0.is_empty()
             && self.0.len() <= 64

@@ -10,7 +10,7 @@ use super::timestamp::Timestamp;
 
 /// Maximum number of bytes in [`Job::tail`]. The screen shows this end of the output.
 pub const TAIL_MAX: usize = 4 * 1024;
-/// Maximum number of bytes from the end of the output that the agent gets when a job ends.
+/// Maximum number of bytes of [`Job::tail`] that the agent gets when a job ends. The middle of a longer text is cut out.
 pub const REPORTED_MAX: usize = 2 * 1024;
 /// Maximum number of characters of a command in lists of jobs, as in learn-claude-code.
 const COMMAND_MAX: usize = 80;
@@ -27,6 +27,7 @@ pub enum JobEnd {
     },
     /// The job was killed because its timeout expired.
     TimedOut {
+        /// The timeout in seconds.
         after_s: u64,
     },
     /// The job was killed by an agent, by the user, or by crewdeck on exit.
@@ -84,7 +85,8 @@ impl Job {
         clip(&one_line(&self.command), COMMAND_MAX)
     }
 
-    /// Appends `chunk` to [`Job::tail`], then removes text from its start until it has at most [`TAIL_MAX`] bytes.
+    /// Appends `chunk` to [`Job::tail`], then removes characters from the start of the tail until it has at most
+    /// [`TAIL_MAX`] bytes.
     pub fn put(&mut self, chunk: &str) {
         self.tail.push_str(chunk);
         if self.tail.len() > TAIL_MAX {

@@ -9,7 +9,7 @@ use super::attachment::Attachment;
 use super::ids::{MessageId, Name, RequestId};
 use super::timestamp::Timestamp;
 
-/// Maximum size of a message's text, in bytes. A longer text is rejected with the advice to use a file.
+/// Maximum size of a message's text, in bytes. The store rejects a longer text with the advice to use a file.
 pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 
 /// The JSON field that contains the attachments of a message.
@@ -73,7 +73,7 @@ impl fmt::Display for MailKind {
     }
 }
 
-/// How far a message has come. A later state is greater than an earlier one.
+/// How far a message has come. A later state is greater than an earlier one; `Blocked` is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
@@ -83,7 +83,7 @@ pub enum DeliveryState {
     Delivered,
     /// The model has received the message as part of the recipient's conversation, and has answered.
     ActedOn,
-    /// A hook has blocked the message, so that the recipient does not receive it.
+    /// A hook has blocked the message, so that the recipient never receives it.
     Blocked,
 }
 
@@ -134,7 +134,7 @@ impl MailMessage {
         }
     }
 
-    /// Returns the attached files; an empty list if the field is absent or invalid.
+    /// Returns the attachments; an empty list if the message has none or the field is invalid.
     pub fn attachments(&self) -> Vec<Attachment> {
         let field = self.extra.get(ATTACHMENTS).cloned();
         field
@@ -151,15 +151,15 @@ impl MailMessage {
         self
     }
 
-    /// Marks that crewdeck has written the text in the name of the sender.
+    /// Marks that crewdeck, not the sender, has written the text.
     #[must_use]
     pub fn generated(mut self) -> MailMessage {
         self.extra.insert(GENERATED.into(), true.into());
         self
     }
 
-    /// Returns whether the user has written the text, so that it is a prompt for hooks. Answers of the user to requests
-    /// are no prompts.
+    /// Returns whether the user has written the text as a prompt, so that hooks of `UserPromptSubmit` run for it. False
+    /// for the user's answers to requests, and for text that crewdeck has written in the user's name.
     pub fn is_prompt(&self) -> bool {
         let is_generated = self.extra.get(GENERATED).and_then(Value::as_bool) == Some(true);
         self.from == Name::user().as_str()
@@ -168,7 +168,8 @@ impl MailMessage {
             && !is_generated
     }
 
-    /// Returns the id of the request that the message refers to; `None` for messages without a request.
+    /// Returns the id of the request that the message refers to; `None` for messages without a request. Another program
+    /// may have written the id, see [`RequestId::is_safe`].
     pub fn request_id(&self) -> Option<RequestId> {
         self.extra
             .get("request_id")

@@ -1,4 +1,4 @@
-//! MCP servers: their configuration, their states, their tools and the names of these.
+//! MCP servers: their configuration, their states, and their tools with the names and patterns for them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -136,7 +136,8 @@ pub struct ServerStatus {
 }
 
 impl ServerStatus {
-    /// Returns whether a login may make the server usable: it asks for one, or it has failed and is reached by HTTP.
+    /// Returns whether a login may make the server usable: the server asks for one, or crewdeck reaches the server over
+    /// HTTP and the server has failed.
     pub fn offers_login(&self) -> bool {
         match self.state {
             ServerState::NeedsLogin => true,
@@ -145,7 +146,8 @@ impl ServerStatus {
         }
     }
 
-    /// Returns whether tokens of a login may be stored for the server.
+    /// Returns whether tokens of a login may be stored for the server: crewdeck reaches the server over HTTP, and the
+    /// server does not ask for a login.
     pub fn offers_logout(&self) -> bool {
         self.is_http() && self.state != ServerState::NeedsLogin
     }
@@ -157,10 +159,10 @@ impl ServerStatus {
     }
 }
 
-/// All tools of all MCP servers.
+/// All tools that MCP servers have listed. A server that has failed or is disabled has none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCatalog {
-    /// A number that increases with each change of the tools.
+    /// A number that increases with each change of the tools; 0 before the first change.
     pub generation: u64,
     /// All tools, sorted by name.
     pub tools: Arc<[McpTool]>,
@@ -176,7 +178,8 @@ pub struct McpTool {
     pub tool: String,
     /// The name that the server wants users to see; empty if the server provides none.
     pub title: String,
-    /// The server's description of the tool, at most 2 KiB. If it was longer, a note at the end says how much was cut.
+    /// The first 2 KiB of the server's description of the tool. If it was longer, a note at the end says how many bytes
+    /// were cut.
     pub description: String,
     /// The JSON schema of the tool's input, at most 32 KiB. Its type is an object, references are resolved, and it uses
     /// only keywords that all model vendors accept.
@@ -186,7 +189,8 @@ pub struct McpTool {
     /// Whether the tool may destroy something (`destructiveHint`). True unless the server says otherwise or the tool
     /// changes nothing.
     pub is_destructive: bool,
-    /// Whether the tool is defined in the requests of all agents that may use it, even if other tools are deferred.
+    /// Whether the tool is defined in the requests of all agents that may use it, even if other tools are deferred. Set
+    /// from [`ServerConfig::is_always_loaded`].
     pub is_always_loaded: bool,
 }
 
@@ -211,7 +215,8 @@ pub fn is_server_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// Returns the `SERVER` part of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form.
+/// Returns the `SERVER` part of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form. Does not check whether
+/// such a server exists.
 pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix(TOOL_PREFIX)?.split_once("__")?;
     Some(server)
@@ -227,7 +232,8 @@ pub fn shown_name(tool: &str) -> String {
 }
 
 /// Returns whether `pattern` matches the name `tool` of a server's tool. `mcp__SERVER` matches all tools of a server,
-/// `mcp__SERVER__TOOL` matches one. `*` stands for any characters.
+/// `mcp__SERVER__TOOL` matches one. `*` stands for any characters, including none. Case matters. A pattern that does not
+/// start with `mcp__` matches nothing.
 pub fn matches_tool(pattern: &str, tool: &str) -> bool {
     let Some(rest) = pattern.strip_prefix(TOOL_PREFIX) else {
         return false;
@@ -238,7 +244,8 @@ pub fn matches_tool(pattern: &str, tool: &str) -> bool {
         || (names_server && matches_wildcards(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
-/// Returns whether `pattern`, in the form that [`matches_tool`] describes, can match the name of any tool of `server`.
+/// Returns whether `pattern`, in the form that [`matches_tool`] describes, may match the name of some tool of `server`. Can
+/// return true for a pattern that matches none, because only the part before the first `*` is compared.
 pub fn matches_server(pattern: &str, server: &str) -> bool {
     pattern.strip_prefix(TOOL_PREFIX).is_some_and(|rest| {
         let named = rest.split_once("__").map_or(rest, |(named, _)| named);
@@ -279,8 +286,8 @@ pub(super) fn matches_wildcards(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// Returns the name under which agents call the tool `tool` of `server`: `mcp__SERVER__TOOL`. Characters that model
-/// vendors reject become `_`, and a name that is too long is cut. A name that was changed ends with a hash of the
-/// original, so that it differs from the names of other tools.
+/// vendors reject become `_`, and a name above [`TOOL_NAME_MAX`] bytes is cut. A name that was changed ends with a hash of
+/// the original, so that it differs from the names of other tools.
 pub fn tool_name(server: &str, tool: &str) -> String {
     let whole = format!("{TOOL_PREFIX}{server}__{tool}");
     let clean: String = whole

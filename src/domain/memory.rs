@@ -1,5 +1,5 @@
 //! Project memory: the instruction files of a project (AGENTS.md, CLAUDE.md) in the system prompts of agents. Also the
-//! report about all texts that an agent was given.
+//! report for the user about the instructions and other texts from files, servers and hooks that an agent was given.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,9 @@ pub struct ProjectMemory {
 }
 
 impl ProjectMemory {
-    /// Returns the maximum number of bytes of each file that a prompt contains. Shorter files are included whole;
-    /// longer files are cut to this size. Together, the files then fit into [`MEMORY_MAX`].
+    /// Returns the maximum number of bytes of each file that a prompt contains. Shorter files are included whole; longer
+    /// files are cut to this size. Together, the files then fit into [`MEMORY_MAX`], not counting whitespace at their
+    /// starts.
     fn share(&self) -> usize {
         let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
         sizes.sort_unstable();
@@ -51,8 +52,8 @@ impl ProjectMemory {
         MEMORY_MAX
     }
 
-    /// Returns the part of a system prompt that contains the files, each in its own tags; empty if there are no files.
-    /// Long files are cut in the middle.
+    /// Returns the part of a system prompt that contains the files, each in its own tags; empty if there are no files. If
+    /// the files exceed [`MEMORY_MAX`] together, the longest ones are cut in the middle.
     pub fn prompt(&self) -> String {
         let share = self.share();
         let sections = self.files.iter().map(|file| {
@@ -66,7 +67,8 @@ impl ProjectMemory {
     }
 
     /// Returns a report for the user: the texts that `agent` was given, how much of each file they contain, and which
-    /// files were not read. `others` are the texts that only this agent was given.
+    /// files were not read. `others` are the texts that only this agent was given. Those in the system prompt are listed
+    /// before the files, the others after them.
     pub fn report(&self, agent: &Name, others: Vec<GivenText>) -> MemoryReport {
         let share = self.share();
         let files = self.files.iter().take(LISTED_MAX).map(|file| {

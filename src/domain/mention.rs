@@ -1,17 +1,18 @@
-//! Mentions of files in a message: `@src/main.rs`, or `@"a b.md"` for a path with blanks. This module does not access
-//! the file system.
+//! Mentions of files and MCP resources in a message: `@src/main.rs`, `@server:uri`, or `@"a b.md"` for a path with blanks.
+//! This module does not access the file system.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// A file or directory that a message refers to with `@`, to be attached to the message.
+/// A file, directory or MCP resource that a message refers to with `@`, to be attached to the message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// The path as the user wrote it: relative to the project, absolute, or beginning with `~/`.
+    /// The path as the user wrote it: relative to the project, absolute, or beginning with `~/`. Or `SERVER:URI` for a
+    /// resource of an MCP server.
     pub path: String,
     /// Whether a file or directory must exist at the path. If nothing exists there, a message with a required mention
-    /// is rejected, and any other mention stays plain text.
+    /// is rejected, and any other mention stays plain text. Has no effect on the mention of a resource.
     #[serde(rename = "required", default = "default_required")]
     pub is_required: bool,
 }
@@ -20,7 +21,7 @@ fn default_required() -> bool {
     true
 }
 
-/// A mention that ends at the cursor, because the user is still typing it.
+/// A mention that ends at the cursor, because the user is still typing the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartialMention<'a> {
     /// Position of the `@` in the text, in bytes.
@@ -86,8 +87,8 @@ fn all(text: &str) -> impl Iterator<Item = WrittenMention<'_>> {
     })
 }
 
-/// Returns the mention at the end of `before`, the text before the cursor. Returns `None` if the text does not end with
-/// a mention.
+/// Returns the mention at the end of `before`, the text before the cursor. A single `@` counts. Returns `None` if the text
+/// does not end with a mention, for example after a closing quote or a blank.
 pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     before.match_indices('@').rev().find_map(|(start, _)| {
         let rest = &before[start + 1..];
@@ -100,7 +101,8 @@ pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     })
 }
 
-/// Formats a path as a mention with `@`, in quotes if the path contains blanks or ends with punctuation.
+/// Formats a path as a mention with `@`, in quotes if the path contains blanks or ends with punctuation. A path that
+/// needs quotes and contains `"` is not read back correctly.
 pub fn format_mention(path: &str) -> String {
     if path.contains(char::is_whitespace) || bare_path(path) != path {
         format!("@\"{path}\"")

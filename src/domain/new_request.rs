@@ -10,7 +10,8 @@ use super::request_kind::RequestKind;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingCall {
     pub tool: String,
-    /// The input of the call: the whole command for a tool that runs commands, otherwise the whole input as JSON.
+    /// The input of the call: the whole command for a tool of crewdeck that runs commands, otherwise the whole input as
+    /// JSON.
     pub input: String,
     /// The reason why the call needs approval.
     pub why: String,
@@ -50,7 +51,8 @@ impl PendingCall {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRequest {
     pub kind: RequestKind,
-    /// The agent that the request is about.
+    /// The agent that the request is about: the author of the plan, the teammate to shut down, or the agent that waits for
+    /// the decision.
     pub target: Name,
     /// The text that the approver reads. It contains everything that is needed to decide.
     pub body: String,
@@ -58,6 +60,8 @@ pub struct NewRequest {
     pub choices: Vec<String>,
     /// The asker's working directory, relative to the project root; empty for the root itself.
     pub workdir: String,
+    /// The tool call that a permission request is about. `None` for other requests, and for a call that is too long to be
+    /// stored whole or contains a secret.
     pub call: Option<PendingCall>,
 }
 

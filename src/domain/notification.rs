@@ -15,11 +15,11 @@ pub enum NotifyMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotifyKind {
-    /// A request waits for the user: a plan, a permission, a question or a used-up budget.
+    /// A request waits for the user, for example a plan, a permission, a question or a used-up budget.
     Needs,
     /// An agent failed or is stuck.
     Trouble,
-    /// All tasks are done and all agents are idle.
+    /// All agents are idle and no request is open. Tasks may still be open.
     Done,
 }
 

@@ -10,7 +10,7 @@ use super::mcp::shown_name;
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-/// Maximum number of session permissions. If there are this many, the user must revoke one before adding another.
+/// Maximum number of session permissions. If there are this many, the user must revoke one before granting another.
 pub const PERMISSIONS_MAX: usize = 100;
 
 /// The commands, or the calls of MCP servers' tools, that a permission covers.
@@ -20,7 +20,8 @@ pub enum PermissionScope {
     /// Only this exact command.
     Exact { command: String },
     /// Commands in which every simple command that needs approval begins with `words`. Commands with pipes,
-    /// redirections, assignments or expansions are excluded.
+    /// redirections, assignments, expansions or file name patterns are excluded, and so are commands that leave the work
+    /// directory.
     Begins {
         /// The program and its subcommand, such as `git push`.
         words: String,
@@ -104,7 +105,7 @@ const SHOWN_ENTRY_MAX: usize = 200;
 /// What the setting `allow` lets run without asking, to be shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SettingsPermissions {
-    /// The entries as written, at most 200.
+    /// The first 200 entries, each on one line and cut to 200 characters.
     pub entries: Vec<String>,
     /// The number of further entries, which are not shown.
     #[serde(default)]

@@ -1,5 +1,5 @@
-//! Removes secrets from text and puts a placeholder such as `[redacted: GITHUB_TOKEN]` in their place. Two kinds of
-//! secrets are found: known values, those of secret environment variables and of tokens, and keys with a known format.
+//! Removes secrets from text and puts a placeholder such as `[redacted: GITHUB_TOKEN]` in their place. Finds two kinds of
+//! secrets: known values (of secret environment variables and of tokens) and keys with a known format.
 //!
 //! # Where redaction applies
 //!
@@ -12,7 +12,7 @@
 //! # Limits
 //!
 //! Redaction prevents accidental leaks. It does not stop a program that hides a secret on purpose, for example
-//! reversed or in base64. Values shorter than [`VALUE_MIN`] are not redacted: they would match unrelated text.
+//! reversed or in base64. Values shorter than [`VALUE_MIN`] bytes are not redacted: they would match unrelated text.
 
 mod rules;
 mod shapes;
@@ -30,15 +30,14 @@ use serde_json::Value;
 use rules::{InputState, Match};
 pub use stream::RedactingStream;
 
-/// Minimum length of the value of a secret environment variable, in bytes. Shorter values are not redacted.
+/// Minimum length of a known secret value, in bytes, without whitespace around it. Shorter values are not redacted.
 pub const VALUE_MIN: usize = 8;
-/// Maximum length of the value of a secret environment variable, in bytes. Longer values are not redacted.
+/// Maximum length of a known secret value, in bytes, without whitespace around it. Longer values are not redacted.
 pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
 
-/// Maximum number of values that are kept of those which [`Redactor::add`] adds. If there are more, the oldest is
-/// dropped.
+/// Maximum number of values that [`Redactor::add`] keeps. If there are more, the oldest is dropped and no longer redacted.
 const ADDED_MAX: usize = 256;
 
 /// Finds and replaces secrets. Cheap to clone; all clones know the same secrets.
@@ -51,17 +50,18 @@ pub struct Redactor {
 type NamedSecret = (String, Vec<u8>);
 
 struct KnownSecrets {
+    /// The values that were known when the redactor was created.
     fixed: Vec<NamedSecret>,
     /// The values that were added while crewdeck ran, oldest first.
     added: VecDeque<NamedSecret>,
-    /// All of them, as the search needs them.
+    /// The values in `fixed` and `added`, prepared for the search.
     all: Arc<Secrets>,
 }
 
 /// The secrets that a search looks for.
 struct Secrets {
-    /// Names and values of secret environment variables, longest value first. If one value is a prefix of another, the
-    /// longer one must be matched first.
+    /// Names and values of all known secrets, longest value first. If one value is a prefix of another, the longer one
+    /// must be matched first.
     values: Vec<NamedSecret>,
     /// For each byte value, whether a secret can begin with that byte. Allows the scan to skip most bytes.
     first_bytes: [bool; 256],
@@ -74,7 +74,7 @@ impl Default for Redactor {
     }
 }
 
-/// Prints only the names of the secret environment variables, not their values.
+/// Prints only the names of the known secrets, not their values.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let secrets = self.secrets();
@@ -85,14 +85,15 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Returns a redactor that finds the values of the environment variables `variables` and secrets with a known
-    /// format. Values shorter than [`VALUE_MIN`] or longer than [`VALUE_MAX`] bytes are ignored.
+    /// Returns a redactor that finds the values of the environment variables `variables`, pairs of name and value, and
+    /// secrets with a known format. Whitespace around a value is removed. Values shorter than [`VALUE_MIN`] or longer than
+    /// [`VALUE_MAX`] bytes are ignored.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(Vec::new(), variables)
     }
 
-    /// Returns a redactor that also redacts the values of these variables. The limits on their lengths are those of
-    /// [`Redactor::new`]. Values that are added later to one of the two redactors are unknown to the other.
+    /// Returns a redactor that redacts the secrets of this one and the values of `variables`. The limits on their lengths
+    /// are those of [`Redactor::new`]. Values that are added later to one of the two redactors are unknown to the other.
     #[must_use]
     pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(self.secrets().values.clone(), variables)
@@ -113,7 +114,8 @@ impl Redactor {
     }
 
     /// Adds a secret that became known while crewdeck runs, such as a renewed token. All clones of this redactor redact
-    /// it from then on. The limits on the length of `value` are those of [`Redactor::new`].
+    /// the value from then on, with `name` in the placeholder. Does nothing if the value is known already, or is shorter
+    /// or longer than [`Redactor::new`] allows. Only the last 256 added values are redacted.
     pub fn add(&self, name: &str, value: &str) {
         let Some(new) = usable((name.to_string(), value.to_string())) else {
             return;
@@ -135,7 +137,7 @@ impl Redactor {
         Arc::clone(&known.all)
     }
 
-    /// Returns the text with a placeholder in place of each secret.
+    /// Returns the text with a placeholder in place of each secret; borrowed if the text contains none.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -173,8 +175,8 @@ impl Redactor {
         }
     }
 
-    /// Redacts all strings in serializable data. Data that cannot be converted to JSON and back is returned
-    /// unchanged.
+    /// Redacts all strings in serializable data, except the names of object fields in its JSON form. Data that cannot be
+    /// converted to JSON and back is returned unchanged, with its secrets.
     pub fn data<T: Serialize + DeserializeOwned>(&self, data: T) -> T {
         let Ok(mut value) = serde_json::to_value(&data) else {
             return data;
@@ -195,7 +197,7 @@ impl Redactor {
     }
 }
 
-/// Returns the secret without spaces around its value; `None` if the value is too short or too long.
+/// Returns the secret without whitespace around its value; `None` if the value is then too short or too long.
 fn usable((name, value): (String, String)) -> Option<NamedSecret> {
     let value = value.trim().as_bytes().to_vec();
     let fits = (VALUE_MIN..=VALUE_MAX).contains(&value.len());
@@ -216,7 +218,7 @@ impl Secrets {
     }
 
     /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`; `None` at the start of the
-    /// input.
+    /// input. `end` says whether more input may follow `rest`.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
         match self.match_value(rest, end) {
             Match::Nothing => {}

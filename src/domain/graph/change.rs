@@ -1,5 +1,5 @@
 //! Changes of the task graph. Each change is applied completely or not at all, and returns the ids of all tasks that it
-//! modified.
+//! added, modified or deleted. The ids can include tasks that a new dependency names but that did not change.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a pending task.
+    /// Adds a pending task. `id` must be a new number: a task that already has this number is replaced.
     ///
     /// # Errors
-    /// Fails if the subject is empty, if a text is too long, or if a blocker is completed, does not exist, or already
-    /// waits for the task.
+    /// Fails if the subject is blank, if the subject or description is too long, or if a blocker is completed, does not
+    /// exist, is the task itself, or already waits for the task.
     pub fn create(
         &mut self,
         id: TaskId,
@@ -116,7 +116,7 @@ impl TaskGraph {
     /// Marks task `id` of `claimer` as in progress. If the task has no owner, claims it for `claimer` first.
     ///
     /// # Errors
-    /// Fails if the task is completed, belongs to another agent, has open blockers, or cannot be claimed.
+    /// Fails if the task does not exist, is completed, belongs to another agent, has open blockers, or cannot be claimed.
     pub fn start(
         &mut self,
         id: TaskId,
@@ -142,7 +142,7 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Releases a task on behalf of `who`: it becomes pending and has no owner.
+    /// Releases a task on behalf of `who`: the task becomes pending and loses its owner.
     ///
     /// # Errors
     /// Fails if [`TaskGraph::check_release`] does.
@@ -161,10 +161,11 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Releases a task of `owner` on behalf of the user. Afterwards `owner` can claim the task only by its number.
+    /// Releases a task of `owner` on behalf of the user. Afterwards `owner` can claim the task only by its number, until
+    /// the subject or description of the task is edited.
     ///
     /// # Errors
-    /// Fails if the task has no owner, belongs to another agent, or is completed.
+    /// Fails if the task does not exist, has no owner, belongs to another agent, or is completed.
     pub fn take_from_owner(
         &mut self,
         id: TaskId,
@@ -204,10 +205,13 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Changes the subject, description, tags or blockers of a task.
+    /// Changes the subject, description, tags or blockers of a task. A new subject or description also resets the number
+    /// of attempts and the list of agents from which the user took the task away.
     ///
     /// # Errors
-    /// Fails if the task is completed or one of the changes is invalid. No change is applied then.
+    /// Fails if the task does not exist or is completed, or if one of the changes is invalid. No change is applied then.
+    /// New blockers are checked before `unblock` is applied: a blocker that waits for the task is refused even if the
+    /// same edit removes the dependency that makes it wait.
     pub fn edit(
         &mut self,
         id: TaskId,
@@ -258,7 +262,7 @@ impl TaskGraph {
     /// Deletes a task and unblocks the tasks that wait for it.
     ///
     /// # Errors
-    /// Fails if the task has an owner and is not completed.
+    /// Fails if the task does not exist, or if it has an owner and is not completed.
     pub fn remove(&mut self, id: TaskId, now: Timestamp) -> Result<Vec<TaskId>, GraphError> {
         let task = self.require(id)?;
         if task.status != TaskStatus::Completed && !task.owner.is_empty() {
@@ -298,8 +302,8 @@ impl TaskGraph {
         Ok(on.iter().copied().collect())
     }
 
-    /// Returns the shortest chain of tasks from `from` to `to`, in which each task waits for the next. Returns `None`
-    /// if `from` does not wait for `to`, directly or through other tasks.
+    /// Returns the shortest chain of tasks from `from` to `to`, both included, in which each task waits for the next.
+    /// Returns `None` if `from` does not wait for `to`, directly or through other tasks.
     fn path(&self, from: TaskId, to: TaskId) -> Option<Vec<TaskId>> {
         let mut previous: BTreeMap<TaskId, TaskId> = BTreeMap::new();
         let mut queue = VecDeque::from([from]);

@@ -75,8 +75,9 @@ impl BoardDelta {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Splits the delta into smaller ones of bounded size, which must be applied in the returned order. Returns no
-    /// deltas if this one is empty.
+    /// Splits the delta into smaller ones of bounded size: first those with changed tasks, at most 500 tasks and about
+    /// 256 KiB each, then those with removed tasks, at most 5000 ids each. Applying all of them in this order has the same
+    /// effect as applying this delta. Returns no deltas if this one is empty.
     pub fn pieces(self) -> Vec<BoardDelta> {
         let mut pieces: Vec<BoardDelta> = Vec::new();
         let mut room = 0;

@@ -5,8 +5,8 @@ use super::super::ids::{Name, TaskId};
 /// Why a change of the task graph is rejected. Each message says what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// The task does not exist. The second field ends the message: how many tasks the board has, and the number of the
-    /// last one.
+    /// The task does not exist. The second field ends the message: how many tasks the board has and the number of the
+    /// last one, or that the board is empty.
     #[error("task {0} does not exist{1}")]
     Unknown(TaskId, String),
     /// A task was given by its subject (first field) instead of its number (second field).
@@ -41,7 +41,7 @@ pub enum GraphError {
     /// A completed task cannot be changed.
     #[error("task {0} is completed and cannot be changed: add a new task for what is left")]
     Completed(TaskId),
-    /// Another agent than the task's owner requested the change. The second field names the owner.
+    /// An agent or user who is not the task's owner requested the change. The second field names the owner.
     #[error(
         "task {0} belongs to {1}, and only {1} can complete or release it: send {1} a message or claim another task"
     )]
@@ -49,12 +49,12 @@ pub enum GraphError {
     /// The task cannot be deleted, because it has an owner (second field) and is not completed.
     #[error("task {0} is owned by {1}: release it before you delete it")]
     Owned(TaskId, String),
-    /// The task cannot be claimed, because it already has an owner (second field).
+    /// The task cannot be claimed, because it already has an owner (second field) or is in progress without one.
     #[error(
         "task {0} has already been claimed by {1}: claim another (task_list shows what is ready)"
     )]
     Claimed(TaskId, String),
-    /// The task has open blockers. The second field lists their numbers.
+    /// The task has open blockers. The second field lists their numbers, separated by commas and cut to 120 characters.
     #[error("task {0} is blocked by {1}: its blockers must be completed first")]
     Blocked(TaskId, String),
     /// The claimer already has an open task.

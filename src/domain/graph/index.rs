@@ -10,7 +10,7 @@ type Edges = BTreeMap<TaskId, BTreeSet<TaskId>>;
 #[derive(Debug, Clone, Default)]
 pub(super) struct GraphIndex {
     done: usize,
-    /// Open tasks by owner. Keys are lowercase names.
+    /// Tasks that have an owner and are not completed, by owner. Keys are lowercase names.
     open: BTreeMap<String, BTreeSet<TaskId>>,
     /// For each task, the tasks that list it in `blocked_by`.
     waiting: Edges,
@@ -70,8 +70,8 @@ impl GraphIndex {
         self.done
     }
 
-    /// Returns the open task of `owner` that has the lowest number; `None` if `owner` has no open task. The case of the
-    /// name does not matter.
+    /// Returns the task with the lowest number that `owner` owns and has not completed; `None` if there is none. The case
+    /// of the name does not matter.
     pub(super) fn first_open_task(&self, owner: &str) -> Option<TaskId> {
         let ids = self.open.get(&owner.to_ascii_lowercase())?;
         ids.first().copied()

@@ -23,7 +23,7 @@ use index::GraphIndex;
 
 /// Maximum length of a subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
-/// A task that was claimed this many times is no longer assigned automatically.
+/// A task that was claimed this many times or more is no longer assigned automatically.
 pub const ATTEMPTS_MAX: u32 = 5;
 /// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
@@ -55,7 +55,7 @@ pub struct TaskEdit {
     pub tags: Option<Vec<String>>,
 }
 
-/// The agent or user that claims a task, with its tags.
+/// The agent or user that claims a task, with the tags that count for the claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimer {
     pub name: Name,
@@ -103,7 +103,7 @@ impl TaskGraph {
         self.reindex(id, before.as_deref());
     }
 
-    /// Removes a task without changing the tasks that refer to it.
+    /// Removes a task without changing the tasks that refer to it. Does nothing if there is no such task.
     pub fn forget(&mut self, id: TaskId) {
         if let Some(before) = self.tasks.remove(&id) {
             self.reindex(id, Some(&before));
@@ -155,7 +155,7 @@ impl TaskGraph {
         self.index.done()
     }
 
-    /// Returns the blockers of `task` that are not completed or do not exist.
+    /// Returns the blockers of `task` that are not completed or do not exist, in the order of `blocked_by`.
     pub fn open_blockers(&self, task: &Task) -> Vec<TaskId> {
         let open = |id: &TaskId| self.is_open(*id);
         task.blocked_by.iter().copied().filter(open).collect()
@@ -170,7 +170,8 @@ impl TaskGraph {
             .is_none_or(|b| b.status != TaskStatus::Completed)
     }
 
-    /// Returns whether `task` is pending, has no owner and no open blockers. Tags are not considered.
+    /// Returns whether this graph's task with the number of `task` is pending and has neither an owner nor open blockers.
+    /// Tags are not considered.
     pub fn is_ready(&self, task: &Task) -> bool {
         self.index.is_ready(task.id)
     }
@@ -180,8 +181,8 @@ impl TaskGraph {
         self.index.ready().filter_map(|id| self.get(id))
     }
 
-    /// Returns the task that `owner` has claimed and not completed. If there are several, returns the one with the
-    /// lowest number.
+    /// Returns the task that `owner` owns and has not completed; `None` if there is none. If there are several, returns
+    /// the one with the lowest number. The case of the name does not matter.
     pub fn open_task_of(&self, owner: &Name) -> Option<&Task> {
         self.get(self.index.first_open_task(owner.as_str())?)
     }
@@ -191,8 +192,9 @@ impl TaskGraph {
         self.done() < self.len()
     }
 
-    /// Returns the first ready task that `claimer` may claim without naming its number; `None` if there is none, or if
-    /// `claimer` already has an open task. Skips tasks that the user took away from `claimer`.
+    /// Returns the ready task with the lowest number that `claimer` may claim without naming its number; `None` if there
+    /// is none, or if `claimer` already has an open task. Skips tasks with tags that `claimer` lacks, and tasks that the
+    /// user took away from `claimer`.
     pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -200,8 +202,8 @@ impl TaskGraph {
         self.ready().find(|t| can_choose(t, claimer))
     }
 
-    /// Like [`TaskGraph::claimable`], but also skips tasks that were claimed [`ATTEMPTS_MAX`] times or more. The user
-    /// must edit or assign such a task.
+    /// Like [`TaskGraph::claimable`], but also skips tasks that were claimed [`ATTEMPTS_MAX`] times or more. Used for the
+    /// automatic assignment to idle teammates. To continue such a task, edit it or claim it for an agent.
     pub fn auto_claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -231,7 +233,7 @@ impl TaskGraph {
     }
 
     /// Returns the error for text that was given where a task number is expected. If the text is the subject of a task,
-    /// the error names the number of that task.
+    /// regardless of ASCII case, the error names the number of that task.
     pub fn not_a_number_error(&self, words: &str) -> GraphError {
         let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
         let shown = clip(&one_line(words), QUOTED_MAX);
@@ -244,7 +246,7 @@ impl TaskGraph {
     /// Returns the task with the number `id`.
     ///
     /// # Errors
-    /// Fails if there is no such task. The error says how many tasks the board has.
+    /// Fails with [`GraphError::Unknown`] if there is no such task. The error says how many tasks the board has.
     pub fn require(&self, id: TaskId) -> Result<&Arc<Task>, GraphError> {
         self.tasks.get(&id).ok_or_else(|| {
             let last = self.tasks.keys().next_back().copied();
@@ -257,7 +259,8 @@ impl TaskGraph {
     }
 }
 
-/// Returns whether `claimer` has all tags that `task` requires. The user may claim every task.
+/// Returns whether `claimer` has all tags that `task` requires, regardless of ASCII case. Always true for the user, who
+/// needs no tags.
 pub fn tags_match(task: &Task, claimer: &Claimer) -> bool {
     let has = |tag: &String| claimer.tags.iter().any(|t| t.eq_ignore_ascii_case(tag));
     claimer.name.is_user() || task.tags.iter().all(has)

@@ -1,4 +1,5 @@
-//! Converts what a hook answers, its exit code and output or the response of a server, to a decision.
+//! Converts the answer of a hook to a decision. The answer is the exit code and output of a program, or the response of a
+//! server.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 
 /// Maximum number of characters that a message quotes of a text from a hook.
 const SHOWN_MAX: usize = 200;
-/// The exit code with which a hook blocks what its event announces, for example a tool call.
+/// The exit code with which a hook blocks its event; [`HookEvent::block_effect`] says what a block changes.
 const BLOCKS: i32 = 2;
 /// The reason for the stop of an agent if the hook gives none.
 const STOPPED: &str = "a hook stopped the agent";
@@ -17,12 +18,13 @@ const STOPPED: &str = "a hook stopped the agent";
 /// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PermissionVerdict {
-    /// The call runs without approval, unless the permission rules deny it.
+    /// The call runs without approval, unless the permission rules deny it or the settings let no hook approve calls.
     Allow,
     /// The call needs approval, even if the permission rules allow it.
     Ask,
     /// The permission rules of crewdeck decide.
     Defer,
+    /// The call does not run.
     Deny,
 }
 
@@ -36,13 +38,16 @@ pub enum HookResult {
     },
     /// The server of the hook answered with a status of success (2xx) and this body.
     Responded { body: String },
-    /// The hook could not be started, was killed, or its server could not be reached. `why` says so in a few words.
+    /// The hook gave no answer: it could not be started, was killed or ran too long, or its server could not be reached or
+    /// responded with an error. `why` continues a sentence that begins with the hook, such as `responded with status
+    /// 500`.
     Failed { why: String },
 }
 
 /// The decision of one hook.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookDecision {
+    /// The decision about a tool call and its reason, which can be empty; `None` if the hook does not decide.
     pub permission: Option<(PermissionVerdict, String)>,
     /// The new input of the tool call, which replaces the whole input; `None` if the hook does not change the input.
     /// The fields have the names of Claude Code.
@@ -52,13 +57,14 @@ pub struct HookDecision {
     pub block: Option<String>,
     /// Why the hook stops the agent; `None` if it does not.
     pub stop: Option<String>,
-    /// A text for the model.
+    /// A text for the model; `None` if there is none.
     pub context: Option<String>,
-    /// A text for the user.
+    /// A text for the user; `None` if there is none.
     pub message: Option<String>,
-    /// The path of the directory that a hook of `WorktreeCreate` has created.
+    /// The path of the directory that a hook of `WorktreeCreate` has created; `None` for hooks of other events.
     pub worktree: Option<String>,
-    /// What went wrong with the hook, on one line for the user.
+    /// What went wrong with the hook, on one line for the user; `None` if nothing did. The rest of the decision applies
+    /// nevertheless.
     pub problem: Option<String>,
 }
 
@@ -72,8 +78,8 @@ impl HookDecision {
         }
     }
 
-    /// Returns this decision without its block and its denial. Used when the user decides to ignore the block of a
-    /// hook.
+    /// Returns this decision without its block and its denial. Used when the user decides to ignore the block of a hook.
+    /// A request to stop the agent stays.
     #[must_use]
     pub fn without_block(mut self) -> HookDecision {
         self.block = None;
@@ -83,7 +89,10 @@ impl HookDecision {
     }
 }
 
-/// Returns the decision of a hook that has ended.
+/// Returns the decision of a hook that has ended. With exit code 0, standard output contains the decision; the body of a
+/// response contains it too. Exit code 2 blocks, with the text on standard error as the reason. Every other end is a
+/// problem, and so is an invalid answer. A problem blocks only if [`HookSpec::blocks_on_failure`] is set or the event is
+/// `WorktreeCreate`.
 pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     let event = hook.event;
     let mut out = match result {
@@ -134,9 +143,10 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     out
 }
 
-/// Returns the decision of a hook that is not run because its files have changed since the user approved it. If a block
-/// of the hook's event prevents anything, the hook counts as blocking with the reason `why`. Without this rule, an
-/// agent could switch a hook off by editing its files.
+/// Returns the decision of a hook that is not run because its files have changed since the user approved it, or because
+/// the approval could not be checked. If a block of the hook's event prevents anything, the hook counts as blocking with
+/// the reason `why`; otherwise the decision is empty. Without this rule, an agent could switch a hook off by editing its
+/// files.
 pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
     let mut out = HookDecision::default();
     if hook.event.block_effect().prevents() {

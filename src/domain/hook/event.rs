@@ -28,10 +28,12 @@ pub enum HookEvent {
     WorktreeRemove,
 }
 
-/// What happens when a hook blocks, that is, exits with code 2 or answers `"decision": "block"`.
+/// What happens when a hook blocks. A hook blocks if it exits with code 2, answers `"decision": "block"`, or denies a
+/// tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockEffect {
-    /// The action does not happen. The reason goes to the model; if the action is a prompt, it goes to the user.
+    /// The action does not happen. The reason goes to the model if an agent's tool call caused the action, otherwise to
+    /// the user, for example for a prompt or a compaction.
     Refuses,
     /// The agent continues to work, with the reason as its next input.
     Continues,
@@ -153,8 +155,8 @@ impl HookEvent {
         )
     }
 
-    /// Returns whether a hook of this event can have a matcher. A hook without a matcher runs at every event of its
-    /// kind.
+    /// Returns whether a hook of this event can have a matcher. For other events, a matcher has no effect. A hook without
+    /// a matcher runs at every event of its kind.
     pub fn has_matcher(self) -> bool {
         self.is_about_tool()
             || matches!(
@@ -167,7 +169,8 @@ impl HookEvent {
             )
     }
 
-    /// Returns whether a hook's standard output goes to the model if it is not JSON.
+    /// Returns whether a hook's standard output goes to the model if it does not begin with `{`. For the other events,
+    /// such output is ignored, except for `WorktreeCreate`, where it contains the path of the directory.
     pub fn is_output_context(self) -> bool {
         matches!(self, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
     }

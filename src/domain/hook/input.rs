@@ -23,15 +23,18 @@ pub struct HookAgent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HookContext {
     pub session_id: String,
+    /// The path of the agent's transcript.
     pub transcript_path: String,
     /// The work directory of the agent. Hooks run in it, and relative paths of tool calls refer to it.
     pub dir: PathBuf,
-    /// The agent's permission mode in the terms of Claude Code, such as `default` or `plan`.
+    /// The agent's permission mode in the terms of Claude Code, such as `default` or `plan`. With `None`, hooks get no
+    /// mode.
     pub permission_mode: Option<String>,
     /// `None` for the lead and the user.
     pub agent: Option<HookAgent>,
     /// The name of the agent if it is a teammate, else `None`.
     pub teammate: Option<String>,
+    /// The name of the team if the agent is a teammate, else `None`.
     pub team: Option<String>,
 }
 
@@ -41,6 +44,7 @@ pub struct HookCall {
     /// The name of the tool in crewdeck, such as `read_file`.
     pub name: String,
     pub input: Value,
+    /// The id of the tool call.
     pub id: String,
 }
 
@@ -68,11 +72,15 @@ pub enum HookInput {
     Stop {
         /// Whether the agent still works only because a hook has already blocked the end of this turn.
         is_active: bool,
+        /// The text of the agent's last answer.
         last_message: String,
     },
     SubagentStop {
+        /// Whether the subagent still works only because a hook has already blocked its end.
         is_active: bool,
+        /// The text of the subagent's last answer.
         last_message: String,
+        /// The path of the subagent's transcript.
         transcript_path: String,
     },
     Notification {
@@ -82,7 +90,9 @@ pub enum HookInput {
         message: String,
     },
     PreCompact {
+        /// Whether the user requested the compaction; otherwise crewdeck began it because the conversation is long.
         is_manual: bool,
+        /// What the user wants the summary to focus on; empty if nothing.
         instructions: String,
     },
     TaskCreated {
@@ -141,8 +151,9 @@ impl HookInput {
         Some(external_call(&call.name, &call.input, &context.dir))
     }
 
-    /// Returns the texts that a hook's matcher is compared with: the names of the tool, the type of the notification,
-    /// the role of the subagent, or the reason of the event. Empty if the event has no such text.
+    /// Returns the texts that a hook's matcher is compared with: the names of the tool as in [`ExternalCall::names`], the
+    /// type of the notification, the role or kind of the subagent, or the reason of the event. Empty if the event has no
+    /// such text.
     pub fn subjects(&self, context: &HookContext) -> Vec<String> {
         match self {
             HookInput::SessionStart { source, .. } => vec![(*source).into()],
@@ -284,9 +295,9 @@ impl HookInput {
         out
     }
 
-    /// Returns a hash of the event and of what a hook can block: the tool call without its id, the prompt, the task,
-    /// the worktree, or the end of the agent's work. Blocks with the same hash count as repeated blocks of the same
-    /// action.
+    /// Returns a hash of the event, the agent, and what a hook can block: the tool call without its id, the prompt, the
+    /// task or the worktree; nothing more at the end of the agent's work and before a compaction. Blocks with the same
+    /// hash count as repeated blocks of the same action. The lead and the user are the same agent here.
     pub fn block_key(&self, context: &HookContext) -> u64 {
         let mut hash = DefaultHasher::new();
         self.event().hash(&mut hash);

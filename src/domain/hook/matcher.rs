@@ -50,7 +50,7 @@ impl Matcher {
     }
 
     /// Returns whether at least one of the `subjects` matches. These are the texts of an event, see
-    /// `HookInput::subjects`. Without subjects, nothing matches.
+    /// [`super::HookInput::subjects`]. Without subjects, nothing matches, not even [`Matcher::All`].
     pub fn matches<'a>(&self, subjects: impl IntoIterator<Item = &'a str>) -> bool {
         subjects.into_iter().any(|subject| match self {
             Matcher::All => true,
@@ -59,7 +59,7 @@ impl Matcher {
         })
     }
 
-    /// Returns the matcher in the form that a configuration file contains, such as `Bash|Edit`.
+    /// Returns the matcher in the form that a configuration file contains, such as `Bash|Edit`; `*` for all events.
     pub fn text(&self) -> String {
         match self {
             Matcher::All => "*".into(),

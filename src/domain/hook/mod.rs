@@ -1,4 +1,5 @@
-//! Hooks: the user's own programs that crewdeck calls at certain events and that can block or change what happens.
+//! Hooks: programs and addresses of the user that crewdeck calls at certain events and that can block or change what
+//! happens.
 //!
 //! Files, matchers, input and answers follow the contract of Claude Code, so that its hooks run unchanged.
 

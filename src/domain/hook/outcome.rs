@@ -6,7 +6,7 @@ use super::decision::{HookDecision, PermissionVerdict};
 use crate::domain::text::head_and_tail;
 
 /// Maximum length, in characters, of a text from a hook for a model or the user. If a text has more characters, its
-/// middle is cut, so that this number of bytes remains.
+/// middle is cut out, so that at most this number of bytes remains, plus a note about the cut.
 pub const CONTEXT_MAX: usize = 10_000;
 
 /// The merged decision of all hooks that ran for one event.
@@ -21,9 +21,10 @@ pub struct HookOutcome {
     pub updated_input: Option<Value>,
     /// The reasons of the hooks that block; [`super::HookEvent::block_effect`] says what a block changes.
     pub blocks: Vec<String>,
-    /// Why a hook stops the agent; `None` if no hook does.
+    /// Why a hook stops the agent, from the first hook that does; `None` if no hook does.
     pub stop: Option<String>,
-    /// Texts for the model, together at most [`CONTEXT_MAX`] characters.
+    /// Texts for the model, one per hook that gives one. If they have more than [`CONTEXT_MAX`] characters together, one
+    /// text that [`limit_length`] has shortened.
     pub context: Vec<String>,
     /// Texts for the user.
     pub messages: Vec<String>,
@@ -32,7 +33,7 @@ pub struct HookOutcome {
     /// What went wrong with hooks, for the user; each problem is on one line.
     pub problems: Vec<String>,
     /// The question for the user about a hook that has blocked the same action too often; `None` if there is no such
-    /// hook.
+    /// hook. [`merge`] leaves this empty; the hook runner sets it.
     pub ask_user: Option<Box<BlockQuestion>>,
 }
 
@@ -52,7 +53,7 @@ impl HookOutcome {
     }
 
     /// Returns the reasons for a model or the user, one per line: those of the hooks that deny the tool call, otherwise
-    /// those of the hooks that block. Empty if no hook blocks.
+    /// those of the hooks that block. Empty if no hook denies or blocks, or if the hooks give no reason.
     pub fn reason(&self) -> String {
         match &self.permission {
             Some((PermissionVerdict::Deny, reason)) => reason.clone(),
@@ -61,8 +62,8 @@ impl HookOutcome {
     }
 }
 
-/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, the middle is replaced by a note that says how many
-/// bytes were cut.
+/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, keeps [`CONTEXT_MAX`] bytes of its start and end; a note
+/// between them says how many bytes were cut.
 pub fn limit_length(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();
@@ -70,8 +71,8 @@ pub fn limit_length(text: &str) -> String {
     head_and_tail(text, CONTEXT_MAX)
 }
 
-/// Merges the decisions of hooks. Where only one value can be used, such as the new input of a call, the first hook
-/// that gives one decides.
+/// Merges the decisions of hooks. The strictest decision about a tool call counts. Where only one other value can be
+/// used, such as the new input of a call, the first hook that gives one decides. A denied call has no new input.
 pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
     let mut out = HookOutcome::default();
     let strictest = decisions

@@ -31,20 +31,29 @@ enum Argument {
         glob: GlobMatcher,
         base: PathBase,
     },
-    /// A pattern that one of the texts in the input of the tool must match.
+    /// A pattern that the whole text of a field in the input of the tool must match.
     Text(Regex),
 }
 
+/// The part of a path that a pattern is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathBase {
     FileName,
+    /// The path relative to the agent's work directory. A path outside of it does not match.
     WorkDirectory,
+    /// The absolute path.
     Root,
 }
 
 impl ToolRule {
-    /// Parses `TOOL` or `TOOL(PATTERN)`. In both, `*` stands for any text. For file tools, `PATTERN` is a glob for the
-    /// path; for `Bash`, it is compared with each simple command.
+    /// Parses `TOOL` or `TOOL(PATTERN)`. In `TOOL`, `*` stands for any text. What `PATTERN` is compared with depends on the
+    /// tool:
+    ///
+    /// - `Bash`: each simple command of the shell command; `*` stands for any text.
+    /// - `Read`, `Edit`, `Write`, `MultiEdit`, `Glob`, `Grep`: the path, as a glob in which `*` does not match `/`.
+    /// - Any other tool: each text field of the input; `*` stands for any text.
+    ///
+    /// An empty `PATTERN` and `*` match every call of the tool.
     ///
     /// # Errors
     /// Returns why `text` is not a valid rule.
@@ -82,8 +91,11 @@ impl ToolRule {
         })
     }
 
-    /// Returns whether the rule matches a call. `dir` is the agent's work directory, to which relative paths refer. A
-    /// shell command that cannot be split safely always matches, so that quoting cannot hide a command from a hook.
+    /// Returns whether the rule matches a call. `dir` is the agent's work directory, to which relative paths refer. A rule
+    /// for `Edit` also matches calls of `Write`. A call without a path does not match a pattern for paths.
+    ///
+    /// A shell command that cannot be split safely always matches, so that a command substitution or an open quote cannot
+    /// hide a command from a hook. Quotes are part of the command: `rm *` does not match `'rm' x`.
     pub fn matches(&self, call: &ExternalCall, dir: &Path) -> bool {
         // A rule for `Edit` covers every tool that changes a file.
         let is_edit = self.tool.is_match("Edit") && call.names.iter().any(|name| name == "Write");
@@ -132,8 +144,8 @@ impl PartialEq for ToolRule {
 
 impl Eq for ToolRule {}
 
-/// Returns a regular expression that matches a simple command. A pattern that ends with `:*`, or with a blank and `*`,
-/// also matches without further words: `git push:*` matches `git push` and `git push origin`.
+/// Returns a regular expression that matches a whole simple command. A pattern that ends with `:*`, or with a blank and
+/// `*`, also matches without further words: `git push:*` matches `git push` and `git push origin`.
 fn command_pattern(pattern: &str) -> Result<Regex, String> {
     let prefix = pattern
         .strip_suffix(":*")
@@ -144,6 +156,8 @@ fn command_pattern(pattern: &str) -> Result<Regex, String> {
     }
 }
 
+/// Returns the glob for a path. `//PATH` is compared with the absolute path; `/PATH`, `./PATH` and a pattern with a slash
+/// with the path relative to the work directory; any other pattern with the file name.
 fn path_pattern(pattern: &str) -> Result<Argument, String> {
     let (pattern, base) = match pattern.strip_prefix("//") {
         Some(rest) => (format!("/{rest}"), PathBase::Root),
@@ -175,8 +189,9 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
         .map_err(|_| "the pattern in the field 'if' is too long: shorten it".into())
 }
 
-/// Splits a shell command into its simple commands, and removes assignments before them. Returns `None` if the command
-/// cannot be split safely, because it contains a substitution or an open quote.
+/// Splits a shell command into its simple commands, and removes assignments before them. An assignment whose quoted value
+/// contains a blank is removed only up to the blank. Returns `None` if the command cannot be split safely, because it
+/// contains a substitution or an open quote.
 ///
 /// Hook patterns are compared with the command as it is written, including its quotes. The parser in `tools::policy` is
 /// not used, because it removes the quotes.

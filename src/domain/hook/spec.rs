@@ -32,7 +32,7 @@ pub enum HookHandler {
     Http {
         url: String,
         /// The names and values of the headers. In a value, `$NAME` and `${NAME}` stand for an environment variable
-        /// listed in `env`.
+        /// listed in `env`; names that are not listed or not set become an empty text.
         headers: BTreeMap<String, String>,
         /// The names of the environment variables that headers may contain.
         env: Vec<String>,
@@ -45,18 +45,22 @@ pub struct HookSpec {
     pub source: HookSource,
     pub event: HookEvent,
     pub matcher: Matcher,
+    /// The permission rule that a tool call must match; `None` if the hook runs for all calls. Only hooks of tool events
+    /// have a rule.
     pub condition: Option<ToolRule>,
     pub handler: HookHandler,
     /// Maximum run time; `None` for the default of the event.
     pub timeout: Option<Duration>,
-    /// Whether crewdeck continues without waiting for the hook. The hook's answer then has no effect.
+    /// Whether crewdeck continues without waiting for the hook. The hook's answer then has no effect. At the end of a
+    /// session, crewdeck waits for the hook nevertheless.
     pub is_async: bool,
     /// Whether the hook also blocks if it fails, as it does with exit code 2.
     pub blocks_on_failure: bool,
 }
 
 impl HookSpec {
-    /// Returns whether the hook runs for the event `input`: its event, matcher and permission rule must all match.
+    /// Returns whether the hook runs for the event `input`: its event, matcher and permission rule must all match. The
+    /// matcher counts only if [`HookEvent::has_matcher`] is true.
     pub fn applies(&self, input: &HookInput, context: &HookContext) -> bool {
         let event = input.event();
         if event != self.event {
@@ -107,8 +111,8 @@ impl HookSpec {
     }
 }
 
-/// Returns the hooks that run for the event `input`, in the order of their files. If several hooks have the same
-/// handler (the same command and arguments, or the same URL, headers and variables), returns only the first of them.
+/// Returns the hooks that run for the event `input`, in the order of `hooks`. If several hooks have the same handler (the
+/// same command and arguments, or the same URL, headers and variables), returns only the first of them.
 pub fn distinct<'a>(
     hooks: &'a [HookSpec],
     input: &HookInput,

@@ -117,15 +117,17 @@ pub fn own_tools(name: &str) -> Vec<&'static str> {
     found.map(|alias| alias.own).collect()
 }
 
-/// Returns the name that crewdeck's tool `tool` has in the input of hooks.
+/// Returns the name that crewdeck's tool `tool` has in the input of hooks: that of Claude Code, or `tool` itself if Claude
+/// Code has no such tool.
 pub fn external_name(tool: &str) -> &str {
     let names = alias(tool).and_then(|alias| alias.names.first());
     names.copied().unwrap_or(tool)
 }
 
-/// Returns the JSON value that hooks receive as the result of a successful call. `text` is the result in crewdeck. For
-/// commands, file tools and MCP tools, the value has the fields that Claude Code uses for the tool; all text is in one
-/// of them, because results in crewdeck are one text. For other tools, the value is an object with the field `content`.
+/// Returns the JSON value that hooks receive as the result of a successful call. `input` is the input in crewdeck's
+/// fields, `text` the result in crewdeck. For commands, for tools that read, write or edit a file, and for MCP tools, the
+/// value has the form that Claude Code uses for the tool; all text is in one field, because results in crewdeck are one
+/// text. For other tools, the value is an object with the field `content`.
 pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> Value {
     let path = || external_call(tool, input, dir).input["file_path"].clone();
     match external_name(tool) {
@@ -137,8 +139,9 @@ pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> V
     }
 }
 
-/// Converts a call of crewdeck's tool `tool` to the names and fields of Claude Code. File paths, which are relative to
-/// `dir`, become absolute. Time limits are converted from seconds to milliseconds.
+/// Converts a call of crewdeck's tool `tool` to the names and fields of Claude Code. Paths of tools that read, write or
+/// edit a file, which are relative to `dir`, become absolute. Time limits are converted from seconds to milliseconds, and
+/// fields with the value `null` are removed. The input of a tool that Claude Code does not have is unchanged.
 pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     let Some(alias) = alias(tool) else {
         return ExternalCall {
@@ -169,8 +172,9 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     ExternalCall { names, input }
 }
 
-/// Converts `input`, the `updatedInput` of a hook, to an input for crewdeck's tool `tool`. This is the reverse of
-/// [`external_call`]: file paths below `dir` become relative to it.
+/// Converts `input`, the `updatedInput` of a hook, to an input for crewdeck's tool `tool`, as the reverse of
+/// [`external_call`]. File paths below `dir` become relative to `dir`; other paths are unchanged. Time limits of commands
+/// are converted from milliseconds to seconds and rounded up; fields of commands that only Claude Code has are removed.
 pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     let Some(alias) = alias(tool) else {
         return input.clone();

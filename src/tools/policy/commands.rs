@@ -3,30 +3,8 @@
 use super::git;
 use super::paths::CommandDir;
 use super::words::{self, SimpleCommand, Word, has_flag};
+use super::wrappers::{self, Unwrapped};
 
-/// Programs that run another program. The words after their options are the command line of that other program.
-const WRAPPERS: &[&str] = &[
-    "env", "nohup", "nice", "ionice", "command", "exec", "builtin", "stdbuf", "setsid", "busybox",
-    "time", "timeout", "xargs", "unbuffer", "chronic", "watch", "parallel",
-];
-/// Options of [`WRAPPERS`] that take the next word as their value.
-const WRAPPER_VALUES: &[&str] = &[
-    "-n",
-    "-I",
-    "-P",
-    "-L",
-    "-s",
-    "-k",
-    "-u",
-    "-C",
-    "-S",
-    "-d",
-    "-a",
-    "--signal",
-    "--kill-after",
-    "--unset",
-    "--chdir",
-];
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
@@ -167,10 +145,26 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     if let Some(target) = simple.redirects.iter().find(|t| !dir.may_write(t)) {
         return Some(format!("it writes to {}", format_word(target)));
     }
-    let words = strip_wrappers(&simple.words);
+    let Unwrapped {
+        words,
+        wrapper,
+        splits_text,
+    } = wrappers::strip(&simple.words);
+    if splits_text {
+        return Some("env -S runs a text as a command".into());
+    }
     let (name, args) = words.split_first()?;
     if !name.is_plain() {
         return Some("the program name is known only at run time".into());
+    }
+    if let Some(wrapper) = wrapper {
+        if name.text.contains(char::is_whitespace) {
+            return command_text(wrapper, &words, dir);
+        }
+        // The value of an option that is not known here.
+        if name.text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Some(format!("crewdeck cannot tell which program {wrapper} runs"));
+        }
     }
     let name = name.text.rsplit('/').next().unwrap_or_default();
     let is = |list: &[&str]| list.contains(&name);
@@ -209,6 +203,16 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
         "find" | "fd" => find(args, dir),
         "git" => git::approval_reason(args, dir),
         "eval" => Some("eval runs text that is known only at run time".into()),
+        "trap" => args
+            .iter()
+            .find(|a| !a.text.starts_with('-'))
+            .and_then(|code| {
+                if code.expands {
+                    Some("trap runs text that is known only at run time".into())
+                } else {
+                    code_reason(&code.text, dir)
+                }
+            }),
         "sed" | "perl"
             if args
                 .iter()
@@ -239,7 +243,6 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
 /// programs in [`REMOTE`], because their first argument is a subcommand, and for programs in no list.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
-        WRAPPERS,
         SHELLS,
         INTERPRETERS,
         OTHER_USER,
@@ -249,46 +252,27 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
         KILLERS,
         WRITERS,
     ];
-    lists.iter().any(|l| l.contains(&name))
+    wrappers::is_wrapper(name)
+        || lists.iter().any(|l| l.contains(&name))
         || INTERPRETERS.iter().any(|i| is_version_of(name, i))
         || name.starts_with("mkfs")
 }
 
-/// Returns the words of the command without leading [`WRAPPERS`] and their options; empty if nothing follows them.
-/// After `xargs` and `parallel`, which append arguments, adds a word that expands: the appended arguments are unknown.
-fn strip_wrappers(words: &[Word]) -> Vec<Word> {
-    let mut rest = words;
-    let mut adds_arguments = false;
-    while let Some((first, mut args)) = rest.split_first() {
-        let name = first.text.rsplit('/').next().unwrap_or_default();
-        if !first.is_plain() || !WRAPPERS.contains(&name) {
-            break;
-        }
-        adds_arguments |= matches!(name, "xargs" | "parallel");
-        while let Some((arg, more)) = args.split_first() {
-            let takes_value = WRAPPER_VALUES.contains(&arg.text.as_str());
-            let is_own = arg.text.starts_with('-')
-                || (name == "env" && arg.text.contains('='))
-                || (name == "timeout" && arg.text.starts_with(|c: char| c.is_ascii_digit()));
-            if !is_own {
-                break;
-            }
-            args = if takes_value {
-                more.get(1..).unwrap_or_default()
-            } else {
-                more
-            };
-        }
-        rest = args;
+/// Returns why `words`, the first of which is a whole command line that `wrapper` passes to a shell, need approval.
+fn command_text(wrapper: &str, words: &[Word], dir: &CommandDir<'_>) -> Option<String> {
+    if wrapper != "watch" || words.iter().any(|word| word.expands) {
+        return Some(format!("{wrapper} runs a text as a command"));
     }
-    let mut out = rest.to_vec();
-    if adds_arguments {
-        out.push(Word {
-            expands: true,
-            ..Word::default()
-        });
+    let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    code_reason(&text.join(" "), dir)
+}
+
+/// Returns why `code`, which a shell runs, needs approval.
+fn code_reason(code: &str, dir: &CommandDir<'_>) -> Option<String> {
+    match words::parse(code) {
+        Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),
+        Err(why) => Some(format!("crewdeck cannot tell what the command does: {why}")),
     }
-    out
 }
 
 fn rm(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
@@ -349,10 +333,7 @@ fn shell(simple: &SimpleCommand, args: &[Word], dir: &CommandDir<'_>) -> Option<
         let Some(code) = args.get(at + 1).filter(|w| !w.expands) else {
             return Some("the shell runs text that is known only at run time".into());
         };
-        return match words::parse(&code.text) {
-            Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),
-            Err(why) => Some(format!("crewdeck cannot tell what the command does: {why}")),
-        };
+        return code_reason(&code.text, dir);
     }
     if has_flag(args, 'n', "--noexec") {
         return None; // only checks the syntax

@@ -16,6 +16,7 @@ pub mod servers;
 #[cfg(test)]
 mod tests;
 mod words;
+mod wrappers;
 
 use std::path::Path;
 
@@ -210,9 +211,10 @@ fn flagged_commands<'a>(
 }
 
 /// Returns whether the command begins with the words of an entry of `rules.allow`. Returns false for a command with
-/// output redirections, which an entry never allows.
+/// redirections or assignments, which an entry never allows: `PATH=x` or `DOCKER_HOST=x` would change what it allows.
 fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
+        && !simple.assigns
         && rules.allow.iter().any(|rule| {
             let mut wanted = rule.split_whitespace().peekable();
             wanted.peek().is_some()

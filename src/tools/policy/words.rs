@@ -6,6 +6,7 @@
 mod expansions;
 
 use super::here_document::HereDocument;
+use crate::domain::sandbox::ASKS_FOR_NETWORK;
 
 /// Maximum nesting depth of substitutions. A command with deeper ones is not parsed, so it needs approval.
 const DEPTH_MAX: usize = 8;
@@ -36,12 +37,13 @@ impl Word {
 pub struct SimpleCommand {
     /// The program and its arguments, without leading assignments.
     pub words: Vec<Word>,
-    /// The files that the shell opens for writing before it starts the program: targets of `>`, `>>`, `>|`, `>&`, `&>`
-    /// and `&>>`. The target of `<>` is missing.
+    /// The files that the shell opens for writing before it starts the program: targets of `>`, `>>`, `>|`, `>&`, `&>`,
+    /// `&>>` and `<>`.
     pub redirects: Vec<Word>,
     /// Whether standard input comes from a pipe, a file, a here-document or a here-string.
     pub is_fed: bool,
-    /// Whether assignments such as `A=1` precede the program or are the whole command.
+    /// Whether assignments such as `A=1` precede the program or are the whole command. [`ASKS_FOR_NETWORK`] does not
+    /// count.
     pub assigns: bool,
 }
 
@@ -155,6 +157,13 @@ impl Lexer<'_> {
                 '>' => self.output(&mut simple)?,
                 _ => {
                     let word = self.word()?;
+                    if simple.words.is_empty() && word.is_plain() {
+                        match word.text.as_str() {
+                            "function" => return Err("it defines a function".into()),
+                            "coproc" => return Err("it starts a coprocess".into()),
+                            _ => {}
+                        }
+                    }
                     let is_number = word.text.chars().all(|c| c.is_ascii_digit());
                     // A number before a redirection is a file descriptor.
                     if is_number && !word.text.is_empty() && matches!(self.peek(), Some('<' | '>'))
@@ -174,14 +183,16 @@ impl Lexer<'_> {
 
     fn take_word(simple: &mut SimpleCommand, word: Word) {
         if simple.words.is_empty() {
-            if KEYWORDS.contains(&word.text.as_str()) && word.is_plain() {
+            // No program has such a name, so these are options of the keyword `time`.
+            let is_option = matches!(word.text.as_str(), "-p" | "--");
+            if (is_option || KEYWORDS.contains(&word.text.as_str())) && word.is_plain() {
                 return;
             }
             let is_assignment = word.text.split_once('=').is_some_and(|(name, _)| {
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             });
             if is_assignment {
-                simple.assigns = true;
+                simple.assigns |= word.text != ASKS_FOR_NETWORK.trim_end();
                 return;
             }
         }
@@ -221,10 +232,12 @@ impl Lexer<'_> {
                 expands: true,
                 ..Word::default()
             });
+        } else if self.takes("<>") {
+            let target = self.target()?;
+            simple.redirects.push(target);
+            simple.is_fed = true;
         } else {
-            self.takes("<&");
-            self.takes("<>");
-            self.takes("<");
+            let _ = self.takes("<&") || self.takes("<");
             self.target()?;
             simple.is_fed = true;
         }

@@ -14,7 +14,7 @@ use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
-    BranchOutcome, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName, check_removal,
+    BranchOutcome, Losses, RemovalMode, Worktree, WorktreeName, WorktreeStatus, check_removal,
 };
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
@@ -43,14 +43,10 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     let state = trees.state(&tree.name).map_err(|e| e.to_string())?;
     // If the removal would be refused even after a confirmation, the user must not be asked to confirm.
     check_removal(&tree, &state, RemovalMode::Confirmed).map_err(|why| why.to_string())?;
-    let losses = match check_removal(&tree, &state, RemovalMode::OnlyIfSafe) {
-        Ok(()) => Losses::default(),
-        Err(WorktreeError::Unsafe { losses, .. }) => losses,
-        Err(why) => return Err(why.to_string()),
-    };
     Ok(EventKind::Board(BoardEvent::WorktreeInspected {
         task: id,
-        losses,
+        losses: state.losses(),
+        is_kept: tree.status == WorktreeStatus::Kept,
         size: trees.size(&tree.name).to_string(),
     }))
 }

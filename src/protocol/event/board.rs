@@ -60,6 +60,9 @@ pub enum BoardEvent {
     WorktreeInspected {
         task: TaskId,
         losses: Losses,
+        /// Whether the worktree is marked to be kept, so that only the user may remove it. Not serialized if false.
+        #[serde(rename = "kept", default, skip_serializing_if = "std::ops::Not::not")]
+        is_kept: bool,
         /// Disk usage of the worktree's folder, formatted for the screen, such as `1.5 MiB`.
         size: String,
     },

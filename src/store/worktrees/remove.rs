@@ -31,7 +31,14 @@ impl Allowed<'_> {
         };
         let losses = state.losses();
         if losses.is_empty() || confirmed.is_empty() {
-            return check_removal(tree, state, RemovalMode::OnlyIfSafe);
+            return match check_removal(tree, state, RemovalMode::OnlyIfSafe) {
+                // The mark prevents only removals that the user has not confirmed.
+                Err(WorktreeError::Kept(_)) if losses.is_empty() => {
+                    check_removal(tree, state, RemovalMode::Confirmed)
+                }
+                Err(WorktreeError::Kept(name)) => Err(WorktreeError::Unsafe { name, losses }),
+                checked => checked,
+            };
         }
         if losses != *confirmed {
             return Err(WorktreeError::Changed {

@@ -193,6 +193,32 @@ fn worktree_locked_by_the_user_is_kept() {
     assert!(r.worktree_path("task-1").join("a.txt").exists());
 }
 
+#[test]
+fn user_can_remove_a_worktree_marked_to_be_kept() {
+    let r = Repository::new();
+    let trees = r.worktrees();
+    // With and without work in it.
+    for (task, losses) in [(1, Losses::default()), (2, known_losses())] {
+        let kept = name(&r.create(task, &[]));
+        let dir = r.worktree_path(kept.as_str());
+        if !losses.is_empty() {
+            fs::write(dir.join("known.txt"), "known\n").unwrap();
+        }
+        trees.keep(&kept, NOW).unwrap();
+        let error = refusal(trees.remove(&kept, RemovalMode::OnlyIfSafe, NOW));
+        assert!(matches!(error, WorktreeError::Kept(_)), "{error}");
+        trees.remove_confirmed(&kept, &losses, NOW).unwrap();
+        assert!(!dir.exists());
+    }
+    // Work that the user has not seen is not lost.
+    let kept = name(&r.create(3, &[]));
+    trees.keep(&kept, NOW).unwrap();
+    fs::write(r.worktree_path(kept.as_str()).join("known.txt"), "known\n").unwrap();
+    let error = refusal(trees.remove_confirmed(&kept, &Losses::default(), NOW));
+    assert!(matches!(error, WorktreeError::Unsafe { .. }), "{error}");
+    assert!(r.worktree_path(kept.as_str()).join("known.txt").exists());
+}
+
 /// What the process that is killed runs: creates a worktree and removes it, over and over.
 pub fn remove_forever(trees: &Worktrees, root: &Path) {
     for task in 1.. {

@@ -18,6 +18,8 @@ struct WorktreeCheck {
     task: TaskId,
     /// The work in the worktree that would be lost for good, and the unmerged commits, which would stay on its branch.
     losses: Losses,
+    /// Whether the worktree is marked to be kept.
+    is_kept: bool,
     /// The size of the worktree on disk, formatted with its unit.
     size: String,
 }
@@ -33,7 +35,7 @@ pub struct LoseWork(WorktreeCheck);
 
 /// Called when the crew has reported what would be lost by removing a worktree. Opens the dialog [`RemoveWorktree`],
 /// unless the user has opened a popup in the meantime.
-pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
+pub fn ask(app: &mut App, task: TaskId, losses: &Losses, is_kept: bool, size: &str) {
     if !app.is_in_panes() {
         return;
     }
@@ -41,6 +43,7 @@ pub fn ask(app: &mut App, task: TaskId, losses: &Losses, size: &str) {
     let check = WorktreeCheck {
         task,
         losses: losses.clone(),
+        is_kept,
         size: size.into(),
     };
     open_popup(app, Confirmation(RemoveWorktree(check)));
@@ -63,8 +66,13 @@ impl Question for RemoveWorktree {
                 self.0.losses
             )
         };
+        let mark = if self.0.is_kept {
+            "It is marked to be kept. "
+        } else {
+            ""
+        };
         format!(
-            "Remove .worktrees/{} ({size}) of {id}?\n{}",
+            "Remove .worktrees/{} ({size}) of {id}?\n{mark}{}",
             tree(app, id),
             escape_control_chars(&losses)
         )

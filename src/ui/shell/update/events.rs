@@ -64,9 +64,12 @@ fn board_event(app: &mut App, event: &BoardEvent) {
             text,
             untracked,
         } => diff::open(app, *task, stat, text, untracked),
-        BoardEvent::WorktreeInspected { task, losses, size } => {
-            remove_worktree::ask(app, *task, losses, size);
-        }
+        BoardEvent::WorktreeInspected {
+            task,
+            losses,
+            is_kept,
+            size,
+        } => remove_worktree::ask(app, *task, losses, *is_kept, size),
         BoardEvent::UserActed { task, act } => task_form::on_action_accepted(app, *task, act),
     }
 }

@@ -219,6 +219,7 @@ pub fn inspection_event(id: u64, losses: Losses) -> EventKind {
     EventKind::Board(BoardEvent::WorktreeInspected {
         task: TaskId(id),
         losses,
+        is_kept: false,
         size: "1.2 MiB".into(),
     })
 }
@@ -259,6 +260,16 @@ fn removing_worktree_with_work_asks_twice() {
     ] {
         assert!(shown.contains(words), "{words}\n{shown}");
     }
+    // A worktree that is marked to be kept can be removed too, and the dialog names the mark.
+    let mut state = merging_on(160, 45, 2);
+    let mut inspected = inspection_event(2, Losses::default());
+    if let EventKind::Board(BoardEvent::WorktreeInspected { is_kept, .. }) = &mut inspected {
+        *is_kept = true;
+    }
+    apply_events(&mut state, vec![inspected]);
+    let shown = picture(&state);
+    assert!(shown.contains("marked to be kept"), "{shown}");
+    assert_eq!(press(&mut state, "y"), [remove(none())]);
     for (id, words) in [
         (4, "Worktree not removed: alice has #4 in progress there."),
         (5, "#5 has no worktree"),

@@ -116,17 +116,22 @@ impl WorktreeLog {
         self.append(&line).map_err(StoreError::at(&self.path))
     }
 
-    /// Returns the last event of each worktree. The key is the name of the worktree. The renamed log `events.1.jsonl`
-    /// is not read.
+    /// Returns the last event of each worktree. The key is the name of the worktree. Also reads the renamed log
+    /// `events.1.jsonl`, because an operation can have begun before the log was renamed.
     ///
     /// # Errors
-    /// When the log cannot be read.
+    /// When one of the two files exists and cannot be read.
     pub fn last_events(&self) -> Result<BTreeMap<String, LastEvent>, StoreError> {
-        let text = match fs::read(&self.path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(e) => return Err(StoreError::at(&self.path)(e)),
-        };
+        let mut text = String::new();
+        for path in [&self.renamed_path(), &self.path] {
+            match fs::read(path) {
+                Ok(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(StoreError::at(path)(e)),
+            }
+            // The last line may be incomplete.
+            text.push('\n');
+        }
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -153,9 +158,14 @@ impl WorktreeLog {
         Ok(begun.map(|last| last.at).collect())
     }
 
+    /// Returns the path to which the log is renamed when it is larger than [`LOG_MAX`].
+    fn renamed_path(&self) -> PathBuf {
+        self.path.with_file_name("events.1.jsonl")
+    }
+
     fn append(&self, line: &Value) -> std::io::Result<()> {
         if fs::metadata(&self.path).is_ok_and(|meta| meta.len() > LOG_MAX) {
-            fs::rename(&self.path, self.path.with_file_name("events.1.jsonl"))?;
+            fs::rename(&self.path, self.renamed_path())?;
         }
         let options = OpenOptions::new()
             .create(true)
@@ -215,6 +225,31 @@ mod tests {
             read(lines[2])["task"],
             json!({"id": 3, "subject": "Write it", "status": "completed"})
         );
+    }
+
+    #[test]
+    fn interrupted_operation_is_found_after_the_log_was_renamed() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = WorktreeLog::open(dir.path());
+        let begin = || LogEntry::of("worktree.merge.before", &tree());
+        log.record(begin(), Timestamp(1.0)).unwrap();
+        let size = usize::try_from(LOG_MAX).unwrap() + 1;
+        let path = dir.path().join("events.jsonl");
+        let mut long = fs::read(&path).unwrap();
+        long.resize(size, b'\n');
+        fs::write(&path, long).unwrap();
+        let other = WorktreeName::new("task-4").unwrap();
+        let other = Worktree::new(other, "/r/.worktrees/task-4".into(), Timestamp(1.0));
+        log.record(LogEntry::of("worktree.keep", &other), Timestamp(2.0))
+            .unwrap();
+        assert!(dir.path().join("events.1.jsonl").exists());
+        assert_eq!(log.interrupted_starts().unwrap(), [Timestamp(1.0)]);
+        log.record(
+            LogEntry::of("worktree.merge.after", &tree()),
+            Timestamp(3.0),
+        )
+        .unwrap();
+        assert_eq!(log.interrupted_starts().unwrap(), []);
     }
 
     #[test]

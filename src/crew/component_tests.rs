@@ -10,6 +10,7 @@ use super::board_view::BoardObserver;
 use super::context::lock;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
+use super::lead::next_input;
 use super::recovery::Recovery;
 use super::registry::AgentState;
 use super::request_reminders::RequestReminders;
@@ -17,6 +18,7 @@ use super::test_support::{LEAD_DECIDES, TestCrew, bob, git, repository};
 use super::user_actions::UserActions;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::Control;
+use crate::agent::turn::TurnInput;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{NewRequest, RequestKind};
@@ -271,6 +273,26 @@ async fn lead_that_is_not_running_is_not_woken() {
     assert!(matches!(inbox.try_recv(), Ok(Control::Say(_))));
     crew.lead.set_queued(0);
     assert!(!crew.lead.has_input());
+}
+
+#[tokio::test]
+async fn interrupt_after_the_end_of_a_turn_does_not_count_as_input() {
+    let crew = TestCrew::new();
+    let (lead, mut control) = crew.agent(&Name::lead());
+    lead.interrupt();
+    // As at the end of each turn of the lead.
+    crew.lead.set_queued(control.len());
+    assert!(crew.lead.has_input());
+    let mut changes = crew.signals.subscribe_activity();
+    tokio::select! {
+        biased;
+        input = next_input(&mut control, &crew.lead, &crew.signals) => panic!("{input:?}"),
+        changed = changes.changed() => changed.unwrap(),
+    }
+    assert!(!crew.lead.has_input());
+    assert!(crew.lead.wake("hello".into()));
+    let input = next_input(&mut control, &crew.lead, &crew.signals).await;
+    assert!(matches!(input, Some(TurnInput::Say(_))), "{input:?}");
 }
 
 #[tokio::test]

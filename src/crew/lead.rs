@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
 use super::board_view::BoardView;
 use super::context::CrewContext;
@@ -135,11 +137,8 @@ impl LeadAgent {
                     Some(start) => start,
                     None => continue,
                 },
-                control = agent.control.recv() => match control {
-                    Some(Control::Say(blocks)) => TurnInput::Say(blocks),
-                    Some(Control::Compact(focus)) => TurnInput::Compact { focus },
-                    Some(Control::Clear) => TurnInput::Clear,
-                    Some(Control::Interrupt) => continue,
+                input = next_input(&mut agent.control, &parts.inbox, &parts.signals) => match input {
+                    Some(input) => input,
                     None => return,
                 },
                 changed = changes.changed() => {
@@ -161,6 +160,27 @@ impl LeadAgent {
                 return;
             }
             changes.mark_changed();
+        }
+    }
+}
+
+/// Receives the next input of an idle lead; `None` if the channel is closed. Drops interrupts, which arrived too late
+/// for their turn. They were counted as queued when the turn ended, so the queued inputs are counted again: otherwise
+/// the crew would never count as idle.
+pub(super) async fn next_input(
+    control: &mut mpsc::Receiver<Control>,
+    inbox: &LeadInbox,
+    signals: &CrewSignals,
+) -> Option<TurnInput> {
+    loop {
+        match control.recv().await? {
+            Control::Say(blocks) => return Some(TurnInput::Say(blocks)),
+            Control::Compact(focus) => return Some(TurnInput::Compact { focus }),
+            Control::Clear => return Some(TurnInput::Clear),
+            Control::Interrupt => {
+                inbox.set_queued(control.len());
+                signals.activity_changed();
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::headless::eprint_line;
 use super::mcp_test;
+use super::sessions::quote;
 use super::trust::{confirm, refuse_agents};
 use super::{NOTHING, print, root};
 use crate::cli::{GlobalOptions, McpVerb};
@@ -279,7 +280,10 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
         items: servers,
     };
     let question = format!("Approve exactly {}? [y/N] ", request.summary());
-    if !is_confirmed && !confirm(&mut out, &question, "crewdeck mcp approve --yes")? {
+    // Names the servers, so that it approves none that is added in the meantime.
+    let shown: Vec<String> = request.items.iter().map(|item| quote(&item.name)).collect();
+    let instead = format!("crewdeck mcp approve --yes {}", shown.join(" "));
+    if !is_confirmed && !confirm(&mut out, &question, &instead)? {
         return Ok(0);
     }
     if let Some(notice) = request.decide(Some(SettingsDecision::Approved))? {

@@ -119,7 +119,7 @@ pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Op
 }
 
 /// Quotes a word for the shell if necessary.
-fn quote(word: &str) -> String {
+pub(super) fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.into()

@@ -48,6 +48,9 @@ pub const HOOK_FILES: &[&str] = &[
     ".crewdeck/hooks.json",
 ];
 
+/// Maximum number of names of a kind in the notice about what waits for approval.
+const NAMES_MAX: usize = 4;
+
 // The texts that tell the user what a server or hook can do once it is approved.
 const RUNS_PROGRAM: &str = "runs a program with your rights, outside of the sandbox";
 const OWN_USES_FILES: &str = "your own server; files of this project can make it run anything with your rights, outside of the sandbox";
@@ -119,13 +122,13 @@ impl Extensions {
         if !own.is_empty() {
             parts.push(format!(
                 "files that your own MCP servers would use ({})",
-                own.join(", ")
+                first_names(&own)
             ));
         }
         match servers[..] {
             [] => {}
-            [name] => parts.push(format!("the MCP server {name}")),
-            _ => parts.push(format!("the MCP servers {}", servers.join(", "))),
+            [name] => parts.push(format!("the MCP server {}", first_names(&[name]))),
+            _ => parts.push(format!("the MCP servers {}", first_names(&servers))),
         }
         match waiting.len() - servers.len() - own.len() {
             0 => {}
@@ -147,10 +150,10 @@ impl Extensions {
         } else {
             "crewdeck trust, or crewdeck mcp approve for the servers"
         };
-        Some(format_line(&format!(
+        Some(format!(
             "this project has {}, which {how}{blocking}. To review and approve: {approve}",
             parts.join(" and ")
-        )))
+        ))
     }
 
     fn load_from(
@@ -181,6 +184,15 @@ impl Extensions {
             loader.project_hooks(file);
         }
         loader.out
+    }
+}
+
+/// Returns the first [`NAMES_MAX`] names and the number of the others.
+fn first_names(names: &[&str]) -> String {
+    let first = &names[..names.len().min(NAMES_MAX)];
+    match names.len() - first.len() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
     }
 }
 

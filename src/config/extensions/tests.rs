@@ -127,6 +127,24 @@ fn user_wins_over_the_project() {
 }
 
 #[test]
+fn notice_about_many_servers_still_names_the_command() {
+    let files = Files::new();
+    let server = |n: u32| format!(r#""{n}{}": {{"command": "true"}}"#, "x".repeat(30));
+    let servers: Vec<String> = (10..19).map(server).collect();
+    files.write(
+        ".mcp.json",
+        &format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(", ")),
+    );
+    let notice = files.load().waiting_notice().unwrap();
+    for words in ["the MCP servers 10xxx", " and 5 more, which wait"] {
+        assert!(notice.contains(words), "{notice}");
+    }
+    let command = "crewdeck trust, or crewdeck mcp approve for the servers";
+    assert!(notice.ends_with(command), "{notice}");
+    assert!(notice.chars().count() < 400, "{notice}");
+}
+
+#[test]
 fn hooks_of_all_files_are_read_and_can_be_turned_off() {
     let hooks = |command: &str| {
         format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "{command}"}}]}}]}}}}"#)

@@ -70,6 +70,9 @@ fn server_of_a_role_runs_after_approval_and_only_for_its_agents() {
     assert!(outputs.iter().all(is_refused), "{outputs:?}");
     assert_eq!((outputs.len(), starts(&project)), (3, 0));
 
+    let unconfirmed = project.run(&["mcp", "approve", "db"]);
+    let hint = "run crewdeck mcp approve --yes db";
+    assert!(unconfirmed.err().contains(hint), "{}", unconfirmed.err());
     let approved = project.run(&["mcp", "approve", "db", "--yes"]);
     assert_eq!(approved.code(), 0, "{}", approved.err());
     assert_eq!(

@@ -43,6 +43,7 @@ pub fn why_not(app: &App, task: &Task, action: TaskAction) -> Option<String> {
         TaskAction::Release if task.status == TaskStatus::Completed => {
             Err(GraphError::Completed(id))
         }
+        TaskAction::Release if is_ownerless(task) => return Some(ownerless_message(id)),
         TaskAction::Release if task.owner.is_empty() => {
             return Some(format!("{id} has no owner: nothing to release."));
         }
@@ -101,6 +102,18 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     ))
 }
 
+/// Returns whether `task` is in progress without an owner. Only another program writes that.
+fn is_ownerless(task: &Task) -> bool {
+    task.status == TaskStatus::InProgress && task.owner.is_empty()
+}
+
+fn ownerless_message(id: TaskId) -> String {
+    format!(
+        "{id} is in progress and has no owner. To return it to the board: crewdeck task release {} --as user",
+        id.0
+    )
+}
+
 /// Returns the message for a refused action. It contains a placeholder such as `{board.release}` for each key that
 /// helps; `KeyMap::expand_keys` replaces the placeholders.
 fn refusal_message(task: &Task, error: &GraphError) -> String {
@@ -113,7 +126,7 @@ fn refusal_message(task: &Task, error: &GraphError) -> String {
         let owner = one_line(&task.owner);
         match owner.as_str() {
             "user" => format!("{id} is already yours."),
-            "" => format!("{id} is in progress and has no owner."),
+            "" => ownerless_message(id),
             _ => format!("{id} is owned by {owner}: {{board.release}} releases it."),
         }
     } else if let GraphError::Blocked(_, open) = error {

@@ -47,6 +47,14 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 .then_some(())
                 .and_then(|()| problem(ProblemSeverity::Waits, many, help))
         }
+        BoardStatus::InProgress if task.owner.is_empty() => problem(
+            ProblemSeverity::Stuck,
+            format!(
+                "{id} is in progress and has no owner, so it cannot be claimed{}",
+                what_waits(model, id)
+            ),
+            "crewdeck task release NUMBER --as user returns the task to the board; {panes.focus_board}, then {board.complete_task} completes it",
+        ),
         BoardStatus::InProgress | BoardStatus::Assigned => problem(
             ProblemSeverity::Stuck,
             format!(

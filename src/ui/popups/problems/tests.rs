@@ -6,6 +6,7 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{RequestId, TaskId};
 use crate::domain::mail::MailKind;
 use crate::domain::request::{Request, RequestKind, RequestStatus};
+use crate::domain::task::TaskStatus;
 use crate::domain::team::{Activity, Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
@@ -208,6 +209,30 @@ fn unclaimable_and_released_tasks_are_problems() {
         (ProblemSeverity::Waits, many.into()),
     ];
     assert_eq!(listed_problems(&state), expected);
+}
+
+#[test]
+fn task_in_progress_without_owner_is_a_problem() {
+    let mut state = started_screen(100, 30);
+    let mut board = TaskGraph::default();
+    task(&mut board, 1, &[], "");
+    let mut other = board.get(TaskId(1)).unwrap().clone();
+    other.status = TaskStatus::InProgress;
+    board.put(std::sync::Arc::new(other));
+    let alice = team(&[("alice", MemberStatus::Idle, &[])]);
+    apply_events(&mut state, vec![alice, board_event(&board)]);
+    let cause = "#1 is in progress and has no owner, so it cannot be claimed";
+    assert_eq!(
+        listed_problems(&state),
+        [(ProblemSeverity::Stuck, cause.into())]
+    );
+    // The board's keys name the way out.
+    press(&mut state, "esc 3");
+    for key in ["C", "u"] {
+        assert_eq!(press(&mut state, key), []);
+        let shown = picture(&state);
+        assert!(shown.contains("crewdeck task release 1"), "{key}\n{shown}");
+    }
 }
 
 #[test]

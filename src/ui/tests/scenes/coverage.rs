@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 use crate::domain::screen::PaneLayout;
 use crate::ui::fixture::{popup_kinds, top_popup};
 use crate::ui::frame::layout::{SizeClass, class};
-use crate::ui::keymap::Context;
+use crate::ui::keymap::{Context, KeyMap};
 use crate::ui::tests::scenes::{SIZES, Shows, scenes, screens};
 use crate::ui::{Pane, SessionRole};
 
@@ -23,27 +23,60 @@ macro_rules! named {
     };
 }
 
-/// Returns the names of all types that are a popup or the content of a popup.
-fn popup_types() -> BTreeSet<String> {
+/// Returns the text of each source file of the screen.
+fn source_files() -> Vec<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui")];
-    let mut out = BTreeSet::new();
+    let mut out = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-                continue;
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                out.push(std::fs::read_to_string(path).unwrap());
             }
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            for kind in ["Popup", "Page", "Choices", "Question"] {
-                let start = format!("impl {kind} for ");
-                let names = text.lines().filter_map(|line| line.strip_prefix(&start));
-                out.extend(names.map(|name| name.trim_end_matches(" {").to_string()));
-            }
+        }
+    }
+    out
+}
+
+/// Returns the names of all types that are a popup or the content of a popup.
+fn popup_types() -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for text in source_files() {
+        for kind in ["Popup", "Page", "Choices", "Question"] {
+            let start = format!("impl {kind} for ");
+            let names = text.lines().filter_map(|line| line.strip_prefix(&start));
+            out.extend(names.map(|name| name.trim_end_matches(" {").to_string()));
         }
     }
     out.remove("Placeholder");
     out
+}
+
+#[test]
+fn every_key_placeholder_in_a_text_has_a_key() {
+    let map = KeyMap::default();
+    let is_word = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let mut names = BTreeSet::new();
+    for text in source_files() {
+        for part in text.split('{').skip(1) {
+            let inside = part.split_once('}').map_or("", |(inside, _)| inside);
+            if let Some((context, action)) = inside.split_once('.')
+                && is_word(context)
+                && is_word(action)
+                && action != "no_such"
+            {
+                names.insert(format!("{{{inside}}}"));
+            }
+        }
+    }
+    assert!(names.contains("{board.merge}"), "{names:?}");
+    let without: Vec<&String> = names
+        .iter()
+        .filter(|name| map.expand_keys(name) == map.expand_keys("{board.no_such}"))
+        .collect();
+    assert_eq!(without, Vec::<&String>::new());
 }
 
 named! { context, CONTEXTS, Context,

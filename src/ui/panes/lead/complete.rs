@@ -24,6 +24,9 @@ pub const ROWS_MAX: u16 = 8;
 const WIDTH_MAX: u16 = 76;
 /// Maximum width of the name of a resource in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
+/// Maximum width that a command or agent contributes to the first column, in columns. The description of a longer one
+/// starts further right.
+const COMMANDS_MAX: usize = 14;
 
 /// What the composer does when the user accepts a row of the completion list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,15 +202,15 @@ fn names(app: &App) -> Vec<CompletionRow> {
 }
 
 /// Returns the width of the first column of the completion list, in columns: that of the widest command, agent, server
-/// or resource. Servers and resources count with at most [`NAMES_MAX`] columns. File paths do not count, because their
-/// rows have no second column.
+/// or resource. Commands and agents count with at most [`COMMANDS_MAX`] columns, servers and resources with at most
+/// [`NAMES_MAX`]. File paths do not count, because their rows have no second column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()
         .filter(|o| o.item != Choice::File)
         .map(|o| match o.item {
             Choice::Resource | Choice::Start(_) => width(&o.words).min(NAMES_MAX),
-            Choice::Run(_) | Choice::Word | Choice::File => width(&o.words),
+            Choice::Run(_) | Choice::Word | Choice::File => width(&o.words).min(COMMANDS_MAX),
         })
         .max()
         .unwrap_or(0)

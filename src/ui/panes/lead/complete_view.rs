@@ -85,8 +85,9 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
             Choice::Resource | Choice::Start(_) => files::shorten(&mut offer, complete::NAMES_MAX),
             Choice::Run(_) | Choice::Word => {}
         }
-        let room = usize::from(row.width).saturating_sub(first + 3);
-        let blanks = " ".repeat(first.saturating_sub(width(&offer.words)) + 2);
+        let name = width(&offer.words);
+        let room = usize::from(row.width).saturating_sub(first.max(name) + 3);
+        let blanks = " ".repeat(first.saturating_sub(name) + 2);
         let words = vec![
             Span::styled(offer.words.clone(), style),
             Span::raw(blanks),

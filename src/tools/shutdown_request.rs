@@ -7,6 +7,7 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
     format_field, messages, on_thread, schema_of,
 };
+use crate::domain::ids::Name;
 use crate::domain::request::RequestKind;
 use crate::domain::text::head_and_tail;
 
@@ -34,6 +35,12 @@ struct Input {
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
+    let is_own = |name: Name| name.same(&context.agent);
+    if Name::party(input.teammate.trim().trim_start_matches('@')).is_ok_and(is_own) {
+        return Err(error_output(
+            "you cannot shut yourself down: pass the name of a teammate",
+        ));
+    }
     let resolving = context.clone();
     let target = on_thread(move || messages::recipient(&resolving, &input.teammate)).await?;
     if target.is_user() {

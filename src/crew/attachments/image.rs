@@ -59,7 +59,7 @@ pub fn read(at: &Path, size: u64) -> Result<Content, String> {
 /// Decodes a PNG, JPEG or WebP image and turns it upright, as its metadata says.
 ///
 /// # Errors
-/// Returns the reason if the image is damaged, has another format, or exceeds [`FILE_SIDE_MAX`] or [`DECODED_MAX`].
+/// Returns the reason if the image is damaged, has another format, or exceeds `FILE_SIDE_MAX` or `DECODED_MAX`.
 pub fn decode(raw: &[u8]) -> Result<DynamicImage, String> {
     let DecodedImage {
         mut image,

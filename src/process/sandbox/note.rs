@@ -18,7 +18,7 @@ const SIGNS: &[&str] = &[
     "eperm",
 ];
 
-/// Returns a note that lists at most [`NAMED_MAX`] paths below which the command can write, if `output` contains one of
+/// Returns a note that lists at most `NAMED_MAX` paths below which the command can write, if `output` contains one of
 /// `SIGNS` in any case. Otherwise returns `None`.
 pub fn write_denied_note(plan: &SandboxPlan, output: &str) -> Option<String> {
     let output = output.to_ascii_lowercase();

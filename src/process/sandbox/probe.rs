@@ -110,7 +110,7 @@ impl SandboxReport {
 }
 
 /// Runs the supervisor `program` in a mode in which it reports what is available. Blocks, usually for some
-/// milliseconds, at most about [`TIMEOUT`]. If the program fails, returns a report in which nothing is available.
+/// milliseconds, at most about `TIMEOUT`. If the program fails, returns a report in which nothing is available.
 ///
 /// `program` is the program of a [`Supervisor`](crate::process::supervisor::Supervisor); `None` if this operating
 /// system has no supervisor.

@@ -22,7 +22,7 @@ use crate::ui::widgets::list::first_row;
 pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the completion list, in columns.
 const WIDTH_MAX: u16 = 76;
-/// Maximum width of the name of a resource in the first column of the completion list, in columns.
+/// Maximum width of the name of a resource or MCP server in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
 
 /// What the composer does when the user accepts a row of the completion list.
@@ -30,7 +30,7 @@ pub const NAMES_MAX: usize = 44;
 pub enum Choice {
     /// Runs a command.
     Run(Action),
-    /// Inserts the word and a blank. For commands with arguments and for recipients.
+    /// Inserts the word and a blank. For commands from files and skills, prompts of MCP servers, and recipients.
     Word,
     /// Inserts a file or directory.
     File,
@@ -56,8 +56,9 @@ pub enum Completion {
 }
 
 /// Returns the completions of the typed text: for `/`, commands and prompts; for `@`, first agents, then MCP servers,
-/// files and resources. Best matches come first within each kind. Empty if nothing matches, the composer does not have
-/// the focus, or the user has closed the list.
+/// files and resources. Best matches come first within each kind. Empty if nothing matches, the composer does not
+/// receive the keys, the user has closed the list, or the draft is an unchanged message from the history; also for `@`
+/// in a shell command, and in a replay.
 pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
@@ -111,8 +112,8 @@ fn row(pane: &LeadPane) -> usize {
     }
 }
 
-/// Returns the layout of the completion list for `len` rows: directly above the composer. `None` if not even one row
-/// fits.
+/// Returns the layout of the completion list for `len` rows: directly above the composer. `None` if `len` is 0, if not
+/// even one row fits, or if the composer is not on the screen.
 pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::PopupListLayout> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());

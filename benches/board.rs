@@ -29,7 +29,8 @@ const SOON: f64 = 100.0;
 const WITHIN: Duration = Duration::from_secs(60);
 const NOW: Timestamp = Timestamp(1.0);
 
-/// The medians for one board size: `journal` in bytes, all others in milliseconds.
+/// The measurements for one board size: medians, except `whole_board`, which is measured once. `journal` is in bytes,
+/// all others are in milliseconds.
 struct Row {
     open: f64,
     reread: f64,

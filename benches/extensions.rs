@@ -26,7 +26,7 @@ const FIRST: f64 = 1.2;
 /// Maximum additional memory of crewdeck and its supervisors with servers in use, in MiB.
 const MEMORY: f64 = 16.0;
 
-/// Maximum time until all agents have ended their turns.
+/// Maximum time until all agents have ended their turns, and until the first request arrives.
 const WITHIN: Duration = Duration::from_secs(120);
 
 fn main() {
@@ -64,7 +64,8 @@ fn configure(root: &Path) {
     std::fs::write(root.join(".config/crewdeck/mcp.json"), text).unwrap();
 }
 
-/// Returns a script whose lead spawns all agents. Each calls a tool of each server if `has_servers`.
+/// Returns a script whose lead spawns all agents. Each calls a tool of each server if `has_servers`; otherwise, each
+/// reads a file as often.
 fn rules(has_servers: bool) -> String {
     let mut out = "rules:\n  - agent: lead\n    when: begin\n    calls:\n".to_string();
     for n in 0..AGENTS {
@@ -157,7 +158,7 @@ fn first_request(without: &Path, with: &Path) {
     );
 }
 
-/// Returns the length of the first request's body.
+/// Returns the length, in bytes, of the body of the first request that `crewdeck run` sends with the options `args`.
 fn request_length(root: &Path, args: &[&str]) -> usize {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -202,7 +203,7 @@ fn request_length(root: &Path, args: &[&str]) -> usize {
     length
 }
 
-/// Reads the head of a request, refuses it, and returns the length of its body; 0 if it has none.
+/// Reads the head of a request, refuses it, and returns the length of its body in bytes; 0 if it has none.
 fn body_length(mut stream: TcpStream) -> usize {
     let mut head = Vec::new();
     let mut bytes = [0; 1024];

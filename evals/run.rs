@@ -31,14 +31,16 @@ pub struct RunResult {
     pub seconds: f64,
     /// The lead's last answer.
     pub answer: String,
-    /// Why crewdeck ended without an answer, if it did.
+    /// Why the run failed: the time limit, or, if crewdeck has exited with another code than 0 and 4, the last line of its
+    /// standard error. `None` if the run has not failed.
     pub failure: Option<String>,
 }
 
-/// Runs `crewdeck run --json` with `options` in the workspace of `task`, for at most `time_limit`.
+/// Runs `crewdeck run --json` with `options` in the workspace of `task`, for at most `time_limit`, and ends it then. The
+/// time limit and an exit code of crewdeck are no errors: [`RunResult::failure`] names them.
 ///
 /// # Errors
-/// Fails if crewdeck cannot be started.
+/// Fails if crewdeck cannot be started or ended.
 pub fn run(
     crewdeck: &Path,
     task: &EvalTask,

@@ -11,7 +11,8 @@ pub struct Graded {
     pub name: String,
     pub kind: String,
     pub run: RunResult,
-    /// Why the task is not solved; `None` if it is solved.
+    /// Why the task is not solved: the failure of the run if there was one, else the reason of the grader. `None` if the
+    /// task is solved.
     pub reason: Option<String>,
 }
 
@@ -49,7 +50,7 @@ pub fn write_row(out: &mut impl Write, graded: &Graded) -> Result<()> {
     Ok(())
 }
 
-/// Writes a row for each kind and one for the total.
+/// Writes a second table with a row for each kind and one for the total. `results` must be grouped by kind.
 ///
 /// # Errors
 /// Fails if `out` cannot be written.

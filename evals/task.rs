@@ -145,10 +145,11 @@ impl Workspace {
         Ok(format!("script:{}", path.display()))
     }
 
-    /// Runs the grader. Returns why the task is not solved, or `None` if it is solved.
+    /// Runs the grader. Returns why the task is not solved, which is the last line that the grader has written to its standard
+    /// error, or `None` if it is solved.
     ///
     /// # Errors
-    /// Fails if the grader cannot be started.
+    /// Fails if the file with `answer` cannot be written or the grader cannot be started.
     pub fn grade(&self, task: &EvalTask, crewdeck: &Path, answer: &str) -> Result<Option<String>> {
         let answer_file = self.scratch().join("answer.txt");
         std::fs::write(&answer_file, answer)?;

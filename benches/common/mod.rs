@@ -26,7 +26,7 @@ pub fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Returns the median and the `share`th percentile.
+/// Returns the median and the `share`th percentile. `all` must not be empty.
 pub fn median_and(share: usize, mut all: Vec<f64>) -> (f64, f64) {
     all.sort_by(f64::total_cmp);
     let at = (all.len() * share).div_ceil(100).saturating_sub(1);
@@ -46,7 +46,8 @@ pub fn this() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// Creates a git repository with one commit and a board of `tasks` tasks.
+/// Creates a git repository with one commit and a board of `tasks` tasks in the new folder `name` of `dir`. Returns its
+/// path.
 pub fn repository(dir: &Path, name: &str, tasks: u64) -> PathBuf {
     let root = dir.join(name);
     std::fs::create_dir(&root).unwrap();
@@ -96,7 +97,8 @@ pub fn script(dir: &Path, pace: u32, words: &str) -> String {
     format!("script:{}", file.display())
 }
 
-/// Starts a program and returns the milliseconds until each of `words` was on the screen. Ends the program.
+/// Starts a program and waits for each of `words` on the screen, in this order. Returns the milliseconds from the start
+/// until each was there. Then ends the program.
 pub fn time_until_shown(
     program: &Path,
     dir: &Path,
@@ -129,8 +131,8 @@ pub fn settle(screen: &Screen) {
     }
 }
 
-/// Lists all files below `dir` with size and modification time, sorted. Two lists differ if anything was written in
-/// between.
+/// Lists all files and folders below `dir` with size and modification time, sorted. Two lists differ if anything was
+/// written in between.
 pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let mut out = Vec::new();
     let mut todo = vec![dir.to_path_buf()];
@@ -147,8 +149,8 @@ pub fn files(dir: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     out
 }
 
-/// Types the `n`th key and returns the milliseconds until its character is on the screen. `typed` is the text in the
-/// composer, which is cleared before every 20th key.
+/// Types the `n`th key, counted from 0, and returns the milliseconds until its character is on the screen. `typed` is the
+/// text in the composer. Both are cleared before each key whose number is a multiple of 20.
 pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     if n.is_multiple_of(20) {
         screen.send("\u{15}");

@@ -10,7 +10,8 @@ fn stat(pid: u32, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
 }
 
-/// Returns the user and system CPU time of all threads in milliseconds, with a resolution of 10 ms.
+/// Returns the user and system CPU time of all threads in milliseconds, with a resolution of 10 ms; 0 if the process has
+/// ended.
 pub fn cpu_ms(pid: u32) -> u64 {
     let text = stat(pid, "stat");
     let behind = text.rsplit(')').next().unwrap_or_default();
@@ -20,7 +21,7 @@ pub fn cpu_ms(pid: u32) -> u64 {
     (ticks(14).unwrap_or(0) + ticks(15).unwrap_or(0)) * 10
 }
 
-/// Returns the proportional set size (PSS) in MiB.
+/// Returns the proportional set size (PSS) in MiB; 0 if the process has ended.
 pub fn pss_mib(pid: u32) -> f64 {
     let text = stat(pid, "smaps_rollup");
     let line = text.lines().find(|l| l.starts_with("Pss:"));
@@ -57,7 +58,8 @@ fn switches(pid: u32) -> HashMap<String, u64> {
         .collect()
 }
 
-/// Counts the wake-ups of all threads during `time`, including threads that start or end meanwhile.
+/// Counts the wake-ups of all threads during `time`, measured as context switches, including threads that start
+/// meanwhile. A thread that ends counts as one more wake-up.
 pub fn wake_ups(pid: u32, time: Duration) -> u64 {
     let until = Instant::now() + time;
     let mut before = switches(pid);

@@ -294,7 +294,8 @@ impl Journal {
         self.agents.values().map(|s| s.tokens).sum()
     }
 
-    /// Returns the tokens per second of each agent between its first and last response since [`Journal::begin`].
+    /// Returns the tokens per second of each agent between its first and last response since [`Journal::begin`], lowest first.
+    /// Omits agents without a response since then.
     #[allow(clippy::cast_precision_loss)] // far below 2^52
     fn rates(&self) -> Vec<f64> {
         let rate = |s: &AgentOutput| s.first.map(|first| s.between as f64 / (s.last - first));

@@ -28,7 +28,7 @@ struct Case {
     name: &'static str,
     /// Keys to press before the measurement.
     before: &'static [&'static str],
-    /// Called before each frame with the frame's number.
+    /// Called before each frame with the number of the frame in its measurement, from 0.
     each: fn(&mut Pane, u32),
     /// The goal for the frame time with many cells, divided by that with few cells.
     goal: &'static str,

@@ -8,7 +8,8 @@ use crate::protocol::AgentEvent;
 use crate::store::AttachmentStore;
 
 /// Returns one block of a conversation message per attachment, in the same order: an image block for an image, a text
-/// block with the content for a text file or a command. If the content is no longer stored, the text block says so.
+/// block with the content for any other attachment. If the content is no longer stored, the image block has no data,
+/// or the text block says so.
 pub fn blocks(store: &AttachmentStore, attachments: &[Attachment]) -> Vec<Block> {
     attachments.iter().map(|one| block(store, one)).collect()
 }

@@ -94,9 +94,10 @@ impl Default for TurnProgress {
 }
 
 impl Driver {
-    /// Runs a turn. If inputs arrive while hooks run after the end of the turn, runs another turn with these inputs.
-    /// Returns how the last turn ended. `start` is new text or a request for a compaction. If the text is empty, the
-    /// turn answers only what [`Driver::gather_mail`] takes.
+    /// Runs a turn. If it clears the conversation and inputs arrive while the hooks of the session end and start run
+    /// after it, runs another turn with these inputs. Returns how the last turn ended. `start` is new text, or a request
+    /// to compact or clear the conversation. If the text is empty, the turn answers only what [`Driver::gather_mail`]
+    /// takes.
     pub async fn turn(
         &mut self,
         start: TurnInput,

@@ -39,7 +39,8 @@ pub(super) enum LogCompleteness {
     Incomplete,
 }
 
-/// For each kind of input, the name of the last model that has refused it. That model does not get such input again.
+/// For each kind of input, the name of the last model that has refused it; `None` if no model has. That model does not
+/// get such input again.
 #[derive(Debug, Default)]
 pub(super) struct ModelRefusals {
     pub images: Option<String>,
@@ -52,7 +53,8 @@ pub struct DriverState {
     /// The conversation and the state of the current turn.
     pub turn: Turn,
     pub usage: Usage,
-    /// The cost of all model calls of this agent so far, in US dollars; `None` if the price is unknown.
+    /// The total cost, in US dollars, of those model calls of this agent so far whose price is known; `None` if there is
+    /// no such call.
     pub cost: Option<f64>,
     /// The number of model calls of this agent so far.
     pub calls: u64,
@@ -63,8 +65,9 @@ pub struct DriverState {
     /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
     /// none.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position after messages that were taken from the inbox but not yet acknowledged. The conversation
-    /// message that contains them may not be on disk yet.
+    /// The inbox position after messages that are in the conversation, or that were a shutdown request, but are not yet
+    /// marked as read in the inbox; `None` if there are none. Before that, the position is in `pending_inbox`. The
+    /// conversation message that contains them may not be on disk yet.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that were taken but not yet acknowledged.
     pub(super) unacknowledged_messages: Vec<MailMessage>,

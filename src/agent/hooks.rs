@@ -44,8 +44,8 @@ pub trait HookService: Send + Sync {
     /// Returns the command, or `POST` and the URL, of each hook that runs for the event `input`.
     fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String>;
 
-    /// Runs the hooks of the event `input`. If `cancel` is triggered or the future is dropped, the hooks are killed and
-    /// have no effect.
+    /// Runs the hooks of the event `input`. If `cancel` is triggered or the future is dropped, the hooks that are waited
+    /// for are killed and have no effect. Asynchronous hooks run on.
     fn run<'a>(
         &'a self,
         input: &'a HookInput,
@@ -66,7 +66,8 @@ pub struct HookCaller {
     started: watch::Sender<bool>,
     /// When this token is cancelled, the hooks of the session start are killed.
     pub start_cancel: CancellationToken,
-    /// Why a hook of the session start stops the lead before its next model call; `None` if no hook does.
+    /// Why a hook of the session start has stopped the lead. The lead takes this reason when it is about to call the
+    /// model, and ends its turn instead. `None` if no hook has stopped the lead, or if the lead has taken the reason.
     session_stop: Mutex<Option<String>>,
     /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,
@@ -82,7 +83,7 @@ pub struct HookSubject {
     pub agent: Name,
     /// The type of a subagent or teammate, such as `Explore` or the name of its role; empty for the lead and the user.
     pub kind: String,
-    /// The path of the agent's transcript.
+    /// The path of the agent's transcript, which need not exist.
     pub transcript: String,
     /// Whether hooks that run longer than `SHOWN_AFTER` are shown as the agent's activity.
     pub is_shown: bool,
@@ -132,7 +133,8 @@ impl HookCaller {
     }
 
     /// Runs the hooks of the event `input`, and publishes their problems and messages. `dir` is the agent's work
-    /// directory, `mode` its permission mode. If `cancel` is triggered or the future is dropped, the hooks are killed.
+    /// directory, `mode` its permission mode. If `cancel` is triggered or the future is dropped, the hooks that are
+    /// waited for are killed. Returns the default outcome if the event has no hooks.
     pub async fn run(
         &self,
         subject: &HookSubject,
@@ -222,8 +224,8 @@ impl HookCaller {
 
     /// Returns `outcome` unchanged if it contains no question for the user. It contains one if a hook has blocked the
     /// same action too often. In that case, asks the user whether to ignore the hook, and returns the outcome after the
-    /// user's answer. If the user does not answer, a hook that keeps an agent working is ignored, and any other block
-    /// stays.
+    /// user's answer. An approval without a choice ignores the hook. If the question is rejected or withdrawn, or cannot
+    /// be asked, a hook that keeps an agent working is ignored, and any other block stays.
     pub async fn settle(
         &self,
         event: HookEvent,
@@ -288,8 +290,9 @@ impl HookCaller {
         *self.started.borrow()
     }
 
-    /// Makes the lead's turn end before its next model call, with `reason`. Called if a hook of the session start
-    /// requests it. If the lead is idle, its next turn ends this way. If there is a reason already, it stays.
+    /// Makes the lead's turn end before its next model call, with `reason`, shortened to `MESSAGE_MAX` characters on one
+    /// line. Called if a hook of the session start requests it. If the lead is idle, its next turn ends this way. If
+    /// there is a reason already, it stays.
     pub fn stop_session(&self, reason: &str) {
         let mut stop = self.lock_session_stop();
         stop.get_or_insert(clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX));
@@ -307,7 +310,8 @@ impl HookCaller {
     }
 }
 
-/// Returns the texts that hooks have for the model, each preceded by the name of the event.
+/// Returns the texts that hooks have for the model, each preceded by `Hook` and the name of the event; empty if there are
+/// none. A text may have several lines.
 pub fn context_lines(event: HookEvent, outcome: &HookOutcome) -> Vec<String> {
     let line = |text: &String| format!("Hook {}: {}", event.name(), text.trim());
     outcome.context.iter().map(line).collect()
@@ -351,14 +355,17 @@ pub enum RequestHook {
     Ask,
     /// The call is approved. If an input is given, it replaces the input of the call.
     Approved(Option<Value>),
+    /// The call does not run. The text is its result for the model.
     Denied(String),
 }
 
-/// Calls the hooks for the events of one agent.
+/// What an agent needs to call hooks for its events: the crew's hook caller, and the agent as the subject of the
+/// events. Also holds what hooks have decided about the current turn: a reason to stop, and whether a compaction was
+/// checked.
 pub struct AgentHooks {
     pub caller: Arc<HookCaller>,
     pub subject: HookSubject,
-    /// The reason why a hook stops the agent's turn; `None` if no hook does.
+    /// Why a hook has stopped the agent's turn; `None` if no hook has, or if the driver has taken the reason.
     stop: Mutex<Option<String>>,
     /// Whether the hooks before a compaction have already run for the current compaction and have not prevented it.
     is_compaction_checked: AtomicBool,
@@ -389,8 +396,9 @@ impl AgentHooks {
         self.set_compaction_checked(false);
     }
 
-    /// Makes the turn end before its next model call, with `reason`. Called if a hook requests it. If there is a reason
-    /// already, it stays.
+    /// Makes the turn end before its next model call, with `reason`, shortened to `MESSAGE_MAX` characters on one line.
+    /// Tool calls that follow in this turn do not run. Called if a hook requests the stop. If there is a reason already,
+    /// it stays.
     pub fn request_stop(&self, reason: &str) {
         let text = clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX);
         let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);

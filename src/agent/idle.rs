@@ -1,11 +1,12 @@
-//! The idle cycle of a teammate as a pure state machine. Messages come first, then the teammate's own open task, then a
-//! task to claim; without any of these, the teammate is idle.
+//! The idle cycle of a teammate as a pure state machine. Messages come first, then the teammate's own open task, then an
+//! approved shutdown, then a task to claim; without any of these, the teammate is idle.
 
 use std::time::Duration;
 
 use crate::domain::ids::TaskId;
 
-/// Maximum number of reminders to an agent that ended its turn with its task open.
+/// Maximum number of reminders in a row to an agent that ended its turn with its task open. A message in between resets
+/// the count.
 pub const NUDGES_MAX: u32 = 2;
 
 /// The facts that determine what a teammate does between two turns.
@@ -13,9 +14,9 @@ pub const NUDGES_MAX: u32 = 2;
 pub struct Situation {
     /// Whether unread messages or results of background jobs wait for the teammate.
     pub has_mail: bool,
-    /// The task that the teammate has claimed and not completed, if there is one.
+    /// The task that the teammate has claimed and not completed; `None` if there is none.
     pub own: Option<TaskId>,
-    /// A task that the teammate may claim, if there is one.
+    /// A task that the teammate may claim; `None` if there is none.
     pub claimable: Option<TaskId>,
     /// Whether the teammate waits for a decision or for a background job. Such time does not count as idle.
     pub pauses_idle_timeout: bool,
@@ -33,7 +34,7 @@ impl Situation {
 /// What a teammate does after a turn, or when it is woken while idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IdleAction {
-    /// Start a turn that reads the messages.
+    /// Start a turn that reads the messages and job results.
     Read,
     /// Start a turn that continues the teammate's own task, which was still open at the end of the last turn.
     Resume(TaskId),
@@ -85,7 +86,9 @@ impl Idle {
     }
 
     /// Returns the next action. Messages come first, then the agent's open task, then an approved shutdown, then a task
-    /// to claim. After [`NUDGES_MAX`] reminders, an approved shutdown comes before the open task.
+    /// to claim. After [`NUDGES_MAX`] reminders, an approved shutdown comes before the open task. Each returned
+    /// [`IdleAction::Resume`] counts as a reminder. Every action other than staying idle or leaving restarts the idle
+    /// time, and so does [`Situation::pauses_idle_timeout`].
     pub fn next(&mut self, situation: Situation) -> IdleAction {
         if situation.has_mail {
             self.since = None;

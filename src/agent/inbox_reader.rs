@@ -23,8 +23,9 @@ const READER_WAIT: Duration = Duration::from_secs(1);
 
 impl Driver {
     /// Takes what waits for the agent: added texts such as the instructions of MCP servers, user commands, prompts,
-    /// crew notes, job results and inbox messages. Returns it as blocks for the next conversation message. User
-    /// commands, prompts, job results and inbox messages are acknowledged once that conversation message is saved.
+    /// crew notes, job results and inbox messages. Returns it as blocks for the next conversation message, empty if
+    /// nothing waits. User commands, prompts, job results and inbox messages are acknowledged once that conversation
+    /// message is saved. Takes no inbox messages while earlier ones are not acknowledged.
     pub async fn gather_mail(&mut self) -> Vec<Block> {
         let prompts = self.prompts.as_ref().map(|queue| queue.take());
         let prompts = prompts.unwrap_or_default();
@@ -138,8 +139,8 @@ impl Driver {
         texts.unwrap_or_default().into_iter().map(block).collect()
     }
 
-    /// Returns the unread messages of the inbox, up to the first that waits for its hooks. If there are any, the inbox
-    /// stays locked until they are acknowledged.
+    /// Returns the unread messages of the inbox, up to the first that waits for its hooks, without those that hooks have
+    /// blocked. If there are any, the inbox stays locked until they are acknowledged.
     async fn read_unread(&self, mailbox: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (mailbox, name) = (mailbox.clone(), self.name.clone());
         let hooks: Option<Arc<AgentHooks>> = self.tool_runner.hooks.clone();
@@ -173,7 +174,7 @@ impl Driver {
     }
 
     /// Records in the inbox that the pending messages are about to be written to this agent's log. Called before the
-    /// conversation message that contains them is saved.
+    /// conversation message that contains them is saved. Does nothing if there are none.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =
             (self.tool_runner.mailbox.reader(), self.state.pending_inbox)
@@ -185,8 +186,12 @@ impl Driver {
         let _ = run_blocking(move || reader.announce(&log, &cursor)).await;
     }
 
-    /// Takes an approved shutdown request from the inbox, unless the inbox contains other messages. Returns whether a
-    /// request was taken. The agent can leave without a model call, so the request does not go into the conversation.
+    /// Takes an approved shutdown request from the inbox into [`DriverState::approved_shutdown`], unless the inbox also
+    /// contains messages other than shutdown requests. The agent can leave without a model call, so the request does not
+    /// go into the conversation. Returns whether a request was taken; false also if the inbox cannot be read, or if
+    /// messages that were taken before are not yet acknowledged.
+    ///
+    /// [`DriverState::approved_shutdown`]: super::driver::DriverState::approved_shutdown
     pub async fn take_shutdown(&mut self) -> bool {
         let Some(mailbox) = self.mailbox.clone() else {
             return false;
@@ -230,7 +235,8 @@ impl Driver {
         }
     }
 
-    /// Acknowledges the inbox messages that the log on disk contains. If that fails, the next call tries again.
+    /// Acknowledges the inbox messages that the log on disk contains, and publishes them as delivered. Does nothing if
+    /// the log is incomplete. If the inbox cannot be written, reports that to the user, and the next call tries again.
     pub(super) async fn acknowledge(&mut self) {
         if self.state.log_completeness == LogCompleteness::Incomplete {
             return;

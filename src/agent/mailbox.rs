@@ -152,7 +152,7 @@ impl AgentMailbox {
     }
 
     /// Adds a text, such as the instructions of an MCP server, to the agent's next model call. Does not wake an idle
-    /// agent.
+    /// agent. If there are [`NOTES_MAX`] texts, drops the oldest.
     pub fn add_text(&self, text: String) {
         let mut texts = lock(&self.texts);
         if texts.len() == NOTES_MAX {
@@ -249,7 +249,7 @@ impl AgentMailbox {
         lock(&self.revoked_task).take()
     }
 
-    /// Sets the work directory that the agent uses from its next tool call on.
+    /// Sets the work directory that the agent uses once the tool calls that are running have ended.
     pub fn set_workdir(&self, workdir: PathBuf) {
         *lock(&self.workdir) = Some(workdir);
     }

@@ -23,7 +23,8 @@ const PART_MAX: usize = 400;
 pub const FULL_TEXT: &str = "Full text:\n";
 
 /// Returns the text of the approval request for a call of the tool `name`: the tool, its input up to `SHOWN_MAX`
-/// bytes, and `why` it needs approval. `parts` are the commands in a compound shell command that need approval.
+/// bytes, and `why` it needs approval. `parts` are the commands in a compound shell command that need approval; only
+/// the text for a long call quotes them.
 pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     // A tool of an MCP server may have an input named `command` that is not a shell command.
     let command = input.get("command").filter(|_| server_of(name).is_none());
@@ -47,8 +48,8 @@ pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     out
 }
 
-/// Returns the input shortened to about [`SHOWN_MAX`] bytes: first cuts each long text, then, if that is not enough,
-/// the whole JSON text.
+/// Returns the input shortened to about [`SHOWN_MAX`] bytes. First cuts each long text among an object's fields. If that
+/// is not enough, returns the JSON text of the whole input, cut, as a JSON string instead of an object.
 pub(super) fn shorten_input(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {

@@ -18,7 +18,7 @@ use crate::tools::policy::PlanGate;
 
 impl Driver {
     /// Writes a conversation message to disk, then acknowledges the inbox messages, prompts and job results in it
-    /// (guarantee 1 of docs/GUARANTEES.md).
+    /// (guarantee 1 of docs/GUARANTEES.md). If the write fails, [`Driver::repair_log`] makes up for both later.
     pub(super) async fn save(&mut self, message: Message) {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {
@@ -93,7 +93,7 @@ impl Driver {
     }
 
     /// Acknowledges everything that the conversation on disk contains: inbox messages, prompts, and results of
-    /// background jobs.
+    /// background jobs. Does nothing if the log is incomplete.
     async fn acknowledge_saved(&mut self) {
         if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
@@ -137,7 +137,8 @@ impl Driver {
         }
     }
 
-    /// Appends a line to the agent's log. If that fails, [`Driver::repair_log`] rewrites the log later.
+    /// Appends a line to the agent's log. If that fails, or if the log was removed meanwhile, the log counts as
+    /// incomplete. Then further calls do nothing until [`Driver::repair_log`] has rewritten the log.
     pub(super) async fn append_log(&mut self, record: LogRecord) {
         if self.state.log_completeness == LogCompleteness::Incomplete {
             return;
@@ -161,8 +162,9 @@ impl Driver {
         };
     }
 
-    /// If the log is incomplete, rewrites it. Then acknowledges everything that the log contains. Must only be called
-    /// when every message of the conversation has passed [`Driver::save`].
+    /// If the log is incomplete, rewrites it. Then acknowledges everything that the log contains. While inbox messages
+    /// remain unacknowledged, new messages do not wake the agent. Must only be called when every message of the
+    /// conversation has passed [`Driver::save`].
     pub(super) async fn repair_log(&mut self) {
         if self.state.log_completeness == LogCompleteness::Incomplete
             && self.rewrite_log().await.is_ok()
@@ -211,8 +213,8 @@ impl Driver {
         done
     }
 
-    /// Sets whether the lead also works on tasks itself, and records this in the log, so that a resumed session does
-    /// the same.
+    /// Records, in the driver and in the log, whether the lead also works on tasks itself, so that a resumed session does
+    /// the same. Does not change the tools of the running lead: those are chosen when the lead is built.
     pub async fn set_lead_mode(&mut self, lead: LeadMode) {
         self.lead_mode = lead;
         self.append_log(LogRecord::Lead { lead }).await;
@@ -236,7 +238,8 @@ impl Driver {
         .await;
     }
 
-    /// Adds the tokens and the cost of an answer to the agent's totals, and publishes the totals.
+    /// Adds one model call with the tokens and the cost of its answer to the agent's totals and to the budgets, and
+    /// publishes the totals.
     pub(super) async fn count(&mut self, model_config: &ModelConfig, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
@@ -274,7 +277,9 @@ impl Driver {
         .await;
     }
 
-    /// Restores a saved conversation with its messages, todo list and usage.
+    /// Restores a saved conversation: its messages, todo list, usage, lead mode, known file states and waiting prompts.
+    /// Acknowledges the inbox messages that it already contains, and adds a note about background jobs that were lost.
+    /// Does not restore the plan gate. Called before the agent's first turn.
     pub async fn resume(&mut self, from: Conversation) {
         let turn = std::mem::replace(
             &mut self.state.turn,

@@ -12,8 +12,9 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::MailMessage;
 use crate::store::{InboxReader, StoreError, UnreadMessages};
 
-/// Maximum number of decisions about the messages of one inbox. It is larger than the number of messages that one
-/// reading of an inbox returns, so that the decision about an unread message is not dropped.
+/// Maximum number of decisions about the messages of one inbox. If there are more, the oldest is dropped. The limit is
+/// larger than the number of messages that one reading of an inbox returns, so that the decision about an unread message
+/// is not dropped.
 const DECISIONS_MAX: usize = 512;
 
 /// The decision of the hooks about one message.
@@ -68,7 +69,8 @@ impl PromptChecks {
         Some(newest.find(|(k, _)| *k == key)?.1.clone())
     }
 
-    /// Returns whether a message in the inbox of `to` waits for its hooks.
+    /// Returns whether a message in the inbox of `to` waits for its hooks: it is a prompt of the user
+    /// ([`MailMessage::is_prompt`]), and there is no decision about it.
     pub fn is_open(&self, to: &Name, message: &MailMessage) -> bool {
         message.is_prompt() && self.of(to, message).is_none()
     }
@@ -78,7 +80,8 @@ impl PromptChecks {
         message.is_prompt() && self.of(to, message) == Some(PromptCheck::Blocked)
     }
 
-    /// Returns the texts of the hooks for the model that belong to a message in the inbox of `to`.
+    /// Returns the texts of the hooks for the model that belong to a message in the inbox of `to`; empty if the message
+    /// is no prompt or was not passed.
     pub fn texts(&self, to: &Name, message: &MailMessage) -> Vec<String> {
         match self.of(to, message) {
             Some(PromptCheck::Passed(texts)) if message.is_prompt() => texts,
@@ -88,7 +91,8 @@ impl PromptChecks {
 }
 
 /// Returns the messages in the inbox of `to` that may be delivered: those before the first that waits for its hooks,
-/// without the blocked ones. If only blocked messages are left, marks them as read, because no delivery does.
+/// without the blocked ones; all unread messages if `checks` is `None`. If all messages before the first that waits are
+/// blocked, marks them as read, because no delivery does.
 ///
 /// # Errors
 /// When the inbox cannot be read or written.

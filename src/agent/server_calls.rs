@@ -76,7 +76,7 @@ impl Driver {
     }
 
     /// Makes the next model call add the instructions of the MCP servers again, because the conversation was cleared or
-    /// shortened.
+    /// shortened. Also forgets the recorded texts that are not in the system prompt.
     pub(super) fn forget_instructions(&self) {
         self.tool_runner.mailbox.forget_given();
         if let Some(servers) = &self.tool_runner.servers {

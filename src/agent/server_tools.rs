@@ -44,7 +44,7 @@ pub struct ServerTools {
 #[derive(Default)]
 struct View {
     /// The generation of the tool catalog and the size of the context window, in tokens, from which `tools` and
-    /// `is_deferred` were computed.
+    /// `is_deferred` were computed. `None` if the next call of [`ServerTools::update`] must compute them.
     valid_for: Option<(u64, u64)>,
     /// The tools that the agent may use, sorted by name.
     tools: Vec<McpTool>,
@@ -61,7 +61,12 @@ struct View {
 }
 
 impl ServerTools {
-    /// Returns the tools for an agent; `None` if it may use the tools of no server.
+    /// Returns the tools of MCP servers for an agent. `only` are the names and patterns that the user's settings allow;
+    /// `None` allows all. A tool must also be permitted by all of `limits`. If `caller` is an Explore subagent, only tools
+    /// that change nothing are included. `built_in` are the definitions of crewdeck's own tools.
+    ///
+    /// Returns `None` if `only` and `limits` exclude every configured server. Otherwise the result may still contain no
+    /// tool.
     pub fn new(
         host: Arc<dyn ServerHost>,
         only: Option<&[String]>,
@@ -155,8 +160,10 @@ impl ServerTools {
         true
     }
 
-    /// Returns the definitions of all tools of the agent: first the built-in ones, then `tool_search` if tools are
-    /// deferred, then the servers' tools by name, then the deferred tools in the order in which the agent found them.
+    /// Returns the definitions of all tools of the agent, as of the last [`ServerTools::update`]: first the built-in
+    /// ones, then `tool_search` if tools are deferred, then the servers' tools that are not deferred, by name, then the
+    /// deferred tools that the agent has found, in the order in which it found them. Only the built-in ones if the agent
+    /// may use no tool of a server.
     ///
     /// A prompt cache covers only the part of a request before the first change. Because a newly found tool is last in
     /// the list, the definitions before it stay cached; the system prompt and the conversation, which follow the list,
@@ -186,8 +193,9 @@ impl ServerTools {
     }
 
     /// Returns the instructions of the servers whose tools the agent may use, sorted by server: each server's name and
-    /// the text for the conversation. Leaves out instructions that the conversation already contains. Returns at most
-    /// 16 KiB; the next call returns the rest.
+    /// the text for the conversation. Leaves out instructions that an earlier call has returned (see
+    /// [`ServerTools::forget_instructions`]). Returns at most [`INSTRUCTIONS_MAX`] bytes of instructions; the next call
+    /// returns the rest.
     pub fn take_instructions(&self) -> Vec<(String, String)> {
         let mut view = self.view();
         let servers: BTreeSet<String> = view.tools.iter().map(|t| t.server.clone()).collect();
@@ -241,7 +249,8 @@ impl ServerTools {
     }
 
     /// Returns the tool `name` as its server defines it now. This definition may differ from the one in the agent's
-    /// requests until the next model call. `None` if the agent may not use the tool. Marks a deferred tool as found:
+    /// requests until the next model call. `None` if the agent may not use the tool, if the last
+    /// [`ServerTools::update`] did not know it, or if its server no longer offers it. Marks a deferred tool as found:
     /// after a compaction or a restart, the conversation may still contain the definition of a tool that is not marked.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();

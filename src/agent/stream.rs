@@ -72,8 +72,8 @@ impl Driver {
         }
     }
 
-    /// Returns `error` unchanged, unless it means that the model refuses images. In that case, returns an error that
-    /// says so, and records the refusal, so that the model gets no more images.
+    /// Returns `error` unchanged, unless it means that the model refuses the images of the conversation. In that case,
+    /// returns an error that says so, and records the refusal, so that the model gets no more images.
     pub(super) fn look_for_image_refusal(
         &mut self,
         model_config: &ModelConfig,

@@ -159,9 +159,9 @@ impl Driver {
         }))
     }
 
-    /// Returns a fingerprint of everything that this agent can change. Two compactions with the same fingerprint show
+    /// Returns a fingerprint of everything that this agent can change. Two compactions with the same fingerprint suggest
     /// that the agent makes no progress. `None` for a subagent that only reads: its model calls are limited, so it
-    /// cannot loop endlessly.
+    /// cannot loop endlessly. Also `None` if the computation panics.
     async fn work_state(&self) -> Option<u64> {
         let mut tools = self.tool_runner.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
@@ -214,8 +214,9 @@ impl Driver {
     }
 
     /// Archives the log, then empties the conversation and the todo list. If the log cannot be archived, changes
-    /// nothing and reports the error to the user. Before it empties the conversation, runs the hooks of the session
-    /// end; afterwards, those of the session start. An interrupt ends these hooks.
+    /// nothing and reports the error to the user. For the lead, runs the hooks of the session end before it empties the
+    /// conversation, and those of the session start afterwards. An interrupt ends these hooks, but the conversation is
+    /// emptied all the same; if it ends those of the session end, those of the session start do not run.
     pub(super) async fn clear(
         &mut self,
         control: &mut mpsc::Receiver<Control>,

@@ -52,14 +52,15 @@ impl Notes {
     }
 }
 
-/// A function that receives the output of a tool and its run time. It is called when the tool has ended, before the
-/// hooks after the call run.
+/// A function that receives the output of a tool and its run time. If hooks run after the call, it is called when the
+/// tool has ended, before these hooks run.
 pub type KeepOutput<'a> = &'a (dyn Fn(ToolOutput, Duration) + Sync);
 
 impl ToolRunner {
     /// Executes one tool call with the hooks before and after it. Returns the output and the run time of the tool,
-    /// without the wait for approval. Dropping the future stops the tool and withdraws an open approval request. If the
-    /// tool has already ended and hooks after it are running, `keep` has received the output.
+    /// without the wait for approval; zero if the tool did not run. Dropping the future stops the tool and withdraws an
+    /// open approval request. If the tool has already ended and hooks after it are running, `keep` has received the
+    /// output.
     pub async fn carry_out(
         &self,
         agent: &Name,
@@ -146,7 +147,8 @@ impl ToolRunner {
     }
 
     /// Runs the hooks that decide on an approval request before the approver sees it. Returns [`RequestHook::Ask`] if
-    /// there are no such hooks, or if hooks may not approve calls.
+    /// there are no such hooks, if these decide nothing, or if the settings deny every call that needs approval. In the
+    /// last case, the hooks do not run.
     pub(super) async fn run_request_hooks(&self, agent: &Name, call: &ToolCall) -> RequestHook {
         let hooks = self.hooks.as_ref();
         let Some(hooks) = hooks.filter(|hooks| {

@@ -84,8 +84,8 @@ impl ToolRunner {
         }
     }
 
-    /// Executes one tool call without the hooks before and after it. `hooked` is the decision of the hooks before the
-    /// call. Otherwise does the same as [`ToolRunner::carry_out`].
+    /// Executes one tool call without the hooks before and after it; the hooks of its approval request still run.
+    /// `hooked` is the decision of the hooks before the call. Otherwise does the same as [`ToolRunner::carry_out`].
     pub(super) async fn execute(
         &self,
         agent: &Name,
@@ -128,8 +128,9 @@ impl ToolRunner {
         (self.finish(output, &permit.note), took)
     }
 
-    /// Redacts secrets in an output, shortens its text to make room for `note` within [`RESULT_MAX`], and appends
-    /// `note` to the text.
+    /// Redacts secrets in an output, shortens its text to make room for `note` within [`RESULT_MAX`], and appends `note`
+    /// to the text. Does not redact or shorten `note`; a note longer than half of [`RESULT_MAX`] makes the text longer
+    /// than that limit.
     pub(super) fn finish(&self, mut output: ToolOutput, note: &str) -> ToolOutput {
         // A cut through a secret would hide the secret from the redactor, so the text is redacted first.
         output.text = self.redactor.text(&output.text).into_owned();

@@ -15,7 +15,7 @@ use crate::protocol::event::{AgentEvent, NoticeLevel};
 
 impl Driver {
     /// Waits until the hooks of the session start have ended, so that the lead's first model call contains their texts.
-    /// An interrupt kills these hooks.
+    /// An interrupt kills these hooks and interrupts the turn. Does nothing for agents other than the lead.
     pub(super) async fn await_session_start(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -92,8 +92,9 @@ impl Driver {
         None
     }
 
-    /// Runs the hooks of the session start again after a summary. Their texts are added to the conversation after the
-    /// summary, so that the next model call contains them. An interrupt ends the hooks and the turn.
+    /// Runs the hooks of the session start again after a summary of the lead's conversation. Adds their texts to the
+    /// conversation after the summary, so that the next model call contains them. An interrupt ends the hooks and the
+    /// turn. Does nothing for agents other than the lead.
     pub(super) async fn restart_after_summary(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -113,7 +114,9 @@ impl Driver {
         }
     }
 
-    /// Runs the hooks of the session end before the conversation is emptied. Returns `None` if they are interrupted.
+    /// Runs the hooks of the session end before the lead's conversation is emptied. Returns `None` if they are
+    /// interrupted. Returns `Some` without running a hook for agents other than the lead, and if there are no such
+    /// hooks.
     pub(super) async fn end_session(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -126,8 +129,10 @@ impl Driver {
         Some(())
     }
 
-    /// Runs the hooks of the session start again, because a new conversation begins. `source` is the reason, `compact`
-    /// or `clear`. Returns the hooks' texts for the model; `None` if the hooks are interrupted.
+    /// Runs the hooks of the session start again, because the lead begins a new conversation. `source` is the reason,
+    /// `compact` or `clear`. If a hook stops the session, the lead's turn ends before its next model call. Returns the
+    /// hooks' texts for the model; empty for agents other than the lead, and if there are no such hooks. `None` if the
+    /// hooks are interrupted.
     pub(super) async fn restart_session(
         &self,
         source: &'static str,
@@ -148,7 +153,7 @@ impl Driver {
     }
 
     /// Runs the hooks of the session start or end, for the lead only, because the session belongs to the lead. Returns
-    /// `None` if the hooks are interrupted.
+    /// the default outcome for other agents, and if there are no such hooks; `None` if the hooks are interrupted.
     async fn run_session_hooks(
         &self,
         input: &HookInput,
@@ -163,8 +168,8 @@ impl Driver {
     }
 
     /// Runs the hooks at the end of a turn in which the model has answered. `is_active` says whether the agent works
-    /// only because such a hook has already prevented the end of this turn. The hooks do not run while a request of the
-    /// agent waits for a decision.
+    /// only because such a hook has already prevented the end of this turn. The hooks do not run, and the turn ends,
+    /// while a request of the agent waits for a decision or the requests cannot be read.
     pub(super) async fn check_end(
         &self,
         is_active: bool,
@@ -200,7 +205,8 @@ impl Driver {
     }
 
     /// Runs the hooks before a teammate becomes idle. If they keep the teammate working, returns the text with which it
-    /// continues, else `None`. The hooks do not run while a request of the teammate waits for a decision.
+    /// continues, else `None`. The hooks do not run while a request of the teammate waits for a decision or the requests
+    /// cannot be read.
     pub async fn check_idle(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -294,7 +300,7 @@ impl Driver {
         pending.any(|request| request.from.same(&self.name))
     }
 
-    /// Returns the text of the model's last answer.
+    /// Returns the text of the model's last answer; empty if there is none.
     fn last_answer(&self) -> String {
         let messages = self.state.turn.messages();
         let last = messages.iter().rfind(|m| m.role == Role::Assistant);

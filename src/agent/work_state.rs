@@ -19,7 +19,7 @@ const COARSE: Duration = Duration::from_secs(2);
 /// Returns a hash of everything that an agent can change: the files below `workdir` that git does not ignore, the
 /// commits there, and the crew's board, messages and requests below `root`. Files modified after `since` are hashed by
 /// content, so rewriting one with the same content does not change the hash. Of older files, only path and size are
-/// hashed.
+/// hashed. If there are more than `FILES_MAX` files, the rest is ignored.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);

@@ -42,7 +42,8 @@ use crate::tools::table;
 /// The configuration of a crew, complete before the crew starts a process or calls a server.
 pub struct Blueprint {
     pub root: PathBuf,
-    /// The directory in which crewdeck was started: the project directory or a directory below it.
+    /// The directory in which crewdeck was started or that `--dir` names: the project directory or a directory below it.
+    /// In the demo, it can be outside of the project directory.
     pub dir: PathBuf,
     /// The settings, after environment variables and command-line options have replaced values from settings files.
     pub settings: Settings,
@@ -79,7 +80,8 @@ impl Blueprint {
     /// Reads options, settings and environment. Creates the demo's repository if the user requested the demo.
     ///
     /// # Errors
-    /// Fails if options or settings are invalid or conflict.
+    /// Fails if options or settings are invalid or conflict, if the directory, the session or the team preset that the
+    /// options name does not exist, or if the demo's repository cannot be created.
     pub fn read(global: &GlobalOptions) -> Result<Blueprint> {
         let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
         if global.speed.is_some() && !wants_demo {
@@ -192,7 +194,7 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
 }
 
 /// Resumes `session` in this process, after the process that ran its crew has ended. `freed` is the crew lock that the
-/// ended process released and this process has acquired.
+/// ended process released and this process has acquired. Never returns [`Built::RunsElsewhere`].
 ///
 /// # Errors
 /// Fails as [`build`] does. The crew lock is then released.
@@ -313,7 +315,8 @@ async fn start_crew(
     })))
 }
 
-/// Returns what the setting `allow` lets run without asking, to be shown to the user.
+/// Returns what the setting `allow` lets run without asking, to be shown to the user. Names the file that sets it, relative
+/// to the project directory if it is the project's settings file.
 fn settings_permissions(blueprint: &Blueprint) -> SettingsPermissions {
     let entries = blueprint.settings.allow.as_deref().unwrap_or_default();
     let file = match &blueprint.allow_file {
@@ -372,9 +375,10 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     })
 }
 
-/// Returns what the crew needs to run the approved hooks; `None` if no hook is approved. A hook that the user approves
-/// later runs only after the next start. A hook that has changed since its approval is included too: it does not run,
-/// but it still blocks the actions that a hook of its event can prevent.
+/// Returns what the crew needs to run the approved hooks. A hook that the user approves later runs only after the next
+/// start. A hook that has changed since its approval is included too: it does not run, but it still blocks the actions
+/// that a hook of its event can prevent. Returns `None` if no hook is approved or was approved before it changed, or if
+/// the user has no home directory.
 async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {

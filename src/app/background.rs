@@ -78,9 +78,10 @@ impl BackgroundQuery {
         matches!(self.state, QueryState::Answered(_))
     }
 
-    /// Takes the terminal's answer out of `inputs`. Returns the other inputs in order, and the theme for the background
-    /// if the answer is complete and not late. A key that may belong to an answer is held back until a later key shows
-    /// whether it does.
+    /// Takes the terminal's answer out of `inputs`. Returns the other inputs, keys in order, and the theme for the
+    /// background if this call completes a valid answer that is not late, else `None`. A key that may belong to an answer
+    /// is held back until a later key shows whether it does. Returns `inputs` unchanged before the terminal was asked and
+    /// after it has answered.
     pub fn filter(
         &mut self,
         inputs: Vec<Event>,
@@ -171,8 +172,8 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
 }
 
 /// Returns whether an answer of the terminal can begin with the first of `inputs`. This is the key `Alt+]`, or the key
-/// `]` if the escape character was read as the key Esc before it. After `]`, and after both keys if the answer
-/// `is_late`, the text of the answer must follow in `inputs`: a user cannot type that many keys at once.
+/// `]` if the escape character was read as the key Esc before it. After `]`, and if the answer `is_late` also after
+/// `Alt+]`, the text [`START`] must follow in `inputs`: a user cannot type that many keys at once.
 fn starts_answer(inputs: &[Event], is_late: bool) -> bool {
     let alt = (KeyCode::Char(']'), KeyModifiers::ALT);
     let is_whole =

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::timestamp::Timestamp;
 
-/// When [`now`] was first called, and its last result. Code that must also run with another clock, for example in
-/// tests, takes a clock function as a parameter.
+/// When [`now`] was first called, and its last result; `None` before that. Code that must also run with another clock,
+/// for example in tests, takes a clock function as a parameter.
 static READINGS: Mutex<Option<(Instant, Readings)>> = Mutex::new(None);
 
 /// Returns the wall-clock time, but never less than a previous result. If the system clock is set back, the returned

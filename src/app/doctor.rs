@@ -54,7 +54,8 @@ impl FixMode {
 /// Runs `crewdeck doctor` and returns the exit code.
 ///
 /// # Errors
-/// Fails if a check failed, and names the failed checks.
+/// Fails if a check failed, and names the failed checks. Also fails if the project directory is not accessible or the
+/// output cannot be written.
 pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result<u8> {
     let root = root(global)?;
     let facts = LocalFacts::gather(global, root);
@@ -91,7 +92,7 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     }
 }
 
-/// Runs the checks for the project `root`. Fixes nothing.
+/// Runs the checks for the project `root`. Fixes nothing. Returns an empty list if the checks panic.
 pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
     let own = options.clone();
     let gathered = spawn_blocking(move || LocalFacts::gather(&own, root)).await;

@@ -18,12 +18,13 @@ use crate::ui::{COMPOSER_MAX, bytes};
 /// Time between SIGTERM and SIGKILL when an editor is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens `text` in `$VISUAL`, `$EDITOR` or vi and returns the edited text. If `stop` is cancelled, the editor gets
-/// SIGTERM, and two seconds later SIGKILL.
+/// Opens `text` in `$VISUAL`, `$EDITOR` or vi and returns the edited text without newlines at its end. If `stop` is
+/// cancelled, the editor gets SIGTERM, and two seconds later SIGKILL.
 ///
 /// # Errors
-/// Fails if the editor is missing or fails, or if the edited text is not UTF-8 or too long for the input field. If the
-/// user has edited the text, the error names the file that still contains it.
+/// Fails if the editor is missing, fails or was stopped, or if the edited text is not UTF-8 or has more than
+/// [`COMPOSER_MAX`] bytes with its control characters escaped. If the user has edited the text, the error names the file
+/// that still contains it.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let file = copy_of(text)?;
     match open(file.path(), stop).await {
@@ -32,10 +33,10 @@ pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     }
 }
 
-/// Opens a copy of `text` in `$VISUAL`, `$EDITOR` or vi and ignores all changes.
+/// Opens a copy of `text` in `$VISUAL`, `$EDITOR` or vi and ignores all changes. Stops the editor like [`edit`].
 ///
 /// # Errors
-/// Fails if the editor is missing or fails.
+/// Fails if the editor is missing, fails or was stopped.
 pub async fn read(text: &str, stop: &CancellationToken) -> Result<()> {
     let file = copy_of(text)?;
     open(file.path(), stop).await

@@ -37,7 +37,8 @@ impl ExternalProgram {
     /// otherwise `None`.
     ///
     /// # Errors
-    /// Fails if the editor is missing or fails, or if the terminal cannot be used.
+    /// Fails if the editor is missing, fails or was stopped, if the edited text cannot be used, or if the terminal cannot
+    /// be read or written.
     pub async fn run(self, stop: &CancellationToken) -> Result<Option<String>> {
         match self {
             ExternalProgram::Edit(text) => editor::edit(&text, stop).await.map(Some),

@@ -80,8 +80,8 @@ fn files(root: &Path) -> FirstCommit {
 }
 
 /// Counts the files below `root` that git does not ignore. Returns [`FirstCommit::ChooseFiles`] instead in these cases:
-/// there are too many files, they are too large, there are more than `limit` files and directories, or a name suggests
-/// a secret or another repository.
+/// there are too many files, they are too large, there are more than `limit` files and directories besides `root`, or a
+/// name suggests a secret or another repository.
 fn count_files(root: &Path, limit: usize) -> FirstCommit {
     let walk = WalkBuilder::new(root)
         .hidden(false)

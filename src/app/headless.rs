@@ -31,13 +31,14 @@ const LINE_MAX: usize = 2000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// The lead has answered, the crew is idle and no task is open.
+    /// The lead has answered, the crew is idle, no request is pending and no task is open.
     Done,
-    /// The lead has answered and the crew is idle, but tasks are open or teammates are stuck. The text names them.
+    /// As [`RunOutcome::Done`], but tasks are open or teammates are stuck. The text names them.
     Open(String),
     /// The program that reads the output closed the pipe.
     OutputClosed,
-    /// The lead could not answer. The text says why and what to do.
+    /// The lead could not answer, a request is pending that no user can decide, or the crew did not accept the prompt or
+    /// ended. The text says why and what to do.
     Failed(String),
     /// The prompt was not sent, usually because a file in it cannot be attached. The text says why.
     Rejected(String),
@@ -55,7 +56,8 @@ pub fn has_user() -> bool {
 /// its unfinished turn.
 ///
 /// # Errors
-/// Fails if signal handlers cannot be installed, or if standard output cannot be written. A closed pipe is no error.
+/// Fails if signal handlers cannot be installed, if standard output cannot be written, or if the board cannot be read at
+/// the end. A closed pipe is no error.
 pub async fn run(
     crew: &Crew,
     events: &mut EventReceiver,
@@ -336,7 +338,8 @@ async fn decide(crew: &Crew, ids: &mut CommandIds, request: Request, form: Outpu
     }
 }
 
-/// Prints `question` and returns the line that the user types, without the blanks around it.
+/// Prints `question` to standard error and returns the line that the user types, without the blanks around it; empty at
+/// the end of input.
 fn ask(question: &str) -> std::io::Result<String> {
     write!(std::io::stderr().lock(), "{question}")?;
     let mut line = String::new();
@@ -345,7 +348,7 @@ fn ask(question: &str) -> std::io::Result<String> {
 }
 
 /// Returns the body of a request as it is printed on the terminal. If a part of a permission request is not printed,
-/// also returns a second question. The request is approved only if the user answers yes to both questions.
+/// also returns a second question, else `None`. The request is approved only if the user answers yes to both questions.
 fn printed_body(request: &Request) -> (String, Option<String>) {
     if request.kind != RequestKind::Permission {
         return (escape_control_chars(&request.body), None);

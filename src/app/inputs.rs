@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::{self, Event, MouseEvent, MouseEventKind};
 
-/// Maximum number of inputs in one batch. Further inputs are handled after the next frame.
+/// Maximum number of inputs in one batch. Further inputs are left for the next batch.
 const INPUTS_MAX: usize = 1024;
 /// Maximum number of consecutive mouse wheel events in one direction that are kept in one batch. Further ones are
 /// dropped.

@@ -11,7 +11,7 @@ use crate::store::{Journal as File, StoreError};
 /// Maximum number of lines that are queued for the writer thread.
 const LINES_MAX: usize = 1024;
 
-/// A handle to the journal's writer thread.
+/// A handle to the journal's writer thread. Dropping it waits until all queued lines are written.
 pub struct JournalWriter {
     lines: Option<SyncSender<String>>,
     writer: Option<JoinHandle<()>>,

@@ -201,7 +201,7 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
 }
 
 /// Deletes the tokens of the login to the server `name`. A crewdeck that runs reads them before each request, so it needs
-/// a login from then on.
+/// a login from then on. Returns the exit code: [`NOTHING`] if there was no login, else 0.
 fn log_out(root: &Path, name: &str) -> Result<u8> {
     refuse_agents("log out of")?;
     let found = Extensions::load(root);

@@ -37,7 +37,7 @@ struct Tested {
 /// Starts one server and lists its tools. Returns the exit code: 0 if the server works, otherwise 1.
 ///
 /// # Errors
-/// Fails if there is no such server or it is not approved.
+/// Fails if there is no such server, or if its configuration is invalid or not approved.
 pub fn test(root: &Path, name: &str, form: OutputFormat) -> Result<u8> {
     let found = Extensions::load(root);
     let Some(config) = found.servers.iter().find(|server| server.name == name) else {
@@ -57,7 +57,7 @@ pub fn test(root: &Path, name: &str, form: OutputFormat) -> Result<u8> {
 /// Starts all approved servers and lists their tools. Returns the exit code: 0 if all work, otherwise 1.
 ///
 /// # Errors
-/// Fails if the async runtime cannot be started.
+/// Fails if the async runtime cannot be started or the output cannot be written.
 pub fn list_tools(root: &Path, form: OutputFormat) -> Result<u8> {
     let found = Extensions::load(root);
     let approved = found

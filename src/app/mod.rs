@@ -71,7 +71,7 @@ const OPEN: u8 = 4;
 const ENDS_WITHIN: Duration = Duration::from_millis(300);
 /// The lowest limit on open files with which a crew can work.
 const OPEN_FILES_MIN: u64 = 32;
-/// Exit code after Ctrl-C.
+/// Exit code of a run that Ctrl-C, SIGTERM or SIGHUP ended.
 const INTERRUPTED: u8 = 130;
 
 /// Runs the mode that the command line selects and returns the exit code.
@@ -282,7 +282,8 @@ async fn until(wake: Option<tokio::time::Instant>) {
 }
 
 /// Returns the project directory: the top level of the git repository that contains the chosen directory, or else the
-/// chosen directory itself.
+/// chosen directory itself. For the worktree of a task, returns the root that the worktree belongs to. Fails as
+/// [`start_dir`] does.
 fn root(global: &GlobalOptions) -> Result<PathBuf> {
     Ok(store::find_root(&start_dir(global)?))
 }
@@ -307,7 +308,7 @@ fn start_dir(global: &GlobalOptions) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Returns a new id: a UUIDv7 without hyphens. Later ids are greater than earlier ones.
+/// Returns a new id: a UUIDv7 without hyphens. Later ids of this process are greater than earlier ones.
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
@@ -320,9 +321,10 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Sets approvers for a run without a user at the terminal: no request may be left to the user. The approver `ask`
-    /// is replaced by `deny`; in the demo by `auto`, unless a setting chose `ask`. If this changes the approver of
-    /// plans, shutdowns or tools, which the user can set with options, returns a notice, else `None`.
+    /// Sets approvers for a run without a user at the terminal: no request may be left to the user. Budgets and questions
+    /// are denied. For plans, shutdowns and tools, the approver `ask` is replaced by `deny`; in the demo by `auto`,
+    /// unless a setting chose `ask`. If this changes one of these three, which the user can set with options, returns a
+    /// notice, else `None`.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [
@@ -384,8 +386,8 @@ fn check_tools(settings: &Settings) -> Result<(), String> {
         .map_err(|why| format!("tools: {why}"))
 }
 
-/// Loads the settings for `root`. Environment variables override settings files, and options override both. Fails if a
-/// settings file is invalid, or if a tool name in the settings or options is unknown.
+/// Loads the settings for `root`. The server address in an environment variable overrides settings files, and options
+/// override both. Fails if a settings file is invalid, or if a tool name in the settings or options is unknown.
 fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
     let LoadedSettings {
         settings: files,

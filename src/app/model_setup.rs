@@ -115,8 +115,8 @@ pub struct ModelConnection {
 /// on this machine.
 ///
 /// # Errors
-/// Fails if a model script is invalid or cannot be read. Fails with [`ModelUnavailable`] if a key is missing, or if no
-/// provider is selected and no server is found.
+/// Fails if a model script is invalid or cannot be read. Fails with [`ModelUnavailable`] if a key is missing, if the
+/// address or the key is invalid, or if no provider is selected and no server is found.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
     let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
@@ -216,14 +216,16 @@ pub fn no_model() -> ModelUnavailable {
     }
 }
 
-/// Returns the base URL of the configured server. `None` if no server is configured, or if the model is scripted.
+/// Returns the base URL of the configured server. `None` if no server is configured, if the model is scripted, or if the
+/// server's key is missing.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     let spec = selected_provider(blueprint.choice.as_ref())?;
     let config = server(spec, &blueprint.settings, None).ok()?;
     Some(config.base_url)
 }
 
-/// Like [`foreign_key_address`], for the configured server. `None` if no server is configured.
+/// Like [`foreign_key_address`], for the configured server. Also `None` if no server is configured, if the model is
+/// scripted, or if the server's key is missing.
 pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
     let spec = selected_provider(blueprint.choice.as_ref())?;
     foreign_key_address(&server(spec, &blueprint.settings, None).ok()?)
@@ -265,8 +267,8 @@ pub fn server(
     Ok(config)
 }
 
-/// Returns the key in the environment variable `name`. If the variable is unset, returns `None` for a server on this
-/// machine and an error for any other server.
+/// Returns the key in the environment variable `name`. If the variable is unset or blank, returns `None` for a server on
+/// this machine and an error for any other server.
 fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
@@ -288,7 +290,8 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
 /// publishes a notice with the choice. There is no built-in default name, because model names become outdated.
 ///
 /// # Errors
-/// Fails with [`ModelUnavailable`] if no name is configured and the server lists no model or has no list.
+/// Fails with [`ModelUnavailable`] if no name is configured and the server lists no model, has no list or refuses the
+/// request for it.
 pub async fn name_of_model(
     settings: &Settings,
     wire: &ModelConnection,
@@ -339,11 +342,12 @@ impl Probe {
         })
     }
 
-    /// Requests the server's model list and looks for the model in it. The model counts as available if the server has
-    /// no list, hides it from this key, or does not answer within `WITHIN`.
+    /// Requests the server's model list and looks for the model in it. The model also counts as available if the list is
+    /// empty, if the server does not answer within `WITHIN`, or if the request fails for another reason than those below.
     ///
     /// # Errors
-    /// Returns why the model is unlikely to answer.
+    /// Returns why the model is unlikely to answer: the list does not contain it, the key is missing or rejected, or the
+    /// server redirects or cannot be reached.
     pub async fn ask(self) -> Result<(), ModelUnavailable> {
         let Ok(listed) = tokio::time::timeout(Self::WITHIN, self.model.list()).await else {
             return Ok(());

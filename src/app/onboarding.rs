@@ -17,7 +17,7 @@ const APPROVE_LINE_MAX: usize = 1500;
 /// Whether tasks can have git worktrees in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitStatus {
-    /// Worktrees work, or they fail for a reason that the setup page does not handle.
+    /// Worktrees work, or they fail for a reason that the crew reports instead of the setup page.
     Ready,
     /// Git is missing or too old. The text says which.
     NoGit(String),
@@ -36,7 +36,8 @@ pub enum FirstCommit {
     NotAllowed(&'static str),
 }
 
-/// Returns the page for a crew that could not start because no model is available.
+/// Returns the page for a crew that could not start, because no model is available or for another reason that `missing`
+/// contains.
 pub fn without_crew(missing: &ModelUnavailable) -> OnboardingPage {
     OnboardingPage {
         severity: PageSeverity::Missing,

@@ -46,7 +46,7 @@ pub struct PictureLoader {
     /// The loaded pictures. Each has an id if the terminal itself draws the image, otherwise `None`. The picture that
     /// was on the screen most recently is at the end.
     loaded: VecDeque<(PictureKey, Option<u32>)>,
-    /// The picture that is being loaded.
+    /// The picture that is being loaded; `None` if none is.
     running: Option<(PictureKey, JoinHandle<Result<Thumbnail, String>>)>,
     last_id: u32,
 }
@@ -131,7 +131,8 @@ impl PictureLoader {
         LoadedPicture { key, result }
     }
 
-    /// Shows a loaded picture, or why it could not be loaded. Sends the image to a terminal that draws images itself.
+    /// Shows a loaded picture, or why it could not be loaded. Sends the image to a terminal that draws images itself. If
+    /// [`PICTURES_MAX`] pictures are loaded, first removes the one that was on the screen least recently.
     ///
     /// # Errors
     /// Fails if the terminal cannot be written to.
@@ -220,7 +221,7 @@ fn load(
     }
 }
 
-/// Returns the image as PNG, with at most `CELL_MAX` pixels per cell.
+/// Returns the image as PNG, scaled down to at most `CELL_MAX` pixels per cell. A smaller image keeps its size.
 fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
     let (width, height) = (u64::from(image.width()), u64::from(image.height()));
     let widest = u64::from(size.columns) * CELL_MAX.0;
@@ -240,7 +241,8 @@ fn png(image: &DynamicImage, size: PictureSize) -> Result<Vec<u8>, String> {
     Ok(out.into_inner())
 }
 
-/// Returns the pixels of the image for half blocks: one per column and half row.
+/// Returns the pixels of the image for half blocks: one per column and half row, within `size`. A smaller image is not
+/// enlarged.
 fn pixels(image: &DynamicImage, size: PictureSize) -> PixelGrid {
     let (width, height) = (u64::from(image.width()), u64::from(image.height()));
     let columns = u64::from(size.columns).min(width);

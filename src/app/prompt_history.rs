@@ -16,10 +16,12 @@ const FILE: &str = ".crewdeck/history.jsonl";
 const MESSAGES_MAX: usize = 200;
 /// Maximum length of a message, in bytes. A longer one is not saved.
 const MESSAGE_MAX: usize = 16 * 1024;
-/// Maximum size of the file, in bytes. A larger file is rewritten with its newest messages, up to half this size.
+/// Maximum size of the file, in bytes. A larger file is rewritten with its newest messages: at most [`MESSAGES_MAX`], and
+/// at most half this size.
 const FILE_MAX: usize = 512 * 1024;
 
-/// Loads the messages, oldest first. Returns an empty list if the file is missing or cannot be read.
+/// Loads the newest [`MESSAGES_MAX`] messages, oldest first. Skips invalid lines. Returns an empty list if the file is
+/// missing or cannot be read.
 pub fn load(root: &Path) -> Vec<String> {
     let max = (FILE_MAX * 2) as u64;
     let text = regular_file::read_text(&root.join(FILE), max).unwrap_or_default();
@@ -64,7 +66,7 @@ fn line(text: &str) -> std::io::Result<String> {
     Ok(serde_json::to_string(text)? + "\n")
 }
 
-/// Rewrites the file with the newest messages, up to half of [`FILE_MAX`].
+/// Rewrites the file with the newest messages, at most [`MESSAGES_MAX`] and at most half of [`FILE_MAX`].
 fn shorten(root: &Path, path: &Path) -> std::io::Result<()> {
     let all = load(root).into_iter().map(|text| line(&text));
     let lines: Vec<String> = all.collect::<Result<_, _>>()?;

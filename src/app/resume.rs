@@ -12,10 +12,11 @@ use crate::ui::{UiState, recall};
 /// Minimum number of characters in an abbreviated session id.
 const PREFIX_MIN: usize = 4;
 
-/// Returns the id of the session whose id starts with `id`, or of the newest session if `id` is empty.
+/// Returns the id of the session whose id starts with `id` in any case, or of the newest session if `id` is empty.
 ///
 /// # Errors
-/// Fails if no session or several sessions match, or if `id` is not empty and has fewer than `PREFIX_MIN` characters.
+/// Fails if no session or several sessions match, if `id` is not empty and has fewer than `PREFIX_MIN` bytes, or if the
+/// sessions cannot be read.
 pub fn choose(root: &Path, id: &str) -> Result<String> {
     let all = match store::sessions(root) {
         Ok(all) => all,

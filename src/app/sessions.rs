@@ -15,14 +15,15 @@ use crate::ui::SessionSummary;
 
 /// Maximum number of sessions in the list. Older ones are left out.
 const SESSIONS_MAX: usize = 100;
-/// Maximum total size, in bytes, of the journals that are read completely. From the other journals, only the first part
-/// is read.
+/// Journals are read completely, newest session first, until their total size reaches this many bytes. From the other
+/// journals, only the first part is read.
 const READ_MAX: usize = 64 * 1024 * 1024;
 /// Maximum length, in characters, of the first prompt of a session in the list.
 const PROMPT_MAX: usize = 300;
 
-/// Lists the sessions of a project. The session with the newest event comes first. Blocks for up to a few hundred
-/// milliseconds to read files.
+/// Lists the newest [`SESSIONS_MAX`] sessions of a project. The session with the newest event comes first; sessions
+/// without events come last. Empty if the sessions cannot be read. Blocks for up to a few hundred milliseconds to read
+/// files.
 pub fn list(root: &Path) -> Vec<SessionSummary> {
     let ids = store::sessions(root).unwrap_or_default();
     let mut room = READ_MAX;

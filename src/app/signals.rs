@@ -1,5 +1,5 @@
-//! Listens for the signals that end the dashboard, and for the loss of its terminal. When the dashboard restarts, it
-//! takes over the listeners, so that no signal is lost.
+//! Listens for the signals that end the dashboard and, on Linux, for the loss of its terminal. When the dashboard
+//! restarts, it takes over the listeners, so that no signal is lost.
 
 use std::io;
 #[cfg(target_os = "linux")]
@@ -21,7 +21,7 @@ pub enum Signalled {
     End,
 }
 
-/// Listens for the signals that end the dashboard, and for the loss of its terminal.
+/// Listens for the signals that end the dashboard and, on Linux, for the loss of its terminal.
 pub struct Signals {
     terminate: Signal,
     /// Receives SIGINT. While the dashboard is shown, Ctrl+c arrives as a key and sends no signal. During the shutdown,
@@ -58,10 +58,12 @@ impl Signals {
 
 /// Reports the loss of the terminal. The kernel sends SIGHUP only to the session that the terminal controls: a crewdeck
 /// that was started in a session of its own gets none, and the key reader would then read the end of input forever.
+/// Watches nothing on systems other than Linux.
 struct Terminal(Option<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Watches the terminal at standard input. Watches nothing if standard input is no terminal or cannot be watched.
+    /// Watches standard input, which usually is the terminal; of another pipe or device, its end counts as the loss of the
+    /// terminal. Watches nothing if standard input cannot be watched, such as a file.
     fn of_stdin() -> Terminal {
         #[cfg(target_os = "linux")]
         if let Ok(terminal) = io::stdin().as_fd().try_clone_to_owned() {

@@ -79,8 +79,8 @@ pub fn sandbox() -> SandboxReport {
 }
 
 /// Returns the sandbox setting for the demo: the one in `settings`, but [`SandboxMode::Files`] instead of
-/// [`SandboxMode::On`] if mount namespaces do not work. The sandbox then does not protect the git history, because the
-/// demo's repository is temporary and contains nothing of value.
+/// [`SandboxMode::On`] if mount namespaces do not work. The sandbox then does not protect the git history, which contains
+/// nothing of value in the demo's repository.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.sandbox.unwrap_or_default() {
@@ -91,8 +91,9 @@ pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     }
 }
 
-/// Tests in the background which sandbox features work, so that the start is not delayed. If a feature is missing,
-/// publishes a notice.
+/// Tests in the background which sandbox features work, so that the start is not delayed. Publishes a notice if a feature
+/// is missing, and always with [`SandboxMode::Files`], because the git history is then not protected. Does nothing with
+/// [`SandboxMode::Off`].
 pub fn warn_about_missing_sandbox(settings: &Settings, event_sender: EventSender) {
     if settings.sandbox == Some(SandboxMode::Off) {
         return;

@@ -17,11 +17,11 @@ use crate::process::supervisor;
 /// Maximum number of problems in the files of servers and hooks that [`report`] prints.
 const PROBLEMS_MAX: usize = 5;
 
-/// Runs `crewdeck trust` and returns the exit code.
+/// Runs `crewdeck trust` and returns the exit code: [`NOTHING`] if nothing needs approval, else 0.
 ///
 /// # Errors
-/// Fails if the settings are invalid, if standard input is not a terminal and `--yes` is missing, or if the decision
-/// cannot be saved.
+/// Fails inside an agent's command, if the settings are invalid, if standard input is not a terminal and `--yes` is
+/// missing, or if the decision cannot be saved.
 pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     refuse_agents("approve")?;
     let root = root(global)?;
@@ -97,8 +97,8 @@ fn state(decision: Option<SettingsDecision>) -> &'static str {
     }
 }
 
-/// Asks a question on the terminal and returns whether the user agrees. `instead` is the command to use without a
-/// terminal, for the error message.
+/// Prints a question to `out`, reads a line from standard input and returns whether it is `y` or `yes`. If not, also
+/// prints that nothing changed. `instead` is the command to use without a terminal, for the error message.
 ///
 /// # Errors
 /// Fails if standard input is not a terminal.

@@ -25,7 +25,8 @@ pub struct ViewerSession {
     failed_session: Option<String>,
     /// Receives the crew lock when it becomes free; `None` if no thread waits for the lock.
     waiting: Option<oneshot::Receiver<Result<FreedLock>>>,
-    /// The crew lock, acquired after the crew's process has ended. Kept here until the rest of the journal is read.
+    /// The crew lock, acquired after the crew's process has ended. Kept here until the rest of the journal is read; `None`
+    /// before and after.
     freed: Option<FreedLock>,
     /// The sequence number of the last received event.
     seq: u64,

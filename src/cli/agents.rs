@@ -8,7 +8,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck agents show reviewer
   crewdeck agents list --json | jq '.[].name'";
 
-/// The subcommands of `crewdeck agents`.
 #[derive(Debug, Subcommand)]
 pub enum AgentsVerb {
     /// List the roles; role files that cannot be used are reported on stderr

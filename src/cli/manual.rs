@@ -72,7 +72,7 @@ pub fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Returns the manual page in roff, with all subcommands, their arguments and options.
+/// Returns the manual page in roff, with all subcommands that are not hidden, their arguments and options.
 ///
 /// # Errors
 /// None in practice, because the page is rendered in memory.
@@ -108,7 +108,7 @@ fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
 }
 
 /// Appends the section of the subcommand `this` to `out`. If the subcommand only groups others, appends the sections of
-/// those instead.
+/// those instead. `parent` is the command line in front of the subcommand's name, such as `crewdeck task`.
 fn command(out: &mut String, parent: &str, this: &Command) {
     let name = format!("{parent} {}", this.get_name());
     if this.has_subcommands() {

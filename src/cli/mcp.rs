@@ -11,7 +11,6 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck mcp approve                         review the servers of this project and approve them
   crewdeck mcp remove git";
 
-/// The subcommands of `crewdeck mcp`.
 #[derive(Debug, Subcommand)]
 pub enum McpVerb {
     /// List the MCP servers of this project and your own, and whether they may start

@@ -45,10 +45,12 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line. Global options can be before or after the subcommand.
+    /// Parses the command line `args`, which begins with the name of the program. Global options can be before or after
+    /// the subcommand.
     ///
     /// # Errors
-    /// Returns clap's usage error. Also returns the help or the version as an error, if the user asked for it.
+    /// Returns a usage error of clap; also if `run` has no prompt and needs one. Also returns the help or the version as
+    /// an error, if the user asked for it.
     pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let mut args: Vec<OsString> = args.into_iter().collect();
         if let Some(at) = resume_without_id(&args)

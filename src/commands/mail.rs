@@ -70,8 +70,8 @@ struct InboxSummary {
     oldest: Timestamp,
 }
 
-/// Returns the inboxes of the lead, the user and all team members, in this order, followed by those of other names
-/// that have unread messages.
+/// Returns the inboxes of the lead, the user and all team members, including members that have shut down, in this order.
+/// The inboxes of other names follow if they have unread messages.
 fn inboxes(mailbox: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
     let waiting = mailbox.count_unread()?;
     let team = Roster::open(context.root).read()?;
@@ -103,8 +103,8 @@ fn table(inboxes: &[InboxSummary]) -> String {
     lines.join("\n")
 }
 
-/// Parses the name of the owner of an inbox: the lead, the user, or a current or former team member. Fails for any
-/// other name, because no agent would read the message.
+/// Parses the name of the owner of an inbox: the lead, the user, or a current or former team member. Returns a member's
+/// name as the roster spells it. Fails for any other name, because no agent would read the message.
 fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
     let name = parse_name(text)?;
     if name.is_lead() || name.is_user() {

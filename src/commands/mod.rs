@@ -38,16 +38,17 @@ pub enum OutputFormat {
 /// The result of a subcommand that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
-    /// The subcommand has done something (exit status 0).
+    /// The subcommand succeeded (exit status 0), even if nothing had to be changed or listed.
     Done,
-    /// There was nothing to do, for example no task to claim (exit status 3).
+    /// `crewdeck task claim` without a task number has found no task to claim (exit status 3).
     Nothing,
 }
 
-/// Runs a subcommand that reads or writes the state files.
+/// Runs a subcommand that reads or writes the state files, and prints its result to stdout. Creates the state folders if
+/// they are missing.
 ///
 /// # Errors
-/// Returns a one-line error that says what failed and what to do.
+/// Returns an error for the user that says what failed and, in most cases, what to do.
 pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     // Warnings are not shown here. The dashboard and `crewdeck run` show them.
     store::prepare(context.root)?;
@@ -61,8 +62,11 @@ pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutco
 }
 
 impl CommandContext<'_> {
-    /// Prints the result of a subcommand to stdout: `value` as JSON or `text`, depending on the output format. Prints
-    /// nothing if `text` is empty.
+    /// Prints the result of a subcommand to stdout: `value` as JSON or `text`, depending on the output format. Escapes
+    /// control characters. Prints nothing if `text` is empty.
+    ///
+    /// # Errors
+    /// Fails if stdout cannot be written. A pipe that its reader has closed is not an error.
     fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
         let out = match self.format {
             OutputFormat::Json => escape_json(&serde_json::to_string_pretty(value)?),

@@ -92,8 +92,8 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     Ok(CommandOutcome::Done)
 }
 
-/// Releases a task that `name` owns. Fails if the task has another owner; if `name` is the user, the error then
-/// mentions `--force`.
+/// Releases a task that `name` owns or that has no owner. Fails if the task has another owner; if `name` is the user, the
+/// error then mentions `--force`.
 fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
     match board.release(id, name, context.now) {
         Err(error @ StoreError::Graph(GraphError::OtherOwner(..))) if name.is_user() => {
@@ -105,8 +105,8 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Takes a task away from its owner, and returns it to the board. `name` is the name under which the command runs;
-/// fails if that is not the user.
+/// Takes a task away from its owner, if it has one, and returns it to the board. `name` is the name under which the
+/// command runs; fails if that is not the user.
 fn take_from_owner(
     board: &Board,
     id: TaskId,
@@ -144,7 +144,7 @@ fn parse_tags(args: &[String]) -> Vec<String> {
     tags.map(str::to_string).collect()
 }
 
-/// Returns who claims a task: the name and, for a team member, the member's tags.
+/// Returns who claims a task: the name and the member's tags. A name that is not on the team has no tags.
 fn claimer(name: &str, context: &CommandContext<'_>) -> Result<Claimer> {
     let name = parse_name(name)?;
     let team = Roster::open(context.root).read()?;
@@ -203,8 +203,8 @@ fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, B
     }
 }
 
-/// Returns the base branch into which the branch of a completed task must still be merged; `None` if nothing must be
-/// merged.
+/// Returns the base branch into which the branch of a completed task must still be merged. Returns `None` if the task is
+/// not completed, its branch need not be merged, or `branches` does not contain its worktree.
 fn unmerged_into<'a>(
     task: &Task,
     branches: &'a BTreeMap<String, BranchState>,

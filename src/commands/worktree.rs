@@ -33,20 +33,22 @@ pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandO
     }
 }
 
-/// One row of `crewdeck worktree list`: the index entry of a worktree, and its state on disk.
+/// One row of `crewdeck worktree list`: the registry entry of a worktree, and its state on disk.
 #[derive(Serialize)]
 struct WorktreeRow {
     #[serde(flatten)]
     worktree: Worktree,
     on_disk: FolderState,
-    /// Number of uncommitted files in the worktree.
+    /// Number of uncommitted files in the worktree. An untracked folder counts as one.
     dirty: usize,
-    /// Number of commits on the worktree's branch that are not on the base branch.
+    /// Number of commits on the worktree's branch, and on another branch or commit that is checked out in the worktree,
+    /// that are not on the base branch.
     ahead: u64,
     /// Whether the base branch has the content of the `ahead` commits, even if under other hashes, for example after a
     /// squash merge.
     merged: ContentStatus,
-    /// The branch or commit that is checked out in the worktree; `None` if it is the worktree's own branch.
+    /// The branch or commit that is checked out in the worktree; `None` if it is the worktree's own branch, or if there is
+    /// no folder or no commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
     size: DiskUse,

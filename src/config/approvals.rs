@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::store::atomic::{self, Lock};
 use crate::store::regular_file;
 
-/// Maximum size of the file that stores the decisions, in bytes. If the file is larger, the oldest decisions are
-/// dropped.
+/// Maximum size of the file that stores the decisions, in bytes. If a new file would be larger, the oldest decisions are
+/// dropped; an existing file that is larger is not used.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum number of stored decisions. If there are more, the oldest are dropped.
 const DECISIONS_MAX: usize = 2000;
@@ -46,7 +46,8 @@ struct StoredDecision {
     /// The project directory. Only informs users who read the file; crewdeck does not use it.
     directory: String,
     decision: SettingsDecision,
-    /// The hook, if this entry identifies a hook by its declaration and not by its whole content.
+    /// The hook, if this entry identifies a hook by its declaration; `None` if it identifies settings, a server or a hook
+    /// by the whole content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hook: Option<ApprovedHook>,
 }
@@ -147,8 +148,8 @@ pub fn hex(hash: ring::digest::Context) -> String {
 pub struct Decisions(DecisionFile);
 
 impl Decisions {
-    /// Reads the decisions. Returns no decisions if the file is damaged, too large, owned by another user or writable
-    /// by others.
+    /// Reads the decisions. Returns no decisions if there is no file or home directory, or if the file is damaged, too
+    /// large, owned by another user or writable by others.
     pub fn load() -> Decisions {
         Decisions(file().map(|file| read(&file)).unwrap_or_default())
     }
@@ -286,8 +287,8 @@ fn read(path: &Path) -> DecisionFile {
     read_trusted(path).unwrap_or_default()
 }
 
-/// Reads the decisions file. If it does not exist, the result has no decisions. Returns `None` if the file is damaged,
-/// too large, owned by another user or writable by others.
+/// Reads the decisions file. If it does not exist, the result has no decisions. Returns `None` if it is not a regular
+/// file, cannot be read, or is damaged, too large, owned by another user or writable by others.
 fn read_trusted(path: &Path) -> Option<DecisionFile> {
     let file = match fs::symlink_metadata(path) {
         Ok(file) => file,

@@ -83,7 +83,8 @@ fn message(error: &toml::de::Error) -> String {
     text
 }
 
-/// Explains the error in a value: names the setting and gives an example.
+/// Explains `error`, which a value in `table` causes: names the setting and gives an example. Returns only the message of
+/// `error` if no top-level setting is invalid on its own.
 fn explain(table: &toml::Table, error: &toml::de::Error) -> String {
     let text = message(error);
     let is_wrong = |(name, value): &(&String, &toml::Value)| {

@@ -37,8 +37,8 @@ const FILE_MAX: u64 = 1024 * 1024;
 /// error of `check` must name the setting.
 ///
 /// # Errors
-/// Returns an error that names the file, the line and the problem. For an unknown setting, the error also names the
-/// closest match.
+/// Fails if a file exists but cannot be read, is invalid, or contains a setting that only the user's file may contain.
+/// The error names the file, the problem and, if known, the line. For an unknown setting, it also names the closest match.
 pub fn load(
     root: &Path,
     check: impl Fn(&Settings) -> Result<(), String>,
@@ -126,8 +126,8 @@ pub fn user_file() -> Option<PathBuf> {
     Some(user_folder()?.join("config.toml"))
 }
 
-/// Returns the user's configuration folder, `$XDG_CONFIG_HOME/crewdeck`, which holds settings, roles and skills; `None`
-/// if there is no home directory.
+/// Returns the user's configuration folder, `$XDG_CONFIG_HOME/crewdeck`, which holds settings, roles, skills, MCP servers
+/// and hooks; `None` if there is no home directory.
 pub fn user_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let dirs = etcetera::choose_base_strategy().ok()?;

@@ -65,8 +65,8 @@ fn with_theme(text: &str, name: &str) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Replaces the content of the file atomically, and keeps its permissions. Creates the file and its folder if they are
-/// missing.
+/// Replaces the content of the file atomically, and keeps its permissions. Creates the file, with mode 600, and its folder
+/// if they are missing.
 pub(super) fn write_atomic(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;

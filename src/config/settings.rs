@@ -52,7 +52,7 @@ pub enum InProject {
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub name: &'static str,
-    /// A former name of the setting that settings files may still use.
+    /// A former name of the setting that settings files may still use; `None` if it was never renamed.
     pub alias: Option<&'static str>,
     /// The lines of the documentation. `{providers}` stands for the list of model providers.
     pub doc: &'static [&'static str],

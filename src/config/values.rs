@@ -88,7 +88,8 @@ pub fn check_allow(entries: &Option<Vec<String>>) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each folder is an absolute path or begins with `~/`, and is not the root of the file system.
+/// Checks that each folder is an absolute path or begins with `~/`, and is not `/`. Other spellings of the root of the
+/// file system, such as `//`, are not detected.
 #[allow(clippy::ref_option)] // the type of the setting
 pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     for folder in folders.iter().flatten() {
@@ -116,7 +117,8 @@ pub fn check_range<T: Copy + PartialOrd + Display>(
     }
 }
 
-/// Checks that each price is 0 or more. A negative price would lower the costs that count towards a budget.
+/// Checks that each price is a finite number of 0 or more. A negative price would lower the costs that count towards a
+/// budget.
 pub fn check_prices(prices: &BTreeMap<String, Price>) -> Result<(), String> {
     for (model, price) in prices {
         let parts = [
@@ -137,7 +139,7 @@ pub fn check_prices(prices: &BTreeMap<String, Price>) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each budget is above 0.
+/// Checks that each budget that is set is a finite number above 0.
 pub fn check_budgets(budgets: &UsageBudgets) -> Result<(), String> {
     for budget in UsageBudget::ALL {
         if let Some(limit) = budgets

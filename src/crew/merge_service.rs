@@ -272,10 +272,12 @@ impl MergeService {
     }
 }
 
-/// Reads the diff of a task's branch, and returns it as an event for the screen.
+/// Reads what a task's worktree has changed since the merge base with its base branch, committed or not, and returns it
+/// as an event for the screen. For a merged branch without later changes, returns what the merge changed.
 ///
 /// # Errors
-/// Returns the reason if the task does not exist or has no worktree, or if the diff cannot be read.
+/// Returns the reason, as a text for the user, if the task does not exist or has no worktree, or if the diff cannot be
+/// read.
 pub async fn diff_of(store: Worktrees, graph: &TaskGraph, id: TaskId) -> Result<EventKind, String> {
     let task = graph.require(id).map_err(|e| e.to_string())?;
     let name = WorktreeName::new(&task.worktree)

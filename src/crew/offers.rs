@@ -38,8 +38,9 @@ pub struct OfferLists {
 }
 
 impl OfferLists {
-    /// Lists and publishes, in the background, the resources and prompts of all servers that are ready, and of the
-    /// server `start`, which is started if necessary.
+    /// Lists, in the background, the resources and prompts of all servers that are ready, and of the server `start`, which
+    /// is started if necessary and must be configured. Publishes one event for each server whose list differs from the one
+    /// published last; an unchanged list is not published again.
     pub fn ask(
         self: &Arc<Self>,
         context: &Arc<CrewContext>,

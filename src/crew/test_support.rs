@@ -155,7 +155,7 @@ impl TestCrew {
         ))
     }
 
-    /// Returns the component for worktrees of a crew in which worktrees are not in use.
+    /// Returns a [`TaskWorktrees`] without a store, as in a crew that does not use worktrees: no task gets a worktree.
     pub fn worktrees(&self, board: &Arc<BoardView>) -> Arc<TaskWorktrees> {
         let (context, registry) = (self.context.clone(), self.registry.clone());
         Arc::new(TaskWorktrees::new(context, registry, board.clone(), None))

@@ -47,7 +47,8 @@ pub struct Finding {
     /// What the user can do about the finding, one alternative per line. Every warning and failure has a remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// The fix that `doctor --mend` applies. A fix never loses work.
+    /// The fix that `doctor --mend` applies; `None` if only the user can act, or must wait for the running crew. A fix never
+    /// loses work.
     #[serde(rename = "mend", skip_serializing_if = "Option::is_none")]
     pub fix: Option<Fix>,
 }

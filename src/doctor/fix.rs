@@ -1,5 +1,5 @@
-//! The fixes of `doctor --mend`. A fix never loses work: it goes through the store, which checks the state again before
-//! it changes anything.
+//! The fixes of `doctor --mend`. A fix never loses work: it goes through the store, and where work could be lost, the
+//! store checks the state again before it changes anything.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl Fix {
         }
     }
 
-    /// Applies the fix. Returns what was done, on one line.
+    /// Applies the fix. Returns what was done, as a text for the report.
     ///
     /// # Errors
     /// Fails if the store refuses the change, or if a file cannot be read or written. After a refusal, nothing was

@@ -38,11 +38,12 @@ pub struct DoctorContext {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CrewPresence {
     None,
-    /// A crew is running, with its process id if it is known.
+    /// A crew is running. The value is its process id; `None` if the id is unknown.
     Runs(Option<String>),
 }
 
-/// Runs all checks. Checks of crew state return no findings if the root has no such state.
+/// Runs all checks and returns their findings in the order of the report. If the root has no crew state, the checks of
+/// such state return no findings; only the check `crew` still reports whether a crew is running.
 pub fn examine(context: &DoctorContext) -> Vec<Finding> {
     checks::TABLE
         .iter()

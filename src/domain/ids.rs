@@ -130,7 +130,9 @@ impl TaskId {
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
-/// A task as given on the command line: its number, or text to compare with the subjects of tasks.
+/// What a user or model has written where the number of a task is expected: the number, or other text. Other text does
+/// not select a task; it is compared with the subjects of tasks only so that the error can name the number that was
+/// meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
     Id(TaskId),

@@ -171,7 +171,8 @@ pub struct ToolCatalog {
 /// A tool of an MCP server, with the texts that the server has sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpTool {
-    /// The name under which agents call the tool: `mcp__SERVER__TOOL`.
+    /// The name under which agents call the tool: `mcp__SERVER__TOOL`. It may differ from `server` and `tool` in characters
+    /// that model vendors reject and in length, see [`tool_name`].
     pub name: String,
     pub server: String,
     /// The name that the server itself uses for the tool.

@@ -10,7 +10,7 @@ pub use super::new_request::{NewRequest, PendingCall};
 pub use super::request_kind::RequestKind;
 use super::timestamp::Timestamp;
 
-/// The state of a request. A pending request changes its state once; all other states are final.
+/// The state of a request. A pending request changes its state at most once; all other states are final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
@@ -40,14 +40,16 @@ pub enum Verdict {
     Reject,
 }
 
-/// Who decides requests of one kind, as configured in the settings.
+/// Who decides requests of one kind, as configured in the settings. Budgets have only `Ask` or `Deny`. Questions have
+/// `Ask` if a user is present, otherwise `Deny`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
     /// The user decides, in the pane "Needs you".
     #[default]
     Ask,
-    /// The lead decides, except on its own requests, which the user decides.
+    /// The lead decides, except on requests that the lead itself has filed: the user decides these, and without a user
+    /// they are rejected.
     Lead,
     /// Every request is approved automatically.
     Auto,
@@ -56,14 +58,15 @@ pub enum Approver {
 }
 
 /// Whether a decision has been carried out: the asker has received the decision, and after an approved shutdown the
-/// teammate has been shut down.
+/// teammate has shut down or refused to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FollowUp {
-    /// The request is pending, or its decision has not been carried out completely.
+    /// The request is pending or withdrawn, or its decision has not been carried out completely.
     #[default]
     NotYet,
-    /// The asker has received the decision. If the decision approved a shutdown, the teammate was also shut down.
+    /// The asker has received the decision. If the decision approved a shutdown, the teammate has also shut down, or has
+    /// answered that it does not.
     Done,
 }
 
@@ -81,24 +84,26 @@ pub struct Request {
     /// The agent that the request is about: the author of the plan, the teammate to shut down, or the agent whose
     /// tool call or model call waits.
     pub target: Name,
-    /// The text that the approver reads: the plan, the reason, the command or the diff.
+    /// The text that the approver reads: the plan, the reason, the command, the diff or the question.
     pub body: String,
     #[serde(default)]
     pub status: RequestStatus,
-    /// Who decided; empty while the request is pending.
+    /// Who decided or withdrew the request; empty while the request is pending.
     #[serde(default)]
     pub decided_by: String,
     /// The comment of the approver, the answer to a question, or the reason of a withdrawal.
     #[serde(default)]
     pub comment: String,
+    /// The open task of the target when the request was filed.
     #[serde(default)]
     pub task: Option<TaskId>,
-    /// The choices for the answer to a question. If there are none, the answer is free text.
+    /// The choices for the answer to a question. The user may also answer with another text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// The asker's working directory, relative to the project root; empty for the root itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
+    /// The tool call that a permission request is about; `None` as in [`NewRequest::call`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide any request, whatever the
@@ -107,10 +112,9 @@ pub struct Request {
     pub approver: Approver,
     #[serde(default)]
     pub created_at: Timestamp,
-    /// When the request was decided; zero while it is pending.
+    /// When the request was decided or withdrawn; zero while it is pending.
     #[serde(default)]
     pub decided_at: Timestamp,
-    /// Whether the decision has been carried out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub followed: FollowUp,
     /// Fields written by other programs.
@@ -128,7 +132,7 @@ pub struct Decision {
     /// The target of the request that the approver decided on. Must match the request.
     pub target: Name,
     pub verdict: Verdict,
-    /// The approver: `user`, `lead`, or `policy` for a permission rule.
+    /// The approver: `user`, `lead`, or `policy` if the settings decide.
     pub by: Name,
     pub comment: String,
 }
@@ -167,8 +171,8 @@ pub enum RequestError {
         kind: RequestKind,
         target: Name,
     },
-    /// The agent that the request is about tried to decide the request. The user, another agent or a permission rule
-    /// must decide.
+    /// The agent that the request is about tried to decide the request. The user, another agent or the settings must
+    /// decide.
     #[error(
         "{by} cannot decide request {id}, because it is about {by}: the user or another agent must decide"
     )]
@@ -189,7 +193,7 @@ impl Request {
     }
 
     /// Returns the number, counted from 1, of the choice that the text `words` names. Returns `None` unless the whole
-    /// text is the number of a choice: a text such as `3 replicas` is the user's own answer.
+    /// text, without blanks around it, is the number of a choice: a text such as `3 replicas` is the user's own answer.
     pub fn choice_number(&self, words: &str) -> Option<usize> {
         let words = words.trim();
         (1..=self.choices.len()).find(|number| number.to_string() == words)
@@ -266,11 +270,11 @@ impl Request {
             && matches!((&self.call, &other.call), (Some(a), Some(b)) if a.has_same_call(b))
     }
 
-    /// Approves or rejects the request.
+    /// Approves or rejects the request. Does not compare `decision.id`: the caller has found the request by this id.
     ///
     /// # Errors
     /// Fails if the request is not pending, if the kind or target of the decision does not match, or if the target
-    /// itself made the decision.
+    /// itself made the decision. The request is then unchanged.
     pub fn decide(&mut self, decision: &Decision, at: Timestamp) -> Result<(), RequestError> {
         if self.kind != decision.kind || !self.target.same(&decision.target) {
             return Err(RequestError::Mismatch {
@@ -299,7 +303,7 @@ impl Request {
     /// Withdraws a pending request on behalf of its asker. `why` becomes the comment.
     ///
     /// # Errors
-    /// Fails if the request is not pending.
+    /// Fails if the request is not pending. The request is then unchanged.
     pub fn withdraw(&mut self, why: &str, at: Timestamp) -> Result<(), RequestError> {
         let by = self.from.to_string();
         self.close(RequestStatus::Withdrawn, &by, why, at)

@@ -1,4 +1,4 @@
-//! What kinds of requests exist, and what each is called on the screen.
+//! The kinds of requests, and the word for each kind in texts.
 
 use std::fmt;
 

@@ -107,8 +107,10 @@ const MEMORY_LEAST: u64 = 512;
 
 impl CommandLimits {
     /// Returns the limits for a machine with `cores` CPU cores and `machine_mb` MiB of memory (`None` if unknown).
-    /// `processes` and `memory_mb` are the settings: `None` selects the default, 0 means unlimited. The default for
-    /// memory is half of the machine's memory, so that crewdeck and other agents can continue when one command uses its
+    /// `processes` and `memory_mb` are the settings: `None` selects the default, 0 means unlimited.
+    ///
+    /// The default for processes is 256 per core, at least 512 and at most 4096. The default for memory is half of the
+    /// machine's memory and at least 512 MiB, so that crewdeck and other agents can continue when one command uses its
     /// maximum. If the machine's memory is unknown, the default is unlimited.
     pub fn new(
         processes: Option<u32>,

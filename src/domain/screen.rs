@@ -10,7 +10,7 @@ pub enum ImageSetting {
     /// labels.
     #[default]
     Auto,
-    /// With half blocks, if the terminal has 24-bit colours.
+    /// With half blocks if the terminal has 24-bit colours, otherwise as text labels.
     Blocks,
     /// As text labels, without the image.
     Off,
@@ -80,10 +80,12 @@ pub enum TeamSort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoardShape {
-    /// Graph if it fits well enough, otherwise list.
+    /// Graph if at most half of its height and a third of its width are outside of the pane, otherwise list. In a narrow
+    /// pane, the whole width must fit.
     #[default]
     Fitting,
-    /// Graph, even if the user must scroll to see all of it.
+    /// Graph, even if the user must scroll to see all of it. List if the board has too many tasks or dependencies to draw
+    /// a graph.
     Graph,
     List,
 }

@@ -17,14 +17,15 @@ use words::words;
 pub enum WithheldReason {
     /// The name indicates a secret.
     Name,
-    /// The value has the format of a secret: a key with a known prefix, a JSON web token, a private key, or a
-    /// password in a URL or connection string.
+    /// The value has the format of a secret: a key with a known prefix, a JSON web token, a private key, an HTTP header
+    /// with a secret, a password in a URL or connection string, or the address of a webhook.
     Shape,
     /// The value contains text that looks like random characters, as keys do; see `random::is_random`.
     Random,
 }
 
-/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld.
+/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld, except
+/// the [`EXEMPT_NAMES`].
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_",
     "OPENAI_",
@@ -37,7 +38,8 @@ const PROVIDERS: &[&str] = &[
     "OPENROUTER_",
 ];
 
-/// Words that indicate a secret if the variable's name contains one of them as a whole word.
+/// Words that indicate a secret if the variable's name contains one of them as a whole word, with or without a number
+/// after it.
 const WORDS: &[&str] = &[
     "KEY", "KEYS", "PASS", "PW", "PWD", "AUTH", "DSN", "PAT", "JWT", "CRED", "CREDS", "COOKIE",
     "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",
@@ -82,7 +84,8 @@ const OTHER_WORDS: &[&str] = &[
     "UNAUTH",
 ];
 /// Names of variables that look like names of secrets, but whose values are not secret. Some values are paths of
-/// sockets and files; the sandbox controls access to them.
+/// sockets and files; the sandbox controls access to them. A value with the format of a secret is withheld under these
+/// names too.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",
@@ -146,7 +149,8 @@ pub fn reason(name: &str, value: &str) -> Option<WithheldReason> {
     is_random.then_some(WithheldReason::Random)
 }
 
-/// Returns whether the name alone indicates a secret, or begins with a prefix of a model or cloud provider.
+/// Returns whether the name alone indicates a secret, or begins with a prefix of a model or cloud provider. Returns false
+/// for exempt names, such as `SSH_AUTH_SOCK`.
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     if is_exempt(name) {

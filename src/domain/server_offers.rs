@@ -16,14 +16,15 @@ pub const PROMPTS_MAX: usize = 200;
 /// Maximum number of names that an error message lists.
 const NAMED_MAX: usize = 10;
 
-/// What a server offers to the user. In all texts, control characters are escaped, and each text is on one line.
+/// What a server offers to the user. Descriptions and problems are on one line, with control characters escaped. The names
+/// of prompts and arguments are exactly those of the server, so callers must escape them before showing them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerOffers {
     pub server: String,
     /// The resources, followed by the resource templates.
     pub resources: Vec<OfferedResource>,
     pub prompts: Vec<OfferedPrompt>,
-    /// Why some resources or prompts could not be listed; empty if all were.
+    /// Why resources or prompts could not be listed; empty if there was no error.
     #[serde(default)]
     pub problem: String,
 }
@@ -33,11 +34,10 @@ pub struct ServerOffers {
 pub struct OfferedResource {
     /// The URI. The URI of a template contains placeholders, such as `{NAME}`, which the user replaces.
     pub uri: String,
-    /// A description of the resource for the user.
+    /// The name of the resource, followed by its description if it has one.
     pub about: String,
 }
 
-/// A prompt of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedPrompt {
     /// The name that the server itself uses for the prompt.
@@ -46,7 +46,6 @@ pub struct OfferedPrompt {
     pub arguments: Vec<OfferedArgument>,
 }
 
-/// An argument of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedArgument {
     pub name: String,
@@ -75,9 +74,11 @@ impl OfferedPrompt {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Assigns the words of `text` to the arguments. A word `NAME=VALUE` sets the argument `NAME`. The other words are
+    /// Assigns the words of `text` to the arguments, and returns the values by the names of the arguments. A word
+    /// `NAME=VALUE` sets the argument `NAME`, if the prompt has this argument and it is not set yet. The other words are
     /// assigned to the remaining arguments in their order; if there are more words than arguments, the last argument
-    /// gets all further words. Text in quotes is one word.
+    /// gets all further words, joined by blanks. Text in quotes is one word. An optional argument that gets no word is
+    /// absent from the result.
     ///
     /// # Errors
     /// Fails if a required argument is missing, or if words are left over because every argument has a value. The
@@ -173,7 +174,7 @@ pub fn command(server: &str, prompt: &str) -> String {
 /// colon of what [`command`] returns.
 ///
 /// # Errors
-/// Fails if the server has no such prompt. The message is one line that lists the existing prompts.
+/// Fails if the server has no such prompt. The message is one line that lists the first ten existing prompts.
 pub fn find_prompt<'a>(
     server: &str,
     typed: &str,

@@ -8,12 +8,13 @@ use super::front_matter::{
 };
 use super::text::{clip, head_and_tail};
 
-/// Maximum length, in characters, of a command's description and of its [`hint`](SlashCommand::hint).
+/// Maximum length, in characters, of the description and the hint in a command file. Longer texts are cut. Descriptions
+/// of skills have another limit.
 const DESCRIPTION_MAX: usize = 200;
-/// Maximum length, in characters, of a command's name.
+/// Maximum length, in characters, of a command's name. A longer name is not valid.
 const NAME_MAX: usize = 64;
-/// Maximum size, in bytes, of a command's text with the arguments filled in, without the note that says how much was
-/// cut.
+/// Maximum size, in bytes, of a command's text with the arguments filled in. A longer text is cut in the middle; the note
+/// that says how much was cut is not counted.
 const EXPANDED_MAX: usize = 96 * 1024;
 
 /// A slash command that a file or skill defines.
@@ -51,12 +52,14 @@ pub enum CommandError {
 }
 
 impl CommandFile {
-    /// Parses a file of `.claude/commands`. Uses only `description`, `argument-hint` and `arguments` of the front
-    /// matter. If there is no description, uses the first line of the text instead.
+    /// Parses a file of `.claude/commands`. Uses only `description`, `argument-hint` and `arguments` of the front matter.
+    /// If there is no description, uses the first line of the text instead, without the `#` of a heading. Texts that are
+    /// too long are cut: the description and the hint at `DESCRIPTION_MAX` characters, the command's text at
+    /// [`BODY_MAX`](super::front_matter::BODY_MAX) bytes, with a marker that says how much is missing.
     ///
     /// # Errors
-    /// Fails if the front matter is not valid, or if there is no text below the front matter. The message names the
-    /// line, the problem and what to do.
+    /// Fails if the front matter is not valid, or if there is no text below the front matter. The message names the line,
+    /// the problem and what to do.
     pub fn parse(text: &str) -> Result<CommandFile, CommandError> {
         let front = FrontMatter::split(text)?;
         let fields = if front.is_empty() {
@@ -153,7 +156,8 @@ pub fn split(text: &str) -> Option<(&str, &str)> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expansion {
     pub text: String,
-    /// Whether the text contains shell commands in the form !`COMMAND`. Claude Code runs them; crewdeck does not.
+    /// Whether the command's text contains shell commands in the form !`COMMAND`. Claude Code runs them; crewdeck does
+    /// not. Arguments of the user do not count.
     pub has_commands: bool,
 }
 
@@ -164,7 +168,8 @@ enum CommandPlaceholder<'a> {
     All,
     /// `$ARGUMENTS[N]`: the argument at this position, counted from 0.
     Indexed(usize),
-    /// `$N`: the argument with this number. `expand` decides whether the numbers begin with 0 or 1.
+    /// `$N`: the argument with this number, which has one or two digits. `expand` decides whether the numbers begin with 0
+    /// or 1.
     Numbered(usize),
     /// `$NAME`: an argument that the file has named. The value is the argument's position, counted from 0.
     Named(usize),
@@ -176,13 +181,13 @@ enum CommandPlaceholder<'a> {
 ///
 /// - `$ARGUMENTS` stands for all arguments.
 /// - `$ARGUMENTS[N]` stands for one argument, counted from 0.
-/// - `$N` stands for one argument, counted from 0 if the text contains `$0` or `$ARGUMENTS[N]`, else from 1 as in older
-///   commands.
+/// - `$N`, with one or two digits, stands for one argument, counted from 0 if the text contains `$0` or `$ARGUMENTS[N]`,
+///   else from 1 as in older commands. Prices such as `$5.00` are not replaced.
 /// - `$NAME` stands for the argument whose name is in `names`, which lists the names in the order of the arguments.
 /// - `${NAME}` stands for the value of a variable in `variables`.
 ///
 /// A placeholder without an argument is not replaced, because it may be a price or a shell variable. If no argument is
-/// used in the text, the arguments are appended.
+/// used in the text, the arguments are appended after `ARGUMENTS:`. A result of more than 96 KiB is cut in the middle.
 pub fn expand(
     body: &str,
     arguments: &str,
@@ -297,7 +302,7 @@ fn placeholder<'a>(
 }
 
 /// Splits arguments at blanks outside of single and double quotes, and removes the quotes. A `'` within a word, as in
-/// `don't`, is not a quote.
+/// `don't`, is not a quote. A quote that is not closed extends to the end of the text.
 pub(super) fn split_arguments(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,10 +1,10 @@
-//! What kinds of subagents exist.
+//! The kinds of subagents.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The type of an agent without a role in Claude Code.
+/// The name that Claude Code uses for the type of an agent that has no role.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
 
 /// What a subagent may do.
@@ -31,7 +31,7 @@ impl SubagentKind {
         }
     }
 
-    /// Returns the kind with this name in Claude Code; `None` for the name of a role.
+    /// Returns the kind with this name in Claude Code; `None` for any other name, such as that of a role. Case matters.
     pub fn from_claude_name(name: &str) -> Option<SubagentKind> {
         let all = [SubagentKind::Explore, SubagentKind::General];
         all.into_iter().find(|kind| kind.claude_name() == name)

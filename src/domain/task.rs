@@ -64,8 +64,8 @@ pub struct Task {
     /// can still show the dependencies.
     #[serde(default, deserialize_with = "or_default")]
     pub blocks: Vec<TaskId>,
-    /// The agent that works on the task or has completed it; empty if there is none. Not a [`super::ids::Name`],
-    /// because other programs write this field too.
+    /// The agent or user that works on the task or has completed it; empty if there is none. Not a
+    /// [`super::ids::Name`], because other programs write this field too.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
     /// The name of the task's worktree; empty if it has none.
@@ -80,11 +80,12 @@ pub struct Task {
     /// When the task was last changed; zero if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub updated_at: Timestamp,
-    /// How often the task was claimed.
+    /// How often the task was claimed since its subject or description was last edited.
     #[serde(default, deserialize_with = "or_default")]
     pub attempts: u32,
     /// Names of agents from which the user took the task away, oldest first, at most [`TAKEN_FROM_MAX`]. The task is no
-    /// longer assigned to these agents automatically, but they may claim it by its number.
+    /// longer assigned to these agents automatically, but they may claim it by its number. A claim removes the name of
+    /// the claimer; a new subject or description removes all names.
     #[serde(
         default,
         deserialize_with = "or_default",
@@ -134,7 +135,8 @@ where
 }
 
 impl Task {
-    /// Returns whether the user took the task away from `name` and `name` has not claimed it since.
+    /// Returns whether [`Task::taken_from`] contains `name`, regardless of case: the user took the task away from `name`,
+    /// and since then `name` has not claimed the task, and its subject and description were not edited.
     pub fn was_taken_from(&self, name: &str) -> bool {
         let is_same = |taken: &String| taken.eq_ignore_ascii_case(name);
         self.taken_from.iter().any(is_same)

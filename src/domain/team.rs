@@ -18,7 +18,7 @@ const AGENTS_PER_CORE: usize = 8;
 const AGENT_MIB: u64 = 512;
 
 /// Returns the default for `agents_max` on a machine with `cores` CPU cores and `memory` MiB of memory (`None` if
-/// unknown).
+/// unknown): 8 teammates per core, but at most one per 512 MiB of known memory; in any case from 4 to [`AGENTS_MAX`].
 pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     let by_cores = cores.saturating_mul(AGENTS_PER_CORE);
     let by_memory = memory.map_or(by_cores, |mib| {
@@ -72,7 +72,7 @@ pub enum PlanRule {
 pub struct Member {
     /// The name, unique regardless of case.
     pub name: Name,
-    /// The role that the lead gave the member.
+    /// The name of the member's role, or a free description of what the member does.
     #[serde(default)]
     pub role: String,
     /// Whether [`role`](Self::role) was the name of an existing role, such as one from a file, when the member started.
@@ -94,11 +94,11 @@ pub struct Member {
     #[serde(default)]
     pub session: String,
     /// The instructions for the member's first turn. Stored until that turn has ended, so that a restarted member can
-    /// get them again.
+    /// get them again; empty afterwards.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
-    /// When the member was last known to be alive; zero if unknown. Not updated while the member is idle or waits for a
-    /// decision.
+    /// When the member was last known to be alive; zero if unknown. Updated when the status changes, and at intervals
+    /// while the member works, but not while the member is idle or waits for a decision.
     #[serde(default)]
     pub seen_at: Timestamp,
     /// Fields written by other programs.
@@ -181,7 +181,8 @@ impl Team {
         self.members.iter().find(|m| m.name.same(name))
     }
 
-    /// Adds a member. A member of the same name that has shut down is replaced.
+    /// Adds a member. A member of the same name that has shut down is replaced; fields that other programs wrote stay,
+    /// except the colour.
     ///
     /// # Errors
     /// Fails if a member of that name has not shut down, or if the team already has `most` members that have not shut
@@ -261,6 +262,7 @@ pub enum Activity {
     Thinking,
     /// The conversation is being summarised.
     Compacting,
+    /// A tool is running, or a hook (`tool` is then `hook EVENT`), or the agent's next message is being prepared.
     Tool {
         tool: String,
         /// What the tool works on, such as a path or a command, on one line.
@@ -292,17 +294,18 @@ pub enum Activity {
         /// Why the turn ended, in one line.
         why: String,
     },
-    /// The agent's model calls have failed and are not retried. The agent continues only when it gets a message or a
-    /// prompt.
+    /// The agent's model calls have failed and are not retried, or the worktree of its task cannot be created. The agent
+    /// continues only when it gets a message or a prompt.
     Failed {
-        /// Why the model calls failed, in one line.
+        /// What failed and why, in one line.
         why: String,
     },
+    /// The teammate has shut down, or the subagent has ended.
     Gone,
 }
 
 impl Activity {
-    /// Returns whether a model call or a tool is running for the agent.
+    /// Returns whether the agent is [`Activity::Thinking`], [`Activity::Compacting`] or in [`Activity::Tool`].
     pub fn is_running(&self) -> bool {
         matches!(
             self,

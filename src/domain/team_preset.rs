@@ -6,11 +6,11 @@ use super::ids::Name;
 use super::team::{AGENTS_MAX, DEFAULT_ROLE, Member, PlanRule};
 use super::text::{clip, one_line};
 
-/// Maximum length of a role, in characters.
+/// Maximum length of a role, in characters. A longer one is cut.
 const ROLE_MAX: usize = 80;
-/// Maximum length of a model's name, in characters.
+/// Maximum length of a model's name, in characters. A longer one is cut.
 const MODEL_MAX: usize = 200;
-/// Maximum length of a first prompt, in characters.
+/// Maximum length of a first prompt, in characters. A longer one is cut.
 const PROMPT_MAX: usize = 32 * 1024;
 /// The first prompt of a member for which the preset contains none.
 const READY: &str = "Say in one sentence that you are ready, then end your turn: tasks from the board are assigned to you automatically.";
@@ -62,12 +62,13 @@ struct PresetMember {
 }
 
 impl TeamPreset {
-    /// Parses a preset.
+    /// Parses a preset, a TOML text. An entry with a `count` above 1 becomes that many members, named `NAME-1`, `NAME-2`
+    /// and so on. An entry without a name is named after its role, with `-` in place of blanks.
     ///
     /// # Errors
-    /// Fails if the file is not valid TOML or has unknown fields, or if a member has no valid and unique name, or if
-    /// there are too many members. The message is one line with the line of the file or the number of the member, from
-    /// 1, and the problem.
+    /// Fails if the file is not valid TOML or has unknown fields, if a member has no valid and unique name, if `count` is
+    /// 0, or if there are more than [`AGENTS_MAX`] members. The message is one line with the line of the file or the
+    /// number of the member, from 1, and the problem.
     pub fn parse(text: &str) -> Result<TeamPreset, String> {
         let file: PresetFile = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);

@@ -93,7 +93,7 @@ pub fn first_names(names: &[String]) -> String {
 }
 
 /// Returns the text in `known` that is most similar to `word`, for "did you mean" hints. Returns `None` if no text has
-/// a Jaro-Winkler similarity above 0.7.
+/// a Jaro-Winkler similarity above 0.7. Case matters.
 pub fn closest_match<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
@@ -120,7 +120,8 @@ pub fn escape_json(json: &str) -> String {
     out
 }
 
-/// Returns whether `c` is a control character, a direction mark or invisible (default ignorable in Unicode).
+/// Returns whether `c` is a control character, a direction mark or invisible (default ignorable in Unicode). True also for
+/// newlines, tabs, joiners and variation selectors, wherever they are.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -160,12 +161,12 @@ fn has_visible_effect(c: char, before: Option<char>, after: Option<char>) -> boo
     }
 }
 
-/// Like [`escape_control_chars`], but on one line: blanks at the end are removed, and newlines become `⏎`.
+/// Like [`escape_control_chars`], but on one line: whitespace at the end is removed, and other newlines become `⏎`.
 pub fn one_line(text: &str) -> String {
     escape_control_chars(text.trim_end()).replace('\n', "⏎")
 }
 
-/// Cuts `text` to `max` characters. If text is cut off, the last of these characters is `…`.
+/// Cuts `text` to `max` characters, at least 1. If text is cut off, the last of these characters is `…`.
 pub fn clip(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.into();

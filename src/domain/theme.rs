@@ -108,7 +108,7 @@ impl ThemeName {
         found.map_or(("", ""), |(_, word, about)| (word, about))
     }
 
-    /// Returns the built-in theme named `word`, such as `dark`.
+    /// Returns the built-in theme named `word`, such as `dark`. Case matters.
     ///
     /// # Errors
     /// Returns a message with the closest name, or with all names if none is close.

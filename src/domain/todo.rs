@@ -29,7 +29,8 @@ pub struct TodoItem {
     pub status: TodoStatus,
 }
 
-/// Why a todo list is rejected. The messages are those of learn-claude-code, so that prompts written for it still work.
+/// Why a todo list is rejected. The messages begin as those of learn-claude-code, so that prompts written for it still
+/// work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TodoError {
     /// More than [`TODO_MAX`] items.

@@ -1,4 +1,5 @@
-//! The check that the user has approved a project's server or hook, which is made before it runs.
+//! The interface of the approval check: whether the user has approved an MCP server or hook of a project, so that the
+//! server or hook may run.
 
 use std::fmt;
 use std::path::Path;

@@ -71,7 +71,7 @@ pub fn count(n: u64) -> String {
     }
 }
 
-/// Formats an amount in US dollars: four decimals below one cent, otherwise two.
+/// Formats an amount in US dollars: with four decimals if it is above zero and below one cent, otherwise with two.
 pub fn dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 {
         format!("${cost:.4}")

@@ -37,7 +37,6 @@ pub type LateReport = Box<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync
 
 /// The project directory, the supervisor and the callbacks that a [`HookRunner`] gets from the crew.
 pub struct HookHost {
-    /// The project directory.
     pub project: PathBuf,
     /// The supervisor that runs the commands of hooks. It applies no sandbox, because hooks run with the user's rights.
     /// `None`: the commands run without a supervisor.
@@ -103,7 +102,8 @@ impl HookRunner {
         self.inner.hooks.iter().any(|hook| hook.event == event)
     }
 
-    /// Returns the command, or `POST` and the URL, of each hook that runs for the event `input`.
+    /// Returns the command, or `POST` and the URL, of each hook that applies to the event `input`. Includes hooks that
+    /// [`HookRunner::run`] would not start because they are not approved.
     pub fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String> {
         let selected = distinct(&self.inner.hooks, input, context);
         selected.iter().map(|hook| hook.runs()).collect()
@@ -111,7 +111,8 @@ impl HookRunner {
 
     /// Runs the hooks that apply to the event `input`, and returns their merged decision. Asynchronous hooks are
     /// started but not waited for, except at the end of a session. When `cancel` is cancelled, the hooks that are
-    /// waited for are killed and have no effect.
+    /// waited for are killed and have no effect. If a hook has blocked the same action several times in a row, the
+    /// outcome also has a question for the user ([`HookOutcome::ask_user`]).
     ///
     /// The caller must not fire `Stop`, `SubagentStop` or `TeammateIdle` for an agent that waits for an answer: a hook
     /// that blocks the event would make the agent continue without the answer.
@@ -298,7 +299,7 @@ impl Inner {
     }
 
     /// Returns true, and records the problem, if the user must be shown a problem of the hook at position `index`: the
-    /// problem is new, and fewer than [`PROBLEMS_MAX`] problems of this hook were shown.
+    /// problem is new, and fewer than [`PROBLEMS_MAX`] problems of this hook were recorded.
     fn is_news(&self, index: usize, problem: &str) -> bool {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         let known = problems.entry(index).or_default();
@@ -309,8 +310,9 @@ impl Inner {
         true
     }
 
-    /// Returns the decision of a hook that must not run, because it is not approved or has changed since its approval;
-    /// `None` if it may run. The decision tells the user only once that the hook does not run.
+    /// Returns `None` if the hook may run; hooks of the user always may. Otherwise returns the decision for a hook of the
+    /// project that is not approved, has changed since its approval, or whose approval cannot be checked. Only the first
+    /// such decision has a problem for the user, until the hook may run again.
     async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;
@@ -344,7 +346,7 @@ impl Inner {
     }
 }
 
-/// How a hook ended, and a note for the user about its run.
+/// How a hook ended, and a note for the user about its run. The note is not shown if the result itself is a problem.
 struct Ended {
     /// The result of the hook; `None` if it was cancelled.
     result: Option<HookResult>,

@@ -7,7 +7,8 @@ use crate::domain::text::{clip, escape_control_chars, one_line};
 
 /// Number of consecutive blocks of the same action by a hook after which the user is asked about the hook.
 const REPEATS_MAX: u32 = 3;
-/// Maximum number of counts that are stored, one for each hook and action. If there are more, all counts are reset.
+/// Maximum number of counts that are stored, one for each hook and action. Before one more would be stored, all counts
+/// are deleted.
 const COUNTED_MAX: usize = 1024;
 /// Maximum length, in characters, of a hook's reason in the question that the user gets after repeated blocks.
 const REASON_MAX: usize = 300;
@@ -38,13 +39,15 @@ impl RepeatedBlocks {
     }
 }
 
-/// Returns the line of the question for the user about a hook that has blocked the same action too often.
+/// Returns the line of the question for the user about a hook that has blocked the same action [`REPEATS_MAX`] times in a
+/// row. `reason` is the hook's last reason.
 pub fn describe_repeats(hook: &HookSpec, reason: &str) -> String {
     let how = format!("has blocked the same action {REPEATS_MAX} times in a row");
     line(hook, &how, reason)
 }
 
-/// Returns the line of the question for the user about another hook that blocks the same action.
+/// Returns the line of the question for the user about a further hook that blocks the same action, but not
+/// [`REPEATS_MAX`] times in a row yet. `reason` is the hook's reason.
 pub fn also_blocks(hook: &HookSpec, reason: &str) -> String {
     line(hook, "also blocks this action", reason)
 }

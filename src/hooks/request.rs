@@ -13,13 +13,13 @@ use crate::domain::hook::HookResult;
 
 /// Maximum time for establishing a connection to the server of a hook.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of a response, in bytes.
+/// Maximum size of a response's body, in bytes. A request with a larger response fails.
 const BODY_MAX: usize = 1024 * 1024;
 
 /// The HTTP clients for hooks. Each is created when a hook first needs it.
 #[derive(Debug, Default)]
 pub struct HookClients {
-    /// The client for addresses on this machine. It uses no proxy.
+    /// The client for `localhost` and loopback addresses. Unlike `other`, it uses no proxy.
     local: OnceLock<Result<Client, String>>,
     other: OnceLock<Result<Client, String>>,
 }
@@ -55,11 +55,11 @@ impl HookClients {
     }
 }
 
-/// A request to the server of a hook.
 pub struct HookRequest<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
-    /// The names of the environment variables whose values may be filled into `headers`.
+    /// The names of the environment variables whose values may be filled into `headers`. Other variables are replaced by
+    /// nothing.
     pub env: &'a [String],
     pub body: &'a str,
 }

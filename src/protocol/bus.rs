@@ -103,7 +103,8 @@ impl EventSender {
         }
     }
 
-    /// Publishes a delta without waiting. Drops it if the queue is full.
+    /// Publishes a delta without waiting. Drops the delta if the queue is full or the receiver is gone. Does not redact
+    /// it: the caller must have removed secrets already.
     pub fn offer(&self, kind: EventKind) {
         match self.out.try_reserve() {
             Ok(room) => self.send(room, kind),
@@ -129,7 +130,7 @@ impl EventReceiver {
         self.events.recv().await
     }
 
-    /// Returns the next event without waiting; `None` if the queue is empty.
+    /// Returns the next event without waiting; `None` if the queue is empty, also while senders still exist.
     pub fn try_next(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }

@@ -46,21 +46,25 @@ pub enum Command {
     /// Sends a prompt to an agent. Answered by `Prompted` when the agent reads the prompt: before the next model call
     /// of its turn, or at the start of its next turn. Until then, the prompt is kept on disk, also after an interrupt.
     /// If the agent is a teammate, the prompt is sent as a message from `user`, so `MessageMoved` is published too.
+    /// Rejected if the text is blank.
     Prompt {
         to: Name,
         text: String,
-        /// The files and directories to attach. If one cannot be attached, the prompt is rejected.
+        /// The files, directories and resources of MCP servers to attach. If one cannot be attached, the prompt is
+        /// rejected; a missing file is left out instead if its mention is not required ([`Mention::is_required`]).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Mention>,
     },
     /// Removes the newest prompt with this text from the lead's queue, so that the user can edit it. Rejected if the
-    /// lead has already read the prompt. No event reports a success.
+    /// lead has already read the prompt. Also answered by `CommandRejected` if the prompt was removed from the queue but
+    /// not from disk. No event reports a success.
     RecallPrompt { text: String },
     /// Runs a shell command of the user in the directory where an agent works. Answered by `UserCommandStarted` and
     /// `UserCommandEnded`. The agent gets the command and its output with the next message.
     RunShell { agent: Name, command: String },
-    /// Interrupts the shell command that the user runs in an agent's conversation or, if none is running, the agent's
-    /// current turn. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
+    /// Interrupts the shell command that the user runs in an agent's conversation. If none is running, interrupts the
+    /// agent's current turn, and rejects prompts to the agent whose attachments are still being read or whose hooks still
+    /// run. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
@@ -96,15 +100,17 @@ pub enum Command {
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
     /// Merges the branches of the completed tasks `tasks`, in this order, and stops at the first branch that cannot be
-    /// merged. Answered by a `Notice` for each branch, and by one with a summary of all merges.
+    /// merged. Answered by a `Notice` for each merge or conflict and, if there are several tasks, by one with a summary.
+    /// If a merge cannot be tried, `CommandRejected` says how many branches were merged before.
     MergeAll { tasks: Vec<TaskId> },
     /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
-    /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`.
+    /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`. Rejected if the worktree
+    /// is in use or could not be removed even after a confirmation.
     #[serde(rename = "judge_worktree")]
     InspectWorktree { task: TaskId },
-    /// Removes the worktree of a task. Rejected if something would be lost and the losses are not exactly those that
-    /// the user has confirmed. Answered by a `Notice` with the result.
+    /// Removes the worktree of a task. Rejected if the worktree is in use, or if something would be lost and the losses
+    /// are not exactly those that the user has confirmed. Answered by a `Notice` with the result.
     RemoveWorktree {
         task: TaskId,
         /// What the user has agreed to lose.
@@ -126,13 +132,15 @@ pub enum Command {
     /// address of the login page and one with the result, `LogOut` by a `Notice` with the result.
     Server { name: String, action: ServerAction },
     /// Asks for the resources and prompts of all connected MCP servers, and of the server `start`, which is started if
-    /// necessary. Answered by one `OffersListed` for each server, and by another one whenever the offers of a server
-    /// change.
+    /// necessary. Answered by one `OffersListed` for each server whose offers differ from those that were published last,
+    /// and from then on by another one whenever the offers of a server change. No answer means that nothing changed, or
+    /// that no MCP server is configured.
     ListOffers {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
     },
-    /// Switches the crew to another model, from the next model call on. Answered by `Ready`.
+    /// Switches all agents that have no model of their own to another model, from the next model call on. Answered by
+    /// `Ready`.
     UseModel { name: String },
 }
 
@@ -180,7 +188,7 @@ impl Command {
         }
     }
 
-    /// Returns whether crewdeck must read attachments or a prompt of an MCP server to carry out the command. Reading
+    /// Returns whether the command is a prompt that has attachments or may call a prompt of an MCP server. Reading these
     /// can take a second for a large image, and longer for a prompt of a server. Later commands run in the meantime,
     /// except those for which [`Command::agent_of_prompts`] returns the same agent.
     pub fn reads_attachments(&self) -> bool {

@@ -13,7 +13,7 @@ pub struct SessionInfo {
     /// `anthropic`, `openai`, `script` or `demo`.
     pub provider: String,
     pub model: String,
-    /// Whether a script supplies the answers instead of a model. If so, the screen must say it.
+    /// Whether a script supplies the answers instead of a model. If so, the screen must say that no model answers.
     pub scripted: bool,
     /// Whether [`Self::root`] is the top level of a git repository.
     pub git: bool,
@@ -30,7 +30,8 @@ pub struct SessionInfo {
 }
 
 impl SessionInfo {
-    /// Returns the last component of [`Self::root`], as a short name for the project.
+    /// Returns the last component of [`Self::root`], as a short name for the project: `~` for the home directory, empty for
+    /// `/`.
     pub fn project(&self) -> &str {
         self.root.rsplit('/').next().unwrap_or_default()
     }

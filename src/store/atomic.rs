@@ -17,10 +17,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Minimum age at which a temporary file counts as left behind by a killed writer.
 const STALE_AGE: Duration = Duration::from_secs(60);
 
-/// Replaces a file atomically. A reader gets either the complete old or the complete new content, even after a crash.
+/// Replaces a file atomically, or creates it. A reader gets either the complete old or the complete new content, even
+/// after a crash. The folder must exist.
 ///
 /// # Errors
-/// When the folder cannot be written. The old file is then unchanged.
+/// When the file cannot be written or replaced; the old file is then unchanged. Also when the folder cannot be synced
+/// afterwards; the file then has the new content, which a power failure may undo.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     write_by(path, bytes, UnnamedFile::link)
 }
@@ -185,8 +187,9 @@ fn sweep_if(temporary: &[PathBuf], is_left: impl Fn(&fs::Metadata) -> bool) {
     }
 }
 
-/// An exclusive lock between processes. The kernel releases it when the holder ends, even if it is killed. The lock file
-/// is never deleted, because a lock belongs to the inode and not to the name.
+/// An exclusive lock between processes, which also excludes other [`Lock`] values of this process. The kernel releases
+/// the lock when its holder ends, even if the holder is killed. The lock file is never deleted, because a lock belongs to
+/// the inode and not to the name.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -203,17 +206,18 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Acquires the lock; waits without a limit.
+    /// Acquires the lock; waits without a limit. Creates the lock file if it is missing, but not its folder.
     ///
     /// # Errors
-    /// When the lock file cannot be opened.
+    /// When the lock file cannot be used.
     pub fn take(path: &Path) -> Result<Lock, StoreError> {
         let file = Lock::open(path)?;
         file.lock().map_err(StoreError::at(path))?;
         Ok(Lock::of(file))
     }
 
-    /// Acquires the lock; waits at most `within`. Returns `None` if another process still holds it.
+    /// Acquires the lock; waits at most `within`. Returns `None` if the lock is then still held, by another process or by
+    /// another [`Lock`] of this one.
     ///
     /// # Errors
     /// When the lock file cannot be used.
@@ -273,7 +277,8 @@ impl Lock {
     }
 }
 
-/// Renames a damaged file with the name `NAME` to the first unused name `NAME.damaged-N`, and returns the new path.
+/// Renames a damaged file with the name `NAME` to the first unused name `NAME.damaged-N`, and returns the new path. See
+/// [`set_aside_as`] for the case that all names are used.
 ///
 /// # Errors
 /// When the file cannot be renamed.
@@ -282,7 +287,8 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Renames the file with the name `NAME` to `NAME.KIND-N`, and returns the new path. `N` is the first number from 1 for
-/// which no file exists. If all numbers below 10,000 are used, the new name is `NAME.KIND`.
+/// which no file exists. If all numbers below 10,000 are used, the new name is `NAME.KIND`, and a file of that name is
+/// replaced.
 ///
 /// # Errors
 /// When the file cannot be renamed.

@@ -28,10 +28,12 @@ pub struct ParsedLines {
 /// Parses `bytes`, which begin at `offset` in the inbox of `owner`.
 ///
 /// A line ends with a newline. A last line without a newline is parsed too if it is a complete JSON object; no
-/// incomplete line can look like a complete object. Otherwise a writer may still be writing the line, and it is left
-/// for the next read.
+/// incomplete line can look like a complete object. Otherwise a writer may still be writing the line, and the line is
+/// left for the next read. If a killed writer left half a line and another message was appended to this line, that
+/// message is returned and the half line is bad.
 ///
-/// Stops before the first message for which `is_ready` returns false, so that the order of the messages is kept.
+/// Stops before the first message for which `is_ready` returns false, so that the order of the messages is kept. Also
+/// stops after [`MESSAGES_MAX`] messages or [`BYTES_MAX`] bytes.
 pub fn parse(
     bytes: &[u8],
     offset: u64,

@@ -1,5 +1,5 @@
-//! Takes messages from inboxes. An inbox has one reader at a time, and each message is taken once, even if a reader is
-//! killed.
+//! Takes messages from inboxes. An inbox has one reader at a time. If a reader is killed, no message is lost, and the
+//! messages that it has announced ([`InboxReader::announce`]) and written to its log are not taken again.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::time::Duration;
@@ -32,13 +32,13 @@ pub struct InboxReader {
 struct ReaderNote {
     /// Process id of the reader.
     process: u32,
-    /// Name of the log in `.transcripts` to which the reader is about to write the messages.
+    /// Name of the log in `.transcripts` to which the reader is about to write the messages; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     log: String,
     /// Byte offset in the inbox up to which the reader is about to write the messages to the log.
     #[serde(default)]
     upto: u64,
-    /// Hash of the bytes before the offset `upto`: [`Cursor::mark`].
+    /// Hash of the bytes before the offset `upto`, as in [`Cursor::mark`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mark: Option<u64>,
 }
@@ -86,7 +86,8 @@ impl InboxReader {
     }
 
     /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
-    /// [`InboxReader::acknowledge`], the next reader checks the log and does not take these messages again.
+    /// [`InboxReader::acknowledge`], the next reader checks whether the log contains these messages. If so, the next reader
+    /// does not take them again.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -111,11 +112,12 @@ impl InboxReader {
         written.map_err(StoreError::at(self.mailbox.reader_path(&self.name)))
     }
 
-    /// Returns the messages that were not acknowledged yet. They stay unread until [`InboxReader::acknowledge`]. Copies
-    /// damaged lines to `NAME.jsonl.damaged-1`.
+    /// Returns the first messages that were not acknowledged yet, up to the limits of one read
+    /// ([`UnreadMessages::messages`]). They stay unread until [`InboxReader::acknowledge`]. Copies damaged lines to
+    /// `NAME.jsonl.damaged-1`.
     ///
     /// # Errors
-    /// When the inbox cannot be read.
+    /// When the inbox cannot be read, or the damaged lines or the position cannot be saved.
     pub fn read_pending(&self) -> Result<UnreadMessages, StoreError> {
         self.read_ready(&|_| true)
     }
@@ -124,7 +126,7 @@ impl InboxReader {
     /// `is_ready` returns false.
     ///
     /// # Errors
-    /// When the inbox cannot be read.
+    /// As [`InboxReader::read_pending`].
     pub fn read_ready(
         &self,
         is_ready: &dyn Fn(&MailMessage) -> bool,
@@ -150,7 +152,7 @@ impl InboxReader {
     /// nothing if these messages are already marked, or if the inbox was truncated and no longer matches `cursor`.
     ///
     /// # Errors
-    /// When the position cannot be saved. The same messages are then returned again.
+    /// When the inbox cannot be read or the position cannot be saved. The same messages are then returned again.
     pub fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
         let (mailbox, name) = (&self.mailbox, &self.name);
         let path = mailbox.path(name);

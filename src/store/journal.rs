@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{StoreError, regular_file};
 
-/// Maximum number of bytes to read from a journal. Of a longer journal, only the end is read.
+/// Maximum number of bytes of one read of a journal. The first read of a longer journal starts this far before its end.
 pub const READ_MAX: u64 = 16 * 1024 * 1024;
 
 /// Maximum number of bytes that [`Journal::head`] reads.
@@ -80,7 +80,7 @@ impl Journal {
     /// Returns the complete lines among the first 64 KiB of the journal of `session`.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// When the file does not exist or cannot be read.
     pub fn head(root: &Path, session: &str) -> Result<Vec<String>, StoreError> {
         let path = path(root, session);
         let at = || StoreError::at(&path);

@@ -89,7 +89,8 @@ pub fn size_below(root: &Path, folder: &str) -> DiskUse {
     super::worktrees::size_of(&root.join(folder))
 }
 
-/// Returns whether `root` contains one of crewdeck's state folders, because a crew has run in this folder.
+/// Returns whether `root` contains one of the state folders `.tasks`, `.team` and `.crewdeck`. This is the case if a crew
+/// has run in `root`, or if the project has settings in `.crewdeck`.
 pub fn has_state(root: &Path) -> bool {
     [".tasks", ".team", ".crewdeck"]
         .iter()

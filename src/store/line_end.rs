@@ -6,7 +6,8 @@ use std::os::unix::fs::FileExt;
 /// Maximum number of attempts to read the last byte. An attempt fails if the file is truncated meanwhile.
 const ATTEMPTS_MAX: usize = 100;
 
-/// Returns whether `file` is empty or ends with a newline.
+/// Returns whether `file` is empty or ends with a newline. Returns false if another program truncates the file during each
+/// of [`ATTEMPTS_MAX`] attempts.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -21,7 +22,7 @@ pub fn ends_with_newline(file: &File) -> std::io::Result<bool> {
     )
 }
 
-/// Implements [`ends_with_newline`] over two functions: `length` returns the size in bytes, and `byte` the byte at an
+/// Implements [`ends_with_newline`] with two functions: `length` returns the size in bytes, and `byte` the byte at an
 /// offset, or `None` past the end. Tries again if the file was truncated between the two calls.
 fn ends_line(
     length: impl Fn() -> std::io::Result<u64>,

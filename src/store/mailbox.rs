@@ -37,16 +37,17 @@ pub struct Mailbox {
 /// Unread messages, and the position to acknowledge once the messages are stored in the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadMessages {
-    /// The messages, oldest first.
+    /// The messages, oldest first: the first unread ones, at most [`inbox::MESSAGES_MAX`] and about [`BYTES_MAX`] bytes.
     pub messages: Vec<MailMessage>,
-    /// The position after the last message, to pass to [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
+    /// The position after the last line that was read, to pass to
+    /// [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
     pub upto: Cursor,
-    /// Number of unread lines that are not messages.
+    /// Number of unread lines before `upto` that are not messages.
     pub bad: usize,
     /// Whether the lines counted in `bad` were copied to `NAME.jsonl.damaged-1`. Always false from [`Mailbox::peek`],
     /// which changes nothing.
     pub(super) is_bad_set_aside: bool,
-    /// Whether another program has truncated the inbox below the read position.
+    /// Whether `upto` is before the saved read position, because another program has truncated the inbox.
     is_truncated: bool,
     inbox: String,
 }
@@ -109,7 +110,7 @@ impl Mailbox {
     /// Appends a message to the inbox of its recipient and syncs it to disk.
     ///
     /// # Errors
-    /// When the message is longer than [`MAIL_MESSAGE_MAX`], the recipient is not a valid name, or the inbox cannot be written.
+    /// When the text is longer than [`MAIL_MESSAGE_MAX`], the recipient is not a valid name, or the inbox cannot be written.
     pub fn send(&self, message: &MailMessage) -> Result<(), StoreError> {
         if message.content.len() > MAIL_MESSAGE_MAX {
             let kib = MAIL_MESSAGE_MAX / 1024;
@@ -137,11 +138,12 @@ impl Mailbox {
         file.sync_data().map_err(at())
     }
 
-    /// Sends a message about a request, unless the inbox already has a message of this kind about the same request. A
-    /// process may have sent that earlier message and been killed before it recorded the sending.
+    /// Sends a message about a request, unless the inbox already has a message of this kind about the same request, read
+    /// or unread. A process may have sent that earlier message and been killed before it recorded the sending. Always
+    /// sends a message that names no request.
     ///
     /// # Errors
-    /// As [`Mailbox::send`].
+    /// As [`Mailbox::send`]; also when the inbox cannot be read.
     pub fn send_once(&self, message: &MailMessage) -> Result<(), StoreError> {
         let to = Name::party(&message.to).map_err(|e| StoreError::TooLong(e.to_string()))?;
         let path = self.path(&to);
@@ -159,8 +161,8 @@ impl Mailbox {
         }
     }
 
-    /// Returns the messages of `name` that were not acknowledged yet. Changes nothing; use an
-    /// [`InboxReader`](super::InboxReader) to take them.
+    /// Returns the first messages of `name` that were not acknowledged yet, up to the limits of one read
+    /// ([`UnreadMessages::messages`]). Changes nothing; use an [`InboxReader`](super::InboxReader) to take them.
     ///
     /// # Errors
     /// When the inbox cannot be read.
@@ -168,8 +170,7 @@ impl Mailbox {
         self.peek_ready(name, &|_| true)
     }
 
-    /// Returns the messages of `name` that were not acknowledged yet, up to the first for which `is_ready` returns
-    /// false. Changes nothing.
+    /// As [`Mailbox::peek`], but returns only the messages before the first for which `is_ready` returns false.
     ///
     /// # Errors
     /// When the inbox cannot be read.
@@ -186,8 +187,8 @@ impl Mailbox {
         Lock::is_held(&self.reader_path(name))
     }
 
-    /// Returns the unread messages of the inbox of `name`, up to the first for which `is_ready` returns false, and the
-    /// lines between them that are not messages.
+    /// Returns the first unread messages of the inbox of `name`, before the first for which `is_ready` returns false, and
+    /// the lines between them that are not messages.
     pub(super) fn unread(
         &self,
         name: &Name,
@@ -223,7 +224,8 @@ impl Mailbox {
         Ok(if fits { cursor } else { Cursor::default() })
     }
 
-    /// Returns the newest messages of all inboxes, at most `limit`. An unreadable inbox becomes a notice.
+    /// Returns the newest messages of all inboxes, at most `limit`. Reads only the last [`RECENT_MAX`] bytes of each inbox.
+    /// An unreadable inbox becomes a notice.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -282,7 +284,7 @@ impl Mailbox {
     /// Returns the inboxes with unread messages, sorted by name. Changes nothing.
     ///
     /// # Errors
-    /// When an inbox cannot be read.
+    /// When the folder or an inbox cannot be read.
     pub fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
         let mut all = Vec::new();
         for name in self.inboxes()? {
@@ -326,9 +328,9 @@ impl Mailbox {
             .collect())
     }
 
-    /// Parses the lines of an inbox that follow the position `after`, up to the first message for which `is_ready`
-    /// returns false. Returns them, and the position at which the next read starts. If the inbox was truncated, parses
-    /// it from the beginning.
+    /// Parses the lines of an inbox that follow the position `after`, before the first message for which `is_ready`
+    /// returns false and up to the limits of [`inbox::parse`]. Returns these lines, and the position at which the next
+    /// read starts. If the inbox was truncated, parses it from the beginning. A missing inbox has no lines.
     fn lines(
         name: &Name,
         path: &Path,

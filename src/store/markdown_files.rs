@@ -22,7 +22,8 @@ pub const FILE_MAX: u64 = 256 * 1024;
 pub type MarkdownFile = (PathBuf, Result<String, String>);
 
 /// Opens `folder`. With a `root`, the folder must be below the root, and links out of the root are not followed.
-/// Without a `root`, the folder may be anywhere. Returns `None` if the folder does not exist.
+/// Without a `root`, the folder may be anywhere. Returns `None` if the folder or the root does not exist or is not a
+/// folder.
 ///
 /// # Errors
 /// Returns why the folder cannot be opened, as a text for the user.
@@ -44,12 +45,13 @@ pub fn open(root: Option<&Path>, folder: &Path) -> Result<Option<Dir>, String> {
 #[derive(Default)]
 pub struct MarkdownFolder {
     pub files: Vec<MarkdownFile>,
-    /// The folders that could not be read completely, each with the reason as a text for the user.
+    /// The folders that could not be read completely, each with the reason as a text for the user. The paths are relative to
+    /// the searched folder; the empty path is that folder itself.
     pub unread: Vec<(PathBuf, String)>,
 }
 
-/// Reads the first `most` files `*.md` of the folder and its subfolders, sorted by path. Hidden files and folders are
-/// skipped.
+/// Reads the first `most` files `*.md` of the folder and its subfolders, sorted by path. Hidden files and folders, links
+/// to folders, and folders that are more than four levels deep are skipped.
 pub fn read_all(dir: &Dir, most: usize) -> MarkdownFolder {
     let mut paths = Vec::new();
     let mut checked = 0;
@@ -136,7 +138,7 @@ pub fn hash_versions(dir: &Dir, hasher: &mut impl Hasher) {
     }
 }
 
-/// Returns the subfolders of the folder in which [`read_all`] searches, at most `most`.
+/// Returns the subfolders in which [`read_all`] searches, at most `most`. The paths are relative to the folder `dir`.
 pub fn subfolders(dir: &Dir, most: usize) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     let mut open = vec![(PathBuf::new(), 0)];
@@ -164,7 +166,7 @@ pub fn subfolders(dir: &Dir, most: usize) -> Vec<PathBuf> {
     all
 }
 
-/// Reads a text file.
+/// Reads a text file of at most [`FILE_MAX`] bytes. `path` is relative to `dir`. The text must be UTF-8.
 ///
 /// # Errors
 /// Returns why the file cannot be used and what to do, as a text for the user.

@@ -1,5 +1,6 @@
-//! The stores: they read and write the state files. No other module touches these files, and every change is made under
-//! a lock.
+//! The stores: they read and write the state of the crew on disk. Files that several processes change (tasks, inboxes,
+//! roster, requests, registry of worktrees) are changed only here and only under a lock. The other files, such as
+//! conversations and journals, have one writer at a time.
 //!
 //! The formats are those of learn-claude-code, so that its programs and crewdeck can share a board. Its programs take
 //! no lock that another process can see. crewdeck therefore replaces files atomically and, right before a change, checks

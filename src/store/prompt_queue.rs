@@ -12,9 +12,9 @@ use crate::domain::attachment::Attachment;
 use crate::domain::ids::{Name, PromptId};
 use crate::domain::redact::Redactor;
 
-/// Maximum number of waiting prompts. The caller of [`PromptQueue::push`] checks it.
+/// Maximum number of waiting prompts. The queue does not enforce this limit: the caller of [`PromptQueue::push`] does.
 pub const PROMPTS_MAX: usize = 64;
-/// Maximum size of a queue file that is loaded, in bytes.
+/// Maximum size of a queue file, in bytes. [`PromptQueue::load`] fails for a larger one.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
 /// Text at the beginning of the oldest waiting entry, if older entries were dropped because the queue was full.
@@ -50,8 +50,8 @@ impl QueueEntry {
     }
 }
 
-/// A queue of one session, in memory and in a file. The file contains a JSON array of [`QueuedPrompt`], oldest first.
-/// It does not exist while the queue is empty.
+/// A queue of one session, in memory and in a file. The file contains a JSON array of [`QueuedPrompt`], oldest first. While
+/// the queue is empty, there is no file.
 #[derive(Debug)]
 pub struct PromptQueue {
     path: PathBuf,
@@ -89,8 +89,9 @@ impl PromptQueue {
         }
     }
 
-    /// Loads the prompts that waited when the session ended, except those in `held`: the ids of the prompts that the
-    /// conversation already contains. Returns a notice if the file was damaged and therefore renamed.
+    /// Replaces the entries by those in the file, which waited when the session ended. Leaves out those with an id in `held`,
+    /// the ids of the prompts that the conversation already contains. Returns a notice if the file was damaged and
+    /// therefore renamed. Does nothing if there is no file.
     ///
     /// # Errors
     /// When the file cannot be read or renamed.
@@ -151,7 +152,8 @@ impl PromptQueue {
         written
     }
 
-    /// Takes all waiting prompts, oldest first. They stay on disk until [`PromptQueue::remove`].
+    /// Takes all waiting prompts, oldest first. They are no longer waiting, but stay in the queue and on disk until
+    /// [`PromptQueue::remove`].
     pub fn take(&self) -> Vec<QueuedPrompt> {
         let mut entries = lock(&self.entries);
         let waiting = entries.iter_mut().filter(|e| !e.is_taken);

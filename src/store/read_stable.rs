@@ -24,16 +24,16 @@ pub const FILE_MAX: u64 = 4 * 1024 * 1024;
 pub enum StableRead<T> {
     Valid(T),
     Missing,
-    /// The file is not a regular file, or it is not valid JSON and has not changed for 300 ms. The string says why. The
-    /// caller may rename the file.
+    /// The file is not a regular file, or its content is not a JSON object and has not changed for 300 ms. The string says
+    /// why. The caller may rename the file.
     Damaged(String),
     /// The file is complete, but too large or with values that this version does not know. The string says why. The
     /// caller must leave the file in place.
     Unsupported(String),
 }
 
-/// Reads the JSON file at `path`. Reads again while the content is incomplete and changed less than [`STABLE_AGE`] ago,
-/// because a writer may be busy.
+/// Reads the JSON file at `path`. While the content is not a JSON object and changed less than [`STABLE_AGE`] ago, blocks
+/// the thread and reads the file again, because a writer may be busy.
 ///
 /// # Errors
 /// When the file cannot be read, for example without permission.

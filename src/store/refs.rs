@@ -8,8 +8,8 @@ use super::git::{Git, commit_of};
 use super::{git_dirs, regular_file};
 use crate::domain::worktree::CheckedOut;
 
-/// Maximum number of branch folders (folders below `refs/heads`) to watch. Changes in further folders are found later,
-/// by polling.
+/// Maximum number of branch folders (`refs/heads` and the folders below it) to watch and to poll. A change in a further
+/// folder is noticed only together with a change that is watched.
 const FOLDERS_MAX: usize = 256;
 /// Maximum size of git's file `HEAD`, in bytes.
 const HEAD_MAX: u64 = 16 * 1024;
@@ -27,7 +27,7 @@ pub(super) struct GitFolders {
     shared: PathBuf,
 }
 
-/// Folders in which git changes a file when a branch moves to another commit.
+/// Folders in which git changes a file when a branch, other than one of a worktree, moves to another commit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,
@@ -54,7 +54,8 @@ impl GitFolders {
         self.shared.join("refs/heads")
     }
 
-    /// Lists the existing folders in which git changes a file when a branch moves to another commit.
+    /// Lists the existing folders in which git changes a file when a branch moves to another commit. Leaves out the folder
+    /// of the worktrees' branches.
     pub(super) fn folders(&self) -> RefFolders {
         let mut all = vec![self.own.clone(), self.shared.clone()];
         all.extend([&self.own, &self.shared].map(|git| git.join("reftable")));
@@ -94,7 +95,9 @@ impl GitFolders {
         (all, is_complete)
     }
 
-    /// Returns the files and folders whose metadata changes when a branch moves to another commit.
+    /// Returns the files and folders whose metadata changes when a branch moves to another commit, except when one of the
+    /// worktrees' branches does. Files that do not exist are included; folders beyond the limit of
+    /// [`GitFolders::head_folders`] are missing.
     pub(super) fn ref_files(&self) -> Vec<PathBuf> {
         let (mut all, _) = self.head_folders();
         all.push(self.own.join("HEAD"));
@@ -104,8 +107,8 @@ impl GitFolders {
         all
     }
 
-    /// Returns whether a change of the file `path` can mean that a branch has moved to another commit. Lock files and
-    /// other internal files of git do not count.
+    /// Returns whether a change of the file `path` can mean that a branch has moved to another commit. Lock files, other
+    /// internal files of git, and the loose files of the worktrees' branches do not count.
     pub(super) fn concerns(&self, path: &Path) -> bool {
         let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
             return false;

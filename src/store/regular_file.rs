@@ -8,10 +8,12 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens the file at `path` with `options`, if it is a regular file. Never waits for the other end of a pipe.
+/// Opens the file at `path` with `options`, if it is a regular file or a symbolic link to one. Never waits for the other
+/// end of a pipe.
 ///
 /// # Errors
-/// When the file cannot be opened or is not a regular file. `NotFound` means that nothing exists at `path`.
+/// When the file cannot be opened or is not a regular file. `NotFound` means that nothing exists at `path`, or only a
+/// symbolic link to a missing file.
 pub fn open_with(options: &OpenOptions, path: &Path) -> Result<File> {
     let mut options = options.clone();
     // Without NONBLOCK, opening a pipe would wait for the other end. NONBLOCK has no effect on regular files.
@@ -60,8 +62,8 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
     Ok(String::from_utf8_lossy(&read(path, max_bytes)?).into_owned())
 }
 
-/// Returns whether an error of [`open`] means that something other than a regular file is at the path. The caller can
-/// then rename it like a damaged file.
+/// Returns whether an error of [`open`] means that something other than a regular file is at the path, for example a
+/// folder or a pipe. The caller can then rename that entry like a damaged file.
 pub fn is_not_regular_file(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }

@@ -36,7 +36,7 @@ impl Requests {
     /// Saves a new request under the id that it contains.
     ///
     /// # Errors
-    /// When a file with its id already exists, or the request cannot be written.
+    /// When a file with its id already exists, the id cannot be used as a file name, or the request cannot be written.
     pub fn create(&self, request: &Request) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         self.save(request, atomic::write_new)
@@ -62,7 +62,8 @@ impl Requests {
         Err(StoreError::File { path, why })
     }
 
-    /// Returns all requests, and renames damaged files. A missing folder counts as empty.
+    /// Returns all requests, and renames damaged files to `NAME.damaged-N`. A missing folder counts as empty. A file that
+    /// cannot be used becomes a notice; a file whose name cannot be an id is ignored.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -115,8 +116,8 @@ impl Requests {
     /// Applies a decision to a request and returns the decided request.
     ///
     /// # Errors
-    /// When the request does not exist or rejects the decision, for example because it is decided already. Nothing is
-    /// changed then.
+    /// When the request does not exist, rejects the decision, for example because it is decided already, or cannot be read
+    /// or written. Nothing is changed then.
     pub fn decide(&self, decision: &Decision, now: Timestamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(&decision.id)?;
@@ -128,7 +129,7 @@ impl Requests {
     /// Closes a pending request on behalf of the agent that made it, with the reason `why`.
     ///
     /// # Errors
-    /// When the request does not exist, is decided already or cannot be written.
+    /// When the request does not exist, is decided already, or cannot be read or written.
     pub fn withdraw(
         &self,
         id: &RequestId,
@@ -142,10 +143,11 @@ impl Requests {
         Ok(request)
     }
 
-    /// Marks a decided request as finished. Call this when all consequences of the decision are carried out.
+    /// Marks a decided request as finished. Call this when all consequences of the decision are carried out. Does nothing
+    /// if the request has no consequences to carry out.
     ///
     /// # Errors
-    /// When the request does not exist or cannot be written.
+    /// When the request does not exist, or cannot be read or written.
     pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(id)?;

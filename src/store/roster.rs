@@ -31,7 +31,8 @@ impl Roster {
         std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the team. If the roster file is damaged, renames it and returns an empty team.
+    /// Returns the team; an empty one if there is no roster file. If the file is damaged, renames it, adds a notice
+    /// ([`Roster::take_notices`]) and returns an empty team.
     ///
     /// # Errors
     /// When the file cannot be read, or was written by another version and must not be overwritten.
@@ -75,7 +76,7 @@ impl Roster {
     /// Adds a member and returns the new team. At most `max_present` members can be present.
     ///
     /// # Errors
-    /// When the team rejects the member, or the file cannot be written.
+    /// When the team rejects the member, or the file cannot be read or written.
     pub fn add_member(&self, member: Member, max_present: usize) -> Result<Team, StoreError> {
         self.change(|team| Ok(team.add_member(member, max_present)?))
     }
@@ -84,7 +85,7 @@ impl Roster {
     /// name changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be read or written.
     pub fn set_status(
         &self,
         name: &Name,
@@ -97,19 +98,20 @@ impl Roster {
         })
     }
 
-    /// Clears the first instructions of a member. Call this when the member has received them.
+    /// Clears the first instructions of a member, and returns the new team. Call this when the member has received them. An
+    /// unknown name changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be read or written.
     pub fn clear_first_instructions(&self, name: &Name) -> Result<Team, StoreError> {
         self.change_member(name, |member| member.first.clear())
     }
 
     /// Marks a member as shut down and clears its session and its first instructions, so that it is not restarted when
-    /// the session is resumed. Returns the new team.
+    /// the session is resumed. Returns the new team. An unknown name changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be read or written.
     pub fn mark_shut_down(&self, name: &Name, now: Timestamp) -> Result<Team, StoreError> {
         self.change_member(name, |member| {
             member.status = MemberStatus::Shutdown;
@@ -133,10 +135,10 @@ impl Roster {
         })
     }
 
-    /// Sets the time when the members `names` were last alive to `now`.
+    /// Sets the time when the members `names` were last alive to `now`, and returns the new team. Ignores unknown names.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be read or written.
     pub fn update_last_alive(&self, names: &[Name], now: Timestamp) -> Result<Team, StoreError> {
         self.change(|team| {
             let here = |m: &&mut Member| names.iter().any(|n| n.same(&m.name));

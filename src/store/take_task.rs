@@ -9,11 +9,12 @@ use crate::domain::timestamp::Timestamp;
 
 /// Takes the task `id` away from its owner `from` on behalf of the user, and returns it to the board. If `from` is the
 /// lead or a present teammate, that agent gets a message with the id `message`, a running crew stops the agent's work
-/// on the task, and the agent does not claim the task again automatically.
+/// on the task, and the agent does not claim the task again automatically. If `from` is the user or an absent agent, only
+/// releases the task.
 ///
 /// # Errors
-/// When `from` does not own the task, or a file cannot be read or written. If only the message cannot be written, the
-/// task is returned to the board nevertheless.
+/// When another agent owns the task, or a file cannot be read or written; for the lead and present teammates also when
+/// the task has no owner. If only the message cannot be written, the task is returned to the board nevertheless.
 pub fn take_task(
     (board, roster, mailbox): (&Board, &Roster, &Mailbox),
     id: TaskId,

@@ -11,7 +11,8 @@ const FOLDER: &str = ".crewdeck/teams";
 /// Maximum number of presets that the error for an unknown name lists.
 const NAMED_MAX: usize = 40;
 
-/// Reads the preset `name` of the project in `root`.
+/// Reads the preset `name` of the project in `root`. A name with characters other than `A-Z`, `a-z`, `0-9`, `-` and `_` is
+/// that of no preset.
 ///
 /// # Errors
 /// Returns, on one line, why the preset cannot be used. If there is no such preset, the error lists the existing
@@ -42,8 +43,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(is_allowed)
 }
 
-/// Returns the names of at most [`NAMED_MAX`] presets, sorted. If there are more presets, it is not defined which ones
-/// are returned.
+/// Returns the names of the presets, sorted, at most the first [`NAMED_MAX`]. Returns none if the folder cannot be read.
 fn names(root: &Path) -> Vec<String> {
     let dir = markdown_files::open(Some(root), Path::new(FOLDER))
         .ok()

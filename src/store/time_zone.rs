@@ -21,7 +21,7 @@ pub fn local_time_zone() -> TimeZone {
 }
 
 fn of_file(path: &Path) -> Option<TimeZone> {
-    // The file is usually a symbolic link, which `regular_file` does not follow.
+    // The file is usually a symbolic link.
     let file = path.canonicalize().ok()?;
     let rules = regular_file::read(&file, LOCAL_MAX).ok()?;
     TimeZone::tzif("Local", &rules).ok()

@@ -31,7 +31,7 @@ pub struct TranscriptFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendResult {
     Existed,
-    /// The log is new: it did not exist, or another program has deleted it.
+    /// The log was empty or did not exist, for example because another program has deleted it.
     Created,
 }
 
@@ -181,7 +181,7 @@ impl TranscriptFile {
     /// to the root. The log itself stays in use until [`TranscriptFile::replace`].
     ///
     /// # Errors
-    /// When the archive cannot be written.
+    /// When there is no log, or the archive cannot be written.
     pub fn archive(&self) -> Result<String, StoreError> {
         let aside = self.unused_path("whole");
         // A hard link is cheap. File systems without hard links get a copy.
@@ -283,7 +283,7 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
 /// Returns the ids of the sessions below `root` whose lead has a log, oldest first.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// When the folder of the logs does not exist or cannot be read.
 pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
     let dir = root.join(TRANSCRIPTS);
     let end = format!("-{}.jsonl", Name::lead());
@@ -305,7 +305,7 @@ pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
 /// Returns the highest number of a subagent with a log in `session`, or 0 if there is none.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// When the folder of the logs does not exist or cannot be read.
 pub fn last_subagent(root: &Path, session: &str) -> Result<u64, StoreError> {
     let start = format!("{session}-");
     let numbers = file_names(root)?.into_iter().filter_map(|name| {

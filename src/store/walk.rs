@@ -6,8 +6,9 @@ use ignore::WalkBuilder;
 
 use crate::domain::folders::is_reserved;
 
-/// Returns a walk over the files below `root`, sorted by name. Includes hidden files. Leaves out files that git ignores
-/// and the folders of crewdeck and git. Does not follow symbolic links.
+/// Returns a walk over the files and folders below `root`; the entries of each folder are sorted by name. Includes hidden
+/// files. Leaves out files that git or a file `.ignore` ignores, and the folders of crewdeck and git. Does not follow
+/// symbolic links.
 pub fn project_files(root: &Path) -> WalkBuilder {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false)

@@ -29,12 +29,12 @@ const NAMED: [(&str, KeyCode); 16] = [
 )]
 pub struct KeyError(pub String);
 
-/// Returns the name of a key press, such as `ctrl+x`. `None` for keys that cannot be bound, such as media keys, and for
-/// modifier keys pressed alone.
+/// Returns the name of a key press, such as `ctrl+x`. `None` for keys that cannot be bound, such as media keys or a
+/// modifier key pressed alone, and for presses with a modifier other than ctrl, alt and shift.
 ///
 /// Modifiers are in the order ctrl, alt, shift. Shift with a character is expressed by the case of the character: the
-/// name is `G`, never `shift+g`. With ctrl, the character is in lower case, because most terminals do not report its
-/// case.
+/// name is `G`, never `shift+g`. With ctrl, the character is in lower case, and `7`, `/` and `-` become `_`, because
+/// most terminals do not report the difference.
 pub fn name_of(key: KeyEvent) -> Option<String> {
     let mut modifiers = key.modifiers;
     let base = match key.code {
@@ -79,7 +79,8 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
     Some(out + &base)
 }
 
-/// Parses the name of one key press, such as `ctrl+x`, `G` or `shift+tab`.
+/// Parses the name of one key press, such as `ctrl+x`, `G` or `shift+tab`. Modifiers may be in any order. Does not
+/// normalize: `shift+g` stays a lowercase `g` with Shift, which [`name_of`] calls `g`.
 ///
 /// # Errors
 /// Returns [`KeyError`] if `text` is not the name of a key.
@@ -127,8 +128,7 @@ pub fn parse_all(text: &str) -> Result<Vec<KeyEvent>, KeyError> {
     text.split_whitespace().map(parse).collect()
 }
 
-/// Formats one key name, or two that are separated by a space, for display. Examples: `Ctrl+x`, `Enter`, `G`, `PgUp`,
-/// `↑`.
+/// Formats key names that are separated by single spaces for display. Examples: `Ctrl+x e`, `Enter`, `G`, `PgUp`, `↑`.
 pub fn format_key(name: &str) -> String {
     let words: Vec<String> = name.split(' ').map(shown_one).collect();
     words.join(" ")

@@ -73,8 +73,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Sets up the terminal: raw mode, alternate screen, bracketed paste, and enhanced keys where supported. Asks the
-    /// terminal nothing, so this call never waits for an answer.
+    /// Sets up the terminal: raw mode, alternate screen, bracketed paste, focus reports, and enhanced keys where
+    /// supported. Mouse capture stays off. Asks the terminal nothing, so this call never waits for an answer.
     ///
     /// # Errors
     /// Fails if standard output is not a terminal.
@@ -94,7 +94,8 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws a frame as one synchronized update (DEC mode 2026).
+    /// Draws a frame with `view` as one synchronized update (DEC mode 2026). Writes only the cells that have changed since
+    /// the last frame, or all cells after [`Screen::invalidate`].
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -154,7 +155,8 @@ impl Screen {
         execute!(self.terminal.backend_mut(), SetTitle(one_line(title)))
     }
 
-    /// Shows a desktop notification (OSC 9). Terminals without support ignore it.
+    /// Shows a desktop notification (OSC 9): `crewdeck: ` and `words` as one line, cut to [`NOTIFY_MAX`]. Terminals without
+    /// support ignore it.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -184,7 +186,7 @@ impl Screen {
     }
 
     /// Copies `text` to the terminal's clipboard with the escape sequence OSC 52. This works over ssh too, but
-    /// terminals do not confirm it. Returns false if the text is too long; it is then not copied.
+    /// terminals do not confirm it. Returns false and copies nothing if `text` is longer than [`COPY_MAX`].
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -235,7 +237,8 @@ impl Screen {
         execute!(self.terminal.backend_mut(), Print(sequences))
     }
 
-    /// Restores the terminal temporarily, for example for `$EDITOR`. [`Screen::set_up`] ends this.
+    /// Restores the terminal temporarily, for example for `$EDITOR`, and removes all images from its memory.
+    /// [`Screen::set_up`] ends this.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -299,6 +302,7 @@ impl Drop for Screen {
 
 impl TerminalSetup {
     /// Empties the list of images and returns the escape sequences that remove these images from the terminal's memory.
+    /// Returns an empty text and changes nothing if another thread holds the lock.
     fn take_images(&self) -> String {
         // Does not wait for the lock: if a thread panics while it holds the lock, the terminal must still be restored.
         let images = match self.images.try_lock() {

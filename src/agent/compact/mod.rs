@@ -1,12 +1,12 @@
 //! Compaction: decides when a conversation is shortened, and builds what replaces it. Pure.
 //!
 //! When the model's window is nearly full, a *small* compaction (prune) replaces old tool results with placeholders, if
-//! that frees enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model. `/compact`,
-//! the tool `compact`, and a server that refuses the conversation as too long also cause a whole compaction. Before a
-//! whole compaction replaces anything, the conversation is copied to an archive file. A small compaction makes no copy;
-//! it leaves the log on disk unchanged.
+//! that frees enough. Otherwise a *whole* compaction replaces the conversation with a summary by the model, unless the
+//! result would not be shorter. `/compact`, the tool `compact`, and a server that refuses the conversation as too long
+//! also cause a whole compaction. Before a whole compaction replaces anything, the conversation is copied to an archive
+//! file. A small compaction makes no copy; it leaves the log on disk unchanged.
 //!
-//! Every compaction changes the beginning of the request, so the server's prompt cache is lost once.
+//! Every compaction changes an early part of the request, so the server's prompt cache is lost from there on, once.
 //! learn-claude-code compacts before every call and so never has a valid cache. Here a compaction happens as rarely
 //! as possible: only when the window is nearly full, and a small one only if it frees at least a quarter of the
 //! window.
@@ -34,7 +34,8 @@ const SMALL_WORTH: u64 = 25;
 pub struct LengthLimit {
     /// The model's context window, in tokens.
     pub window: u64,
-    /// The share of the context window, in percent (1 to 95), at which the conversation is shortened.
+    /// The share of the context window, in percent, at which the conversation is shortened. A value below 1 counts as
+    /// 1, a value above 95 as 95.
     pub compact_at: u64,
 }
 

@@ -43,17 +43,19 @@ pub struct KeptState {
     pub identity: String,
     pub todo: TodoList,
     pub task: Option<Task>,
-    /// The newest decisions on requests from or to the agent, one line each.
+    /// The newest decisions on requests from or to the agent, oldest first, one line each.
     pub decisions: Vec<String>,
     /// The path of the file with the whole conversation before the compaction, relative to the root.
     pub transcript: String,
-    /// A fingerprint of files, board and messages at the compaction. If it is the same at the next compaction, the
-    /// agent has made no progress in between. `None` for a subagent that only reads.
+    /// A fingerprint of files, commits, board, messages and requests at the compaction. If it is the same at the next
+    /// compaction, and the agent has received no message and read nothing new in between, the agent is stuck and its turn
+    /// ends. `None` if it is unknown, and for a subagent that only reads.
     pub work: Option<u64>,
 }
 
-/// Returns the message that replaces the conversation `messages`. `room` is its approximate maximum size in bytes: a
-/// third each for the summary, the user's messages and the skills.
+/// Returns the message that replaces the conversation `messages`. Of `room` bytes, the summary, the user's messages and
+/// the skills each get at most a third; the summary gets at least 1000 bytes. Identity, decisions, open task and todo
+/// list are added to that; the task's description is cut to the larger of 1000 bytes and a third of `room`.
 pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
@@ -93,7 +95,7 @@ pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usiz
 }
 
 /// Returns the user's own messages as one block, oldest first; `None` if there are none. If they need more than `room`
-/// bytes, the oldest are omitted. If the newest alone is longer, its middle is cut out.
+/// bytes, a note replaces the oldest. If the newest alone is longer, its middle is cut out.
 fn user_messages(messages: &[Message], room: usize) -> Option<Block> {
     let mut all: Vec<&str> = Vec::new();
     for message in messages.iter().filter(|m| m.role == Role::User) {
@@ -129,8 +131,8 @@ fn user_messages(messages: &[Message], room: usize) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
 }
 
-/// Returns the loaded skills, each once, oldest first. If their texts need more than `room` bytes, the newer ones are
-/// kept and a note replaces the text of each other skill.
+/// Returns the loaded skills, each once, oldest first. From the newest to the oldest, keeps each text that still fits
+/// into the rest of `room` bytes; a note replaces the text of each other skill.
 fn skills(messages: &[Message], room: usize) -> Vec<Block> {
     let calls: HashSet<&CallId> = messages
         .iter()

@@ -36,12 +36,14 @@ pub struct SummaryRequest {
     /// The system prompt of the request, which then has no tools. With `None`, the request has the system prompt and
     /// the tools of the agent.
     pub system: Option<String>,
-    /// The conversation, followed by the prompt for the summary.
+    /// The conversation, followed by the prompt for the summary. For a [`SummaryForm::Digest`], one message that
+    /// contains both.
     pub messages: Vec<Message>,
 }
 
-/// Returns the request for a summary of `messages`. In a [`SummaryForm::Digest`], `room` is the maximum size of the
-/// conversation's text, in bytes.
+/// Returns the request for a summary of `messages`. The summary should cover `focus`, of which at most `FOCUS_MAX`
+/// characters are used, in most detail. In a [`SummaryForm::Digest`], `room` is the maximum size of the conversation's
+/// text, in bytes; otherwise it has no effect.
 pub fn question(
     messages: &[Message],
     form: SummaryForm,
@@ -77,7 +79,7 @@ pub fn question(
     }
 }
 
-/// Returns a message as plain text for a [`SummaryForm::Digest`].
+/// Returns a message as plain text for a [`SummaryForm::Digest`], without the model's thinking.
 fn as_text(message: &Message) -> String {
     let mut out = Vec::new();
     for block in &message.blocks {

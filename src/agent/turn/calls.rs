@@ -74,7 +74,7 @@ impl Calls {
         Some(batch)
     }
 
-    /// Stores the result of a call. If the call is not running, it already has a result, and the new one is ignored.
+    /// Stores the result of a running call. Ignores the result of any other call.
     pub fn done(&mut self, call: &CallId, content: String, outcome: Outcome) {
         if self.running.remove(call) {
             self.results.insert(call.clone(), (content, outcome));
@@ -96,7 +96,7 @@ impl Calls {
         self.order.iter().all(|id| self.results.contains_key(id))
     }
 
-    /// Takes the results, in the order of the calls.
+    /// Takes the results, in the order of the calls. Leaves out calls without a result.
     pub fn take_results(&mut self) -> Vec<Block> {
         let order = std::mem::take(&mut self.order);
         order
@@ -114,7 +114,7 @@ impl Calls {
 }
 
 impl super::Turn {
-    /// Sets the tools of MCP servers whose calls may run in parallel.
+    /// Sets the tools of MCP servers whose calls may run in parallel, instead of those of the last call.
     pub fn set_server_tools(&mut self, names: BTreeSet<String>) {
         let parallel = &mut self.limits.parallel_tools;
         parallel.retain(|name| !name.starts_with(TOOL_PREFIX));
@@ -124,11 +124,11 @@ impl super::Turn {
 
 const READ_TOOL: &str = "read_file";
 
-/// Maximum length, in bytes, of a tool call's id. A longer id is replaced.
+/// Maximum length, in bytes, of a tool call's id. [`tidy`] replaces a longer one.
 const ID_MAX: usize = 128;
 
 /// Repairs an answer so that model servers accept it in later requests: removes blank text, and replaces invalid tool
-/// names and missing or repeated call ids.
+/// names and call ids that are missing, too long, repeated, or not of visible ASCII characters only.
 pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
     let mut seen: HashSet<CallId> = HashSet::new();
     blocks

@@ -8,8 +8,9 @@ use crate::domain::chat::Block;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 
 impl Turn {
-    /// Empties the conversation at once if no turn is running. Otherwise records the request: the caller then
-    /// interrupts the turn, and the conversation is emptied when the turn has ended.
+    /// If no turn is running, returns the effect that empties the conversation, or a notice if the conversation is
+    /// already empty. Otherwise records the request and returns no effect: the caller then interrupts the turn, and that
+    /// interrupt returns the effect.
     pub(super) fn request_clear(&mut self) -> Vec<TurnEffect> {
         if !self.is_idle() {
             self.is_clear_requested = true;
@@ -24,7 +25,7 @@ impl Turn {
     }
 
     /// Empties the conversation. If `identity` is not empty, it precedes the next message. Texts that wait for the next
-    /// turn are kept.
+    /// turn are kept, except the note that the user interrupted the turn before an answer. Called between turns.
     pub fn clear(&mut self, identity: &str) {
         self.messages = Arc::default();
         self.has_open_todos = false;

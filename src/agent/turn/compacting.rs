@@ -51,12 +51,13 @@ pub(super) struct Summary {
 pub(super) struct Length {
     set: LengthLimit,
     /// The size of the window, in tokens, estimated from the last request that the server refused as too long. `None`
-    /// if the server refused none.
+    /// if the server has refused none since `set` last changed.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
     prefix_tokens: u64,
-    /// The length of the conversation up to and including the last answer, in tokens, as counted by the server. `None`
-    /// if the server reported no count.
+    /// The length of the conversation up to and including the last answer, in tokens, as counted by the server; after a
+    /// compaction, an estimate that is based on this count. `None` if the server reported no count, or if there is no
+    /// answer yet.
     counted: Option<u64>,
     /// The estimated number of tokens in the messages after the last answer.
     since: u64,
@@ -75,7 +76,8 @@ impl Length {
         self.prefix_tokens = front;
     }
 
-    /// Records that the server refused a request of `refused` tokens as too long.
+    /// Records that the server refused a request of `refused` tokens as too long. The window is then assumed to have
+    /// 90 % of that size.
     fn learn(&mut self, refused: u64) {
         self.learned = Some(refused.saturating_mul(9) / 10);
     }
@@ -165,9 +167,10 @@ impl Turn {
         self.length.tokens(&self.messages)
     }
 
-    /// If no turn is running, starts a summary; otherwise records the request. If the running turn makes another model
-    /// call, the summary is made before that call, and `after` says how the turn continues. If it makes none, the
-    /// summary is made after the last answer, and the turn ends.
+    /// If no turn is running, starts a summary, or ends with a notice if the conversation has fewer than two messages.
+    /// Otherwise records the request. If the running turn makes another model call, the summary is made before that
+    /// call, and `after` says how the turn continues. If it makes none, the summary is made after the last answer, and
+    /// the turn ends.
     pub(super) fn request_compaction(
         &mut self,
         focus: String,
@@ -197,8 +200,9 @@ impl Turn {
         }
     }
 
-    /// Returns the effects that shorten the conversation before the next model call; `None` if it need not be
-    /// shortened.
+    /// Returns the effects that shorten the conversation and lead to the next model call. If the window is too small for
+    /// a summary, they warn the user once and call the model with the whole conversation. Returns `None`, so that the
+    /// caller must make the call itself, if the conversation need not be shortened or was just summarised.
     pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, after)) = self.requested_compaction.take() {
             return Some(self.summarise(SummaryForm::Appended, focus, after));
@@ -269,7 +273,8 @@ impl Turn {
     }
 
     /// If a summary failed because the conversation is too long, requests another one with [`SummaryForm::Digest`].
-    /// Returns `None` for other failures, which are handled like those of any model call.
+    /// Returns `None` for any other failure, and if the summary that failed was a [`SummaryForm::Digest`] itself: the
+    /// caller then retries or ends the turn, as for any model call.
     pub(super) fn summary_failed(&mut self, error: &ModelError) -> Option<Vec<TurnEffect>> {
         let TurnPhase::Summarising(summary) = &self.phase else {
             return None;
@@ -346,8 +351,9 @@ impl Turn {
         }
     }
 
-    /// Returns whether the user requested the summary that the model is writing, and the summary's focus. `None` if the
-    /// model is writing no summary.
+    /// Returns whether the user requested the summary that the model is writing, and the summary's focus. A summary that
+    /// is made after the last answer of a turn counts as requested by the user. `None` if the model is writing no
+    /// summary.
     pub fn compaction(&self) -> Option<(bool, &str)> {
         match &self.phase {
             TurnPhase::Summarising(summary) => {
@@ -357,8 +363,9 @@ impl Turn {
         }
     }
 
-    /// Continues without the compaction that a hook prevents. If the server has refused the conversation as too long,
-    /// ends the turn instead, because the model cannot answer such a conversation.
+    /// Continues without the compaction that a hook prevents: calls the model, or ends the turn if it ends after the
+    /// compaction. If the server has refused the conversation as too long, the turn fails instead, because the model
+    /// cannot answer such a conversation.
     pub(super) fn compaction_refused(&mut self, why: &str) -> Vec<TurnEffect> {
         let TurnPhase::Summarising(summary) = &self.phase else {
             return vec![];

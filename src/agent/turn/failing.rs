@@ -71,7 +71,7 @@ impl Turn {
     }
 
     /// Ends a turn because a budget or a hook prevents its next model call. Text that arrived during the turn is added
-    /// to the conversation.
+    /// to the conversation. Does nothing if no model call is due.
     pub(super) fn on_stop(&mut self, why: String) -> Vec<TurnEffect> {
         match self.phase {
             TurnPhase::Calling | TurnPhase::Summarising(_) => {
@@ -103,7 +103,7 @@ pub(super) fn too_long() -> TurnEnd {
     }
 }
 
-/// Returns the failure of a turn whose first message does not fit the model's window.
+/// Returns the failure of a turn whose conversation is a single message that does not fit the model's window.
 pub(super) fn too_small() -> TurnEnd {
     TurnEnd::Failed {
         error: "system prompt, tools and your message do not fit the model's window".into(),

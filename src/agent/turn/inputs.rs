@@ -17,9 +17,9 @@ pub enum TurnInput {
     /// Answers [`TurnEffect::CheckMail`]: everything that waits for the agent, as blocks of a conversation message; may
     /// be empty.
     Mail(Vec<Block>),
-    /// Answers [`TurnEffect::Call`]: the model's whole answer.
+    /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the model's whole answer.
     Replied(Reply),
-    /// Answers [`TurnEffect::Call`]: the call failed.
+    /// Answers [`TurnEffect::Call`] and [`TurnEffect::Summarise`]: the call failed.
     ModelFailed {
         error: ModelError,
         /// A random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
@@ -83,7 +83,8 @@ impl TurnInput {
     }
 }
 
-/// What [`super::Turn::step`] asks the driver to do.
+/// What [`super::Turn::step`] asks the driver to do. If an effect is interrupted, the driver answers with
+/// [`TurnInput::Interrupt`] instead of the answers that are missing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEffect {
     /// Read the inbox and everything else that waits for the agent. The driver answers with [`TurnInput::Mail`].

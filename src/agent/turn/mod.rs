@@ -31,7 +31,8 @@ use compacting::{AfterSummary, Length, Summary};
 pub use inputs::{TurnEffect, TurnInput};
 use progress::{LoopDetector, Round};
 
-/// After this many answers in a row without a `todo` call, an agent with open todo items is reminded of them.
+/// After this many answers in a row without a `todo` call, an agent with open todo items is reminded of them after each
+/// round of tool calls.
 const REMIND_AFTER: u32 = 3;
 /// Maximum number of times per turn that an answer is continued after the server paused it ([`StopReason::PauseTurn`]).
 const PAUSE_MAX: u32 = 10;
@@ -53,7 +54,7 @@ fn repeat_reminder(times: usize) -> String {
 
 #[derive(Debug, Clone, Default)]
 pub struct TurnLimits {
-    /// Maximum number of model calls in the turn; `None` means no limit (the lead).
+    /// Maximum number of answers of the model in the turn; summaries do not count. `None` means no limit (the lead).
     pub rounds: Option<u32>,
     /// The text that tells the model that only one model call is left. `None` for no such text.
     pub last_round: Option<&'static str>,
@@ -106,7 +107,9 @@ pub struct Turn {
     has_open_todos: bool,
     progress: LoopDetector,
     length: Length,
-    /// The summary that was requested during the turn: its focus, and how the turn continues after it.
+    /// The summary that was requested during the turn: its focus, and how the turn continues after it. `None` if none
+    /// was requested. An interrupt drops the request; otherwise it stays until a summary begins, if necessary in the next
+    /// turn.
     requested_compaction: Option<(String, AfterSummary)>,
     /// Whether the conversation is emptied once the turn is interrupted.
     is_clear_requested: bool,
@@ -154,8 +157,8 @@ impl Turn {
         matches!(self.phase, TurnPhase::Idle)
     }
 
-    /// Processes one input and returns the effects to execute. Ignores inputs that do not fit the phase, because they
-    /// are late results of interrupted work.
+    /// Processes one input and returns the effects to execute. Ignores results that do not fit the phase, because they
+    /// come late from interrupted work. Texts and images that do not fit the phase go into the next user message.
     pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
             TurnInput::Say(blocks) => self.say(blocks),
@@ -222,8 +225,8 @@ impl Turn {
         vec![TurnEffect::CheckMail]
     }
 
-    /// Adds the inbox messages to the next user message, and calls the model. Ends the turn instead if there is nothing
-    /// to answer, or if the limit of model calls is reached.
+    /// Adds the inbox messages to the next user message, and calls the model, after a compaction if one is due. Ends the
+    /// turn instead if there is nothing to answer, or if the limit of model calls is reached.
     fn on_mail(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Gathering) {
             // Messages that were taken from the inbox must not be lost, even if the turn was interrupted meanwhile.
@@ -416,7 +419,8 @@ impl Turn {
         vec![TurnEffect::End(end)]
     }
 
-    /// Adds the collected tool results and texts to the conversation as a user message.
+    /// Adds the collected tool results and texts to the conversation as a user message. Returns no effect if there are
+    /// none.
     fn flush_user(&mut self) -> Vec<TurnEffect> {
         let mut blocks = std::mem::take(&mut self.results);
         blocks.append(&mut self.pending_texts);

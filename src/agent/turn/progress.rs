@@ -8,7 +8,7 @@ pub(super) const LOOP_MAX: usize = 5;
 /// a reminder.
 const REPEATED_MIN: usize = 3;
 /// A round is the tool calls of one answer. The loop detection remembers at most this many rounds from before the last
-/// compaction, and as many from after it.
+/// summary in the turn, and as many from after it.
 const LOOP_WINDOW: usize = 12;
 
 /// Maximum number of file parts that a turn remembers as read. If there are more, reading another part does not count
@@ -19,7 +19,8 @@ const READS_MAX: usize = 10_000;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Round {
     Progress,
-    /// The same calls gave the same results several times. The model is reminded and can try something else.
+    /// The same calls gave the same results `times` times, at least [`REPEATED_MIN`] and fewer than [`LOOP_MAX`]. The
+    /// model is reminded and can try something else.
     Repeated {
         times: usize,
     },
@@ -27,18 +28,21 @@ pub(super) enum Round {
     Loop,
 }
 
-/// The part of the history of one turn that shows whether the model is in a loop.
+/// The part of the history of one turn that shows whether the model is in a loop. "Summary" here means a compaction that
+/// replaces the conversation while the turn continues; replacing old tool results does not count.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
-    /// Hashes of the newest rounds of tool calls since the last compaction, oldest first.
+    /// Hashes of the newest rounds of tool calls since the last summary in this turn, or since the start of the turn,
+    /// oldest first, at most [`LOOP_WINDOW`].
     recent: VecDeque<u64>,
-    /// Hashes of the newest rounds of tool calls before the last compaction, oldest first. The model does not remember
-    /// these rounds, so it may repeat them.
+    /// Hashes of the newest rounds of tool calls before the last summary in this turn, oldest first, at most
+    /// [`LOOP_WINDOW`]. The model does not remember these rounds, so it may repeat them.
     before: VecDeque<u64>,
-    /// The fingerprint of files, board and messages at the last compaction. `None` if there was no compaction in this
-    /// turn, or if the fingerprint is unknown.
+    /// The fingerprint of files, board and messages at the last summary. `None` if there was no summary in this turn, if
+    /// the user requested the summary, or if the fingerprint is unknown.
     work: Option<u64>,
-    /// Whether the agent has received a message or read something new since the last compaction.
+    /// Whether the agent has received a message or read something new since the last summary in this turn, or since the
+    /// start of the turn.
     has_news: bool,
     /// Hashes of the file parts that were read in this turn, at most [`READS_MAX`]. Reading a part for the first time
     /// counts as progress.
@@ -71,10 +75,10 @@ impl LoopDetector {
         }
     }
 
-    /// Records a compaction in the middle of the turn. `work` is the fingerprint of files, board and messages; `None`
-    /// if it is unknown. Returns the reason to end the turn if the agent has made no progress since the previous
-    /// compaction: the fingerprint is the same, no message has arrived, and nothing new was read. Otherwise returns
-    /// `None`.
+    /// Records a summary in the middle of the turn. `work` is the fingerprint of files, board and messages; `None` if it
+    /// is unknown or if the user requested the summary. Returns the reason to end the turn if the agent has made no
+    /// progress since the previous summary: the fingerprint is known and the same, no message has arrived, and nothing
+    /// new was read. Otherwise returns `None`.
     pub(super) fn note_compaction(&mut self, work: Option<u64>) -> Option<String> {
         let is_stuck = work.is_some() && work == self.work && !self.has_news;
         self.work = work;

@@ -24,9 +24,9 @@ pub(super) enum CrewState {
     Starting(StartQueue),
     /// The crew runs in this process.
     Running(Box<Assembly>),
-    /// The crew runs in another process.
+    /// The crew runs in another process, or that process has ended and this process could not take over the crew.
     Remote(Box<ViewerSession>),
-    /// The crew could not start. The setup page shows the reason.
+    /// No crew runs. The setup page shows why it could not start, or asks for approval before it starts.
     Absent,
 }
 
@@ -116,7 +116,8 @@ impl StartQueue {
     }
 }
 
-/// A process that ran a crew and has ended, and the session of that crew.
+/// A process that ran a crew and has ended, and the session of that crew. `process` is `None` if the lock file did not
+/// name the process.
 pub(super) struct PreviousRun {
     process: Option<u32>,
     session: String,
@@ -196,7 +197,7 @@ impl Dashboard {
     }
 
     /// Shows an update of a crew that another process runs. If that process has ended and this process has acquired the
-    /// crew lock, returns the lock, else `None`.
+    /// crew lock, returns the lock, else `None`. Fails if the viewer cannot start a thread.
     pub(super) fn apply_update(&mut self, news: ViewerUpdate) -> Result<Option<FreedLock>> {
         let CrewState::Remote(viewing) = &mut self.crew else {
             return Ok(None);

@@ -41,7 +41,8 @@ impl Dashboard {
     }
 
     /// Gives the terminal to an external program until the program ends, and then returns `None`. The crew continues to
-    /// run. If crewdeck receives a signal to end, stops the program and returns the exit reason.
+    /// run. Edited text replaces the text of the composer; a failure of the program is shown as a warning. If crewdeck
+    /// receives a signal to end, stops the program and returns the exit reason.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,
@@ -77,7 +78,8 @@ impl Dashboard {
         Ok(None)
     }
 
-    /// Redraws everything after another program used the terminal, because its size and its images may have changed.
+    /// Prepares a complete redraw with the next frame after another program used the terminal, because the terminal's size
+    /// and images may have changed.
     pub(super) fn redraw_all(&mut self) -> Result<()> {
         self.pictures.forget_terminal(&mut self.state);
         let (width, height) = self.screen.size()?;

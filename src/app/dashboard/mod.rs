@@ -42,9 +42,9 @@ use crate::ui::{
     ColorDepth, Effect, Msg, SessionRole, Theme, UiState, ViewCache, draw, next_tick, update,
 };
 
-/// Maximum number of crew events that are handled between two frames.
+/// Maximum number of crew events that one pass of the main loop processes after the event that woke the loop.
 const DRAIN_MAX: usize = 256;
-/// Maximum number of commands that are queued while the crew starts.
+/// Maximum number of commands that are queued while the crew starts. Further ones are rejected.
 const EARLY_MAX: usize = 16;
 
 struct Dashboard {

@@ -51,12 +51,13 @@ const DONE_LATER: &str = "This directory is now a git repository with a commit. 
 
 #[derive(Default)]
 pub(super) struct RestartState {
-    /// The open screen. It shows the last frame until the restarted dashboard draws the next one.
+    /// The open screen. It shows the last frame until the restarted dashboard draws the next one. `None` if the dashboard
+    /// must open the screen, as at the first start and for the demo.
     pub(super) screen: Option<Screen>,
     pub(super) draft: String,
-    /// The status message to show if the startup checks lead to the same setup page again.
+    /// The message to show with the first setup page after the restart. Dropped if no setup page is shown.
     pub(super) status_message: Option<String>,
-    /// The notice to show after the restart, such as [`DONE`].
+    /// The notice to show once the crew runs after the restart, such as [`DONE`].
     pub(super) notice: Option<&'static str>,
     /// Whether the user turned mouse capture on or off in this window; `None` if the user did not change it.
     pub(super) mouse: Option<bool>,
@@ -65,7 +66,7 @@ pub(super) struct RestartState {
     /// The digests of the settings, servers and hooks without which the user chose to continue in this session, as one
     /// string; `None` if there are none. The setup page does not ask about them again.
     pub(super) skipped: Option<String>,
-    /// The signal listeners, kept so that no signal between two starts is lost.
+    /// The signal listeners, kept so that no signal between two starts is lost; `None` at the first start.
     pub(super) signals: Option<Signals>,
 }
 
@@ -82,7 +83,7 @@ impl Drop for FirstCommitTask {
 pub(super) enum StartupCheckResult {
     /// A page to show, because a check found a problem.
     Page(OnboardingPage),
-    /// The model check failed: the server rejects the key, lacks the model or does not work.
+    /// The model check failed: the server rejects the key, lacks the model, redirects or cannot be reached.
     Trouble(ModelUnavailable),
     /// The problem that a setup page reports is solved.
     CauseGone(PageCause),
@@ -111,7 +112,7 @@ impl StartupChecks {
         self.running.push(Box::pin(work));
     }
 
-    /// Starts to check whether tasks can have worktrees in `root`.
+    /// Starts to check whether tasks can have worktrees in `root`. If not, the result is a page.
     fn check_git(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || git_setup::check(&root)).await;
@@ -167,7 +168,8 @@ impl PageCause {
 }
 
 impl Dashboard {
-    /// Starts the checks of git and of the model in the background. Called once the crew runs.
+    /// Starts the startup checks in the background. Called once the crew runs. Checks git only outside of the demo and if
+    /// the settings give tasks worktrees, and the model only if there is a `probe`.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees() {
@@ -179,8 +181,9 @@ impl Dashboard {
     }
 
     /// Shows a setup page before the crew starts if settings, servers or hooks of the project need the user's decision.
-    /// Shows no page if the user already chose to continue without them in this session, or if this window only views
-    /// the crew of another process. Also publishes the problems in the files of servers and hooks.
+    /// Shows a notice instead if the user already chose to continue without them in this session, or if only servers and
+    /// hooks need the decision and another process runs the crew. Also publishes the problems in the files of servers
+    /// and hooks, and which settings are ignored by the user's decision.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         if let ProjectPolicy::Ignored(found) = &blueprint.project {
             self.publish(NoticeLevel::Info, &trust::without(found));
@@ -216,9 +219,10 @@ impl Dashboard {
         self.frames.request(FrameCause::Key);
     }
 
-    /// Applies the user's decision on the settings, servers and hooks of the project. Returns the exit reason for a
-    /// restart of the dashboard, because the decision takes effect only at a start. Returns `None` if the page asks for
-    /// no approval, or if the approval could not be stored.
+    /// Applies the user's decision on the settings, servers and hooks of the project: with
+    /// [`Effect::StartWithoutSettings`], they are skipped in this session and stay undecided; with any other `effect`,
+    /// they are approved. Returns the exit reason for a restart of the dashboard, because the decision takes effect only
+    /// at a start. Returns `None` if the page asks for no approval, or if the approval could not be stored.
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
@@ -262,8 +266,9 @@ impl Dashboard {
         self.show_first(onboarding::without_crew(missing));
     }
 
-    /// Handles the result of a startup check or of creating the first commit. Returns the exit reason for a restart of
-    /// the dashboard if the problem on the setup page is solved and the restart would lose nothing, else `None`.
+    /// Applies the result of a startup check or of creating the first commit: shows a page, checks again later, or does
+    /// nothing. Returns the exit reason for a restart of the dashboard if the problem on the setup page is solved, or the
+    /// first commit created, and the restart would lose nothing; else `None`.
     pub(super) fn handle_check(
         &mut self,
         found: StartupCheckResult,
@@ -322,8 +327,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns the exit reason for a restart of the dashboard, which repeats all startup checks. If the checks lead to
-    /// the same setup page again, the page shows `status_message`.
+    /// Returns the exit reason for a restart of the dashboard, which repeats all startup checks. If the checks lead to a
+    /// setup page, `status_message` is shown with it.
     pub(super) fn restart_with(&self, status_message: Option<&str>) -> ExitReason {
         ExitReason::Restart(Box::new(RestartState {
             status_message: status_message.map(String::from),
@@ -343,10 +348,9 @@ impl Dashboard {
         self.show_first(onboarding::first_commit_page());
     }
 
-    /// Handles the result of creating the first commit. If it failed, shows the error. If it succeeded and nothing has
-    /// happened in this session yet, returns the exit reason for a restart of the dashboard, which then uses the
-    /// commit. If a setup page is open but covered by a popup or in use, tries again later. Otherwise shows a notice
-    /// and returns `None`.
+    /// Applies the result of creating the first commit. If it failed, shows the error. If it succeeded, a setup page is
+    /// shown and a restart would lose nothing, returns the exit reason for a restart of the dashboard, which then uses
+    /// the commit. Otherwise returns `None`: if a setup page is shown, tries again later, else shows a notice.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

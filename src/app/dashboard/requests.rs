@@ -14,7 +14,7 @@ use crate::app::{describe_error, doctor, export, prompt_history, resume, session
 use crate::domain::hook::SessionEndReason;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
-/// The result of work that a user action started in the background.
+/// The result of work that a user action started in the background. The lists are empty if the work has panicked.
 pub(super) enum ScreenAnswer {
     Sessions(Vec<SessionSummary>),
     Checked(Vec<DoctorResult>),
@@ -74,7 +74,7 @@ impl Dashboard {
         }
     }
 
-    /// Reads the messages of earlier sessions from the history on disk.
+    /// Reads the messages of earlier sessions from the history on disk and passes them to the composer.
     pub(super) fn load_history(&mut self) {
         let saved = prompt_history::load(&self.root);
         update(&mut self.state, Msg::History(saved));

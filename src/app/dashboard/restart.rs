@@ -16,8 +16,9 @@ use crate::domain::hook::SessionEndReason;
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {
-    /// The user quit or a signal ended the dashboard; the second value says which. The first value is the id of the
-    /// session that this process ran; `None` if the crew had not started.
+    /// The user quit, or a signal or the loss of the terminal ended the dashboard; the second value says which. The
+    /// first value is the id of the session that this process ran; `None` if its crew had not started or another process
+    /// ran the crew.
     Quit(Option<String>, SessionEndReason),
     /// The user wants to resume the session with this id, or to start a new session (`None`).
     StartSession(Option<String>, Box<RestartState>),
@@ -43,7 +44,8 @@ impl ExitReason {
 /// Runs the dashboard until the user leaves, and returns the exit code.
 ///
 /// # Errors
-/// Fails if the dashboard cannot start. The terminal is restored before the error is returned.
+/// Fails if the dashboard cannot start, if the terminal cannot be read or written, or if the crew cannot write its state
+/// files at the end. The terminal is restored before the error is returned.
 pub fn main(global: &GlobalOptions) -> Result<u8> {
     let mut options = global.clone();
     let mut blueprint = Blueprint::read(&options)?;

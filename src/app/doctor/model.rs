@@ -20,7 +20,8 @@ use crate::model::script::Script;
 /// The timeout of the request for the server's model list.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Determines which model is configured, and requests the model list from its server. Contacts no other server.
+/// Determines which model a crew would use, and requests the model list from its server. Contacts no other server, except
+/// that it tries to connect to the default ports of local model servers if no provider is configured.
 pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {

@@ -78,8 +78,8 @@ impl FileReader {
         self.state != FileListState::Reading
     }
 
-    /// Returns a list of the files read so far. If all files are read, the list is moved out of the reader instead of
-    /// copied.
+    /// Returns a list of the files read so far. If the reading has ended, moves the list out of the reader instead of
+    /// copying it; further calls then return an empty list.
     pub fn list(&mut self) -> FileIndex {
         let depth = |path: &str| path.trim_end_matches('/').matches('/').count();
         let mut paths = match self.state {

@@ -18,8 +18,8 @@ use crate::ui::FoundFiles;
 /// Maximum age of the list of files when a new mention begins. An older list is read again; until that is done, the old
 /// list is used.
 const STALE: Duration = Duration::from_secs(5);
-/// Time from the first query until the first matches are published, while the list of files is still being read. Each
-/// further interval is twice as long as the previous one.
+/// Maximum time from the first query until the first matches are published, while the list of files is still being read.
+/// The next matches follow after the same time, and each further interval is twice as long as the previous one.
 const FIRST_MATCHES: Duration = Duration::from_millis(10);
 
 /// Finds files of the project, on a thread that starts with the first query.

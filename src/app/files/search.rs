@@ -10,8 +10,9 @@ const CHECK_AFTER: usize = 4096;
 /// A list of files, with the matches of the last query.
 pub struct FileSearch {
     index: FileIndex,
-    /// The last query, and the indexes of its matches in the list, in ascending order. If the next query begins with
-    /// the last one, only these matches are searched.
+    /// The last query, and the indexes of its matches in [`FileIndex::paths`], in ascending order. If the next query
+    /// begins with the last one, only these matches are searched. `None` before the first query and after a search that
+    /// was stopped.
     last: Option<(String, Vec<u32>)>,
 }
 
@@ -20,8 +21,8 @@ impl FileSearch {
         FileSearch { index, last: None }
     }
 
-    /// Returns at most `MATCHES_MAX` matches of `query`, the best ones first. Stops and returns `None` when
-    /// `is_outdated` returns true because a newer query waits.
+    /// Returns at most `MATCHES_MAX` matches of `query`, the best ones first. Leaves out a directory whose path is the
+    /// query. Stops and returns `None` when `is_outdated` returns true because a newer query waits.
     pub fn find(
         &mut self,
         query: &str,

@@ -22,8 +22,8 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// Returns everything in the project that needs approval, including what the user has already decided about. `None`
-    /// if there is nothing.
+    /// Returns everything in the project that needs approval, including what the user has already decided about. Leaves
+    /// out servers and hooks that cannot be approved. `None` if there is nothing.
     pub fn all(
         root: &Path,
         policy: &ProjectPolicy,
@@ -152,10 +152,10 @@ impl ApprovalRequest {
     }
 
     /// Stores the user's decision about exactly this content. With `None`, deletes an earlier decision. Returns a
-    /// notice if the file with earlier decisions was unusable.
+    /// notice if the file with earlier decisions was unusable, else `None`.
     ///
     /// # Errors
-    /// Fails if the decisions file cannot be written.
+    /// Fails if there is no home directory or the decisions file cannot be written.
     pub fn decide(&self, decision: Option<SettingsDecision>) -> Result<Option<String>> {
         approvals::record(&self.root, self.changes(decision))
     }

@@ -75,8 +75,9 @@ pub fn find_named_paths(
 }
 
 impl Dependencies {
-    /// Returns the existing files that the command names and the files in its folders of libraries, sorted. For a
-    /// server that the user declares, only files with code in the project directory `root` count.
+    /// Returns the existing files that the command names and the files directly in its folders of libraries, sorted. A
+    /// subfolder of libraries with an `__init__.py` counts by that file. For a server that the user declares, only files
+    /// with code in the project directory `root` count.
     ///
     /// # Errors
     /// Fails if the names cannot be determined, or if a folder has more than [`LIBRARY_MAX`] files or cannot be read.
@@ -192,6 +193,10 @@ fn is_harmless_package_file(path: &Path) -> bool {
     })
 }
 
+/// Returns the SHA-256 of a file's content, in hexadecimal. `meta` is the file's metadata.
+///
+/// # Errors
+/// Returns why the file cannot be hashed, as the end of a sentence: it is larger than [`NAMED_MAX`] or cannot be read.
 pub fn content_hash(path: &Path, meta: &Metadata) -> Result<String, String> {
     if meta.len() > NAMED_MAX {
         return Err(format!("is larger than {} MiB", NAMED_MAX / 1024 / 1024));

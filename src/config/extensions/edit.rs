@@ -172,7 +172,12 @@ impl ServerDocument {
             .context("mcpServers is not an object: correct this field in the file first")
     }
 
-    /// Replaces the file atomically. If `path` is a symbolic link, its target is replaced.
+    /// Writes the content to the file at `path` atomically. Creates the file and its folder if they are missing. If `path`
+    /// is a symbolic link to an existing file, that file is replaced and the link stays; a link without a target is itself
+    /// replaced.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be written. The file is then unchanged.
     fn write(&self, path: &Path) -> Result<()> {
         let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(self.indent.as_bytes());

@@ -57,7 +57,8 @@ struct HookFile {
 }
 
 /// Parses the content of a file that declares hooks. `file` is the file's name for messages. `is_project` says whether
-/// the file belongs to the project, so that its hooks need approval.
+/// the file belongs to the project, so that its hooks need approval. Errors are in the `problems` of the result; after a
+/// syntax error, it has no hooks.
 pub fn parse(bytes: &[u8], file: &str, is_project: bool) -> ParsedHooks {
     let mut out = ParsedHooks::default();
     let parsed = match json::parse::<HookFile>(bytes) {

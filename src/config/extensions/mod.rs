@@ -229,7 +229,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 
     /// Looks up an environment variable. If `withholds` is true and the variable looks like a secret (see
-    /// [`secret_env::reason`]), returns [`Variable::Withheld`].
+    /// [`secret_env::reason`]), returns [`Variable::Withheld`]. If `CLAUDE_PROJECT_DIR` or `CREWDECK_PROJECT_DIR` is not
+    /// set, returns the project directory.
     fn variable(&self, name: &str, withholds: bool) -> Variable {
         match (self.environment)(name) {
             Some(value) if withholds && secret_env::reason(name, &value).is_some() => {

@@ -342,8 +342,8 @@ fn package_names(word: &str) -> Vec<String> {
 }
 
 /// Adds to `out` every part of `text` that may be a path: `text` itself, its words as a shell would split them, its
-/// parts between `=`, `:` or `,`, and what follows a short option or an `@`. Words and parts are split again, up to a
-/// `depth` of 3.
+/// parts between `=`, `:` or `,`, and what follows a short option or an `@`. Words and parts are split again; parts at a
+/// `depth` above 3 are only added. Callers begin with a `depth` of 0.
 fn collect(text: &str, depth: usize, out: &mut Vec<String>) {
     out.push(text.to_string());
     // More words than `PATHS_MAX` are an error, so the remaining words are not needed.

@@ -46,7 +46,9 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
             .extend(parsed.servers.into_iter().map(|s| s.config));
     }
 
-    /// Returns the state of a server that the user declares. It needs approval only if it would run files of the project.
+    /// Returns the state of a server that the user declares. A program needs approval only if it would run files of the
+    /// project; a server over HTTP never does. Adds a program to the items whose approval is checked before each start.
+    /// If it cannot be approved, also records a problem.
     pub(super) fn own_server_state(
         &mut self,
         file: &str,

@@ -54,7 +54,7 @@ pub struct ParsedServer {
     /// The command line or the URL as it is written in the file, but on one line and without control characters.
     pub target: String,
     /// The text of `target`, followed by the work directory and the environment variables of a program, or the headers
-    /// of a URL.
+    /// and the login client of a URL, all as they are written in the file.
     pub details: String,
     /// The parts of the configuration that may name files that the program runs. `search` contains only the folders of
     /// a `PATH` in the configuration.
@@ -152,7 +152,8 @@ pub fn parse(bytes: &[u8], source: ServerSource, lookup: &Lookup<'_>) -> ParsedS
 /// Checks a server that is about to be added to a file.
 ///
 /// # Errors
-/// Returns the first error or warning that [`parse`] would report about it.
+/// Returns the error that [`parse`] would report about it, or else the first warning. The values of environment variables
+/// are not checked.
 pub fn check(name: &str, value: &Value) -> Result<(), String> {
     let mut entry = ServerEntry {
         lookup: &|_| Variable::Withheld,

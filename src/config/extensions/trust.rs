@@ -79,7 +79,7 @@ pub struct NewItem {
     pub command: CommandWords,
     /// The directory in which the server or hook starts.
     pub dir: PathBuf,
-    /// The content of a file that declares only this hook; `Some` for a hook that can prevent something.
+    /// The content of a file that declares only this hook; `None` for a server, and for a hook that can prevent nothing.
     pub declaration: Option<String>,
 }
 
@@ -129,8 +129,8 @@ impl ExtensionTrust {
         out
     }
 
-    /// Adds a server or hook, and returns the user's decision about exactly its content, if there is one. `bytes` is
-    /// the content of the declaring file from which the server or hook was parsed.
+    /// Adds a server or hook, and returns the user's decision about exactly its content; `None` if there is none. `bytes`
+    /// is the content of the declaring file from which the server or hook was parsed; not used for the user's own servers.
     ///
     /// # Errors
     /// Returns a sentence that says why the server or hook cannot be approved. It is added nevertheless.
@@ -348,7 +348,7 @@ impl ExtensionTrust {
 
 impl ExtensionTrust {
     /// Checks that the files that a hook's command names have the same content in the worktree `dir` as in the project
-    /// directory. A file that is missing in the worktree is not compared.
+    /// directory. A file that is missing in the worktree is not compared. Returns `Ok` if `dir` is the project directory.
     ///
     /// # Errors
     /// Returns the first file that differs, or why the files cannot be determined.

@@ -31,7 +31,8 @@ pub struct TrustItem {
     /// The file that declares the server or hook; relative to the project directory if it is in the project.
     pub file: String,
     /// The position in the declaring file, counted from 0: of a server among the file's valid servers or among the
-    /// role's servers, of a hook among the file's hooks.
+    /// role's servers, of a hook among the file's hooks. For a hook that is missing in its file, a number near
+    /// [`usize::MAX`] that no declared hook has.
     pub index: usize,
     /// The command with its environment variables, or the URL with its headers, on one line and without control
     /// characters.
@@ -43,14 +44,17 @@ pub struct TrustItem {
     /// For the user's own server, a list of the first files of the project that the server would use, as text. Empty if
     /// there are none, and for a server or hook that the project declares.
     pub own_uses: String,
-    /// The hash of the project directory, the content of the declaring file, the item's position and the content of the
-    /// files that its command names. `Err`: why it cannot be approved.
+    /// The hash of the project directory, the content of the declaring file (for the user's own server, its command
+    /// line), the item's position and the content of the files that its command names. For a hook that is missing in its
+    /// file, its [`ApprovedHook::identity`] instead. `Err`: why the item cannot be approved.
     pub digest: Result<String, String>,
-    /// The user's decision about exactly this content, if there is one.
+    /// The user's decision about exactly this content; `None` if there is none, and for a hook that is missing in its
+    /// file.
     pub decision: Option<SettingsDecision>,
-    /// What an approval stores in addition to the digest; `Some` for a hook that can prevent something.
+    /// What an approval stores in addition to the digest; `Some` only for a hook that can prevent something.
     pub hook: Option<ApprovedHook>,
-    /// `Some` if the user approved the hook earlier and has not decided about its present content.
+    /// What has happened to a hook that the user approved earlier, if the user has not decided about that yet; else
+    /// `None`.
     pub change: Option<HookChange>,
 }
 
@@ -63,12 +67,14 @@ impl TrustItem {
         }
     }
 
-    /// Returns whether the server or hook can be approved and the user has not decided about it.
+    /// Returns whether the user's decision is missing and possible: about the content of a server or hook that can be
+    /// approved, or about a hook that is missing in its file.
     pub fn is_waiting(&self) -> bool {
         self.decision.is_none() && self.digest.is_ok()
     }
 
-    /// Returns a sentence with the command that approves the server or hook.
+    /// Returns a sentence, without its full stop, with the command that approves the server or hook; for a hook that is
+    /// missing in its file, with the command that confirms its removal.
     pub(super) fn remedy(&self) -> String {
         match self.kind {
             ItemKind::Server => format!(

@@ -3,7 +3,7 @@
 use crate::doctor::{CrewPresence, DoctorContext, Finding};
 use crate::store;
 
-/// Reports whether a crew is running, with its process id.
+/// Reports whether a crew is running, with its process id if it is known, or that none has run in the root. Never warns.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let text = match &context.crew {
         CrewPresence::None if !store::has_state(&context.root) => {

@@ -26,8 +26,8 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     }]
 }
 
-/// Grades `free` bytes and the number of free inodes. `inodes` is `None` if the file system has no inode limit: it then
-/// reports a total of 0.
+/// Grades `free` bytes and the number of free inodes. `inodes` is `None` if the file system has no inode limit; such a
+/// file system reports a total of 0 inodes.
 fn evaluate(free: u64, inodes: Option<u64>) -> Finding {
     let text = format!("{} free", size(free));
     let remedy = "free some disk space; crewdeck worktree list shows the sizes of the worktrees";

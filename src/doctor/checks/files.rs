@@ -7,7 +7,6 @@ use crate::store::{self, Leftovers};
 
 const CHECK: &str = "files";
 
-/// Reports damaged and temporary files in the state folders.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     if !store::has_state(&context.root) {
         return Vec::new();

@@ -16,8 +16,9 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(Worktrees::open(&context.root).debris())
 }
 
-/// Returns one warning for each of the first [`NAMED_MAX`] leftovers, and one warning with the number of further ones.
-/// One fix repairs all leftovers, so only the first warning about a repairable leftover offers it.
+/// Returns one warning for each of the first [`NAMED_MAX`] leftovers, and one warning with the number of further ones. If
+/// the leftovers could not be listed, returns one failure. One fix repairs all leftovers, so only the first warning about
+/// a repairable leftover offers it.
 fn evaluate(found: Result<Vec<Debris>, StoreError>) -> Vec<Finding> {
     let debris = match found {
         Ok(debris) => debris,

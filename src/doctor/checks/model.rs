@@ -26,7 +26,7 @@ pub struct ModelServer {
     pub provider: &'static str,
     /// Why this provider was chosen, such as `ANTHROPIC_API_KEY is set`.
     pub why: String,
-    /// The base URL. A password in it is redacted before output.
+    /// The base URL. It may contain a password, which the caller of [`crate::doctor::examine`] redacts in the findings.
     pub url: String,
     /// The environment variable that holds the API key, and whether it is set.
     pub key: (&'static str, bool),

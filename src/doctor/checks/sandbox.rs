@@ -12,9 +12,9 @@ const CHECK: &str = "sandbox";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxFacts {
     Off,
-    /// The settings disable protection of the git history.
+    /// The sandbox is on, but the settings turn off the protection of the git history.
     WithoutHistory(SandboxReport),
-    /// The sandbox is fully on, and its mechanisms were tried on this machine.
+    /// The settings turn the sandbox fully on. `report` says which of its mechanisms work on this machine.
     Tried {
         report: SandboxReport,
         network: NetworkRules,

@@ -8,7 +8,7 @@ const PROJECT_FILE: &str = ".crewdeck/config.toml";
 /// What the caller of [`crate::doctor::examine`] found out about the settings files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingsFacts {
-    /// The paths of settings files, and whether each exists.
+    /// The paths of the settings files, in the order in which crewdeck reads them, and whether each exists.
     pub files: Vec<(String, bool)>,
     pub error: Option<String>,
     /// Warnings about theme colours that are hard to tell apart.
@@ -17,13 +17,14 @@ pub struct SettingsFacts {
     pub waiting: Option<String>,
     /// Names of the project settings that the user decided to ignore, separated by commas; `None` if there are none.
     pub ignored: Option<String>,
-    /// The number of usable MCP servers and hooks.
+    /// The number of valid MCP servers and the number of valid hooks, whether approved or not.
     pub extensions: (usize, usize),
     /// What is wrong in the files of MCP servers and hooks.
     pub extension_problems: Vec<String>,
-    /// The notice about servers and hooks of the project that wait for the user's approval.
+    /// The notice about servers and hooks of the project that wait for the user's approval; `None` if none waits.
     pub waiting_extensions: Option<String>,
-    /// The servers and hooks of the project that wait for approval, each with its file and what it would run.
+    /// The first servers and hooks of the project that wait for approval, each with its file and what it would run. The
+    /// caller limits their number and length.
     pub waiting_items: Vec<String>,
 }
 

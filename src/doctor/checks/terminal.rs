@@ -10,11 +10,11 @@ const SMALLEST: (u16, u16) = (60, 16);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Facts {
-    /// Columns and rows of the terminal; `None` if the output is not a terminal.
+    /// Columns and rows of the terminal; `None` if the output is not a terminal or its size is unknown.
     size: Option<(u16, u16)>,
     term: String,
     colorterm: String,
-    /// The locale: the first of `LC_ALL`, `LC_CTYPE`, `LANG` that is set.
+    /// The locale: the first of `LC_ALL`, `LC_CTYPE`, `LANG` that is set and not empty; empty if there is none.
     locale: String,
     no_color: String,
     tmux: String,

@@ -4,7 +4,8 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "watches";
-/// The number of inotify watches and the number of inotify instances that one crew needs at most.
+/// The number of inotify watches and the number of inotify instances below which the check warns. A crew with many branch
+/// folders or skills uses more watches; it polls the folders that it cannot watch.
 const NEEDED: (u64, u64) = (16, 4);
 
 pub fn run(_: &DoctorContext) -> Vec<Finding> {

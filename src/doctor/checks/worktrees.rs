@@ -19,7 +19,7 @@ struct InspectedTree {
     size: DiskUse,
 }
 
-/// Whether a task still needs a worktree.
+/// Whether the task that the registry names for a worktree still needs the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskNeed {
     /// The task is not completed.
@@ -99,7 +99,8 @@ fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
 }
 
 /// Returns a warning if no open task needs the worktree, or if its folder is not a worktree. Otherwise returns `None`.
-/// Also returns `None` if the user has marked the worktree to be kept.
+/// Also returns `None` if the user has marked the worktree to be kept. The warning offers a fix if no crew is running and
+/// the removal would lose no work.
 fn evaluate(tree: &InspectedTree, need: TaskNeed, crew: &CrewPresence) -> Option<Finding> {
     let InspectedTree {
         worktree, state, ..

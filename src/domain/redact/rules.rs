@@ -5,7 +5,7 @@
 pub enum Match<'a> {
     Nothing,
     /// A secret. `length` is the number of matched bytes. The first `prefix` of them only introduce the secret, as
-    /// `Bearer ` does, and are not redacted. `label` is the kind of secret or the name of its environment variable.
+    /// `Bearer ` does, and are not redacted. `label` is the text of the placeholder: the kind of secret, or the name of a known value.
     Secret {
         prefix: usize,
         length: usize,
@@ -30,8 +30,9 @@ pub enum InputState {
     Partial,
 }
 
-/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. All known kinds of
-/// secrets are shorter.
+/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Known values are
+/// shorter. A longer private key is redacted as soon as this limit is exceeded. Any other text that is still undecided
+/// then, such as the start of a very long JSON web token, is output unredacted.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The characters that a secret can consist of after its prefix.
@@ -79,8 +80,8 @@ pub enum Requirement {
 /// Returns the part of `rest` after the prefix `start`.
 ///
 /// # Errors
-/// Fails with [`Match::Incomplete`] if `rest` ends within the prefix and more input may follow, otherwise with
-/// [`Match::Nothing`].
+/// Fails with [`Match::Incomplete`] if `rest` is only the beginning of the prefix, or empty, and more input may follow.
+/// Otherwise fails with [`Match::Nothing`].
 pub fn strip_start<'a>(
     start: &str,
     rest: &'a [u8],

@@ -9,37 +9,40 @@ use super::rules::{
 };
 use super::tokens::{JWT_START, TOKENS, TokenFormat, jwt};
 
-/// Texts in HTTP headers that are followed by a secret. Each entry contains the text in lowercase, the label for the
-/// placeholder, and the minimum length of the secret in bytes.
+/// Texts in HTTP headers that are followed by a secret. Each entry contains the text in lowercase (compared regardless
+/// of case), the label for the placeholder, and the minimum length of the secret in bytes.
 const HEADERS: &[(&str, &str, usize)] = &[
     ("authorization: basic ", "password", 8),
     ("bearer ", "bearer token", 20),
     ("x-api-key: ", "API key", 16),
 ];
 
-/// Prefixes of AWS access key ids. 16 uppercase letters and digits follow.
+/// Prefixes of AWS access key ids. Exactly 16 characters follow, each an uppercase letter or digit.
 const AWS: &[&str] = &["AKIA", "ASIA"];
 const AWS_REST: usize = 16;
 
 const BLOCK_START: &str = "-----BEGIN ";
 const BLOCK_END: &str = "-----END ";
 const DASHES: &str = "-----";
-/// Maximum length of the key type in the first line of a PEM block, such as `RSA PRIVATE KEY`, in bytes.
+/// The key type in the first line of a PEM block, such as `RSA PRIVATE KEY`, must be shorter than this number of bytes;
+/// otherwise the block is not redacted. A longer key type in the last line is not redacted with the block.
 const BLOCK_NAME_MAX: usize = 40;
 /// Minimum length of the text between the first and last line of a PEM block, in bytes. A block with less text is not a
 /// real key and is not redacted.
 const BLOCK_MIN: usize = 40;
 
-/// Maximum length of the user name in a URL, in bytes.
+/// A password in a URL is redacted only if the user name before it has fewer bytes than this.
 const USER_MAX: usize = 128;
+/// A password in a URL is redacted only if it has fewer bytes than this.
 const PASSWORD_MAX: usize = 512;
-/// Passwords used in examples. They are not redacted.
+/// Passwords that examples use, in lowercase. In a URL, they are not redacted, regardless of case.
 const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", "secret", "token"];
-/// First bytes of texts that are written in place of a password, such as `$PASSWORD` or `<password>`. A text that
-/// begins with one of these bytes is not redacted.
+/// First bytes of texts that are written in place of a password in a URL, such as `$PASSWORD` or `<password>`. A text
+/// that begins with one of these bytes is not redacted.
 const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
-/// Returns for each byte value whether a secret with a known format can begin with that byte.
+/// Returns for each byte value whether [`match_at`] can match anything that begins with that byte: a secret, or the text
+/// that introduces one, such as `Bearer ` or `://`.
 pub fn first_bytes() -> [bool; 256] {
     let starts = TOKENS.iter().map(|format| format.start);
     let starts = starts.chain(AWS.iter().copied());
@@ -58,7 +61,8 @@ pub fn first_bytes() -> [bool; 256] {
     table
 }
 
-/// Matches all known formats at the start of `rest`. `before` is the byte in front of `rest`.
+/// Matches all known formats at the start of `rest`. `before` is the byte in front of `rest`; `None` at the start of the
+/// input. Returns the result of the first format that does not return [`Match::Nothing`].
 pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let found = TOKENS
         .iter()
@@ -218,7 +222,8 @@ fn private_key(_: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
 }
 
 /// Returns the length of the text at the start of `bytes` that can be the content of a PEM block. The text may contain
-/// single dashes, as in the header `Proc-Type`, but ends before two dashes in a row.
+/// single dashes, as in the header `Proc-Type`, but ends before two dashes in a row, and before a dash at the end of
+/// `bytes`.
 fn key_body_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {

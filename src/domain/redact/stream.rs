@@ -10,7 +10,7 @@ pub struct RedactingStream {
     redactor: Redactor,
     /// The end of the input so far. It is not output yet, because it may be the start of a secret.
     pending: Vec<u8>,
-    /// The byte that was output last.
+    /// The byte that was output last; `None` at the start of the input.
     before: Option<u8>,
     /// If the last redacted secret may continue in the next input, the characters that it consists of; otherwise
     /// `None`.
@@ -27,8 +27,8 @@ impl RedactingStream {
         }
     }
 
-    /// Adds a piece of input and returns the redacted output. Bytes at the end that may be the start of a secret are
-    /// held back until the next call.
+    /// Adds a piece of input and returns the redacted output. Bytes at the end that may be the start of a secret, at most
+    /// [`PENDING_MAX`], are held back until a later call decides. The output can therefore be empty.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.pending.extend_from_slice(piece);
         self.process(InputState::Partial)
@@ -45,7 +45,7 @@ impl RedactingStream {
         String::from_utf8_lossy(&self.end()).into_owned()
     }
 
-    /// Ends the input. Returns the bytes that were held back, redacted.
+    /// Ends the input. Returns the bytes that were held back, redacted. The stream can then be used for another input.
     pub fn end(&mut self) -> Vec<u8> {
         let rest = self.process(InputState::Complete);
         (self.before, self.open_secret) = (None, None);

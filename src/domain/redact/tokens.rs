@@ -81,8 +81,8 @@ pub const JWT_START: &str = "eyJ";
 /// Minimum length of each part of a JSON web token, in bytes.
 const JWT_PART_MIN: usize = 10;
 
-/// Matches a JSON web token: two JSON objects in base64 and a signature, joined by dots. A single JSON object in
-/// base64, as in a source map, does not match.
+/// Matches a JSON web token at the start of `rest`: two JSON objects in base64 and a signature, joined by dots. A single
+/// JSON object in base64, as in a source map, does not match. If `before` is part of a word, nothing matches.
 pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if is_word(before) {
         return Match::Nothing;
@@ -108,8 +108,8 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     no_match_yet(rest.len(), from + signature + 1, end)
 }
 
-/// Returns the length of the first part of a JSON web token at the start of `rest`: a JSON object in base64 that is
-/// followed by a dot. The dot is not counted.
+/// Returns the length in bytes of the header or claims of a JSON web token at the start of `rest`: a JSON object in
+/// base64 that is followed by a dot. The dot is not counted.
 ///
 /// # Errors
 /// Returns what the caller returns in turn: [`Match::Incomplete`] if more input is needed, otherwise

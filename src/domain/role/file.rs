@@ -13,7 +13,7 @@ use crate::domain::front_matter::{
 };
 use crate::domain::text::{clip, closest_match, one_line};
 
-/// Maximum length of a model's name, in characters.
+/// Maximum length of a model's name, in characters. A longer name is cut.
 const MODEL_MAX: usize = 200;
 /// Maximum number of notices about one file. Further notices are dropped.
 const NOTICES_MAX: usize = 50;
@@ -30,7 +30,9 @@ pub(super) const FIELDS: &[&str] = &[
     "maxTurns",
     "color",
 ];
-/// Fields that Claude Code knows and crewdeck does not use, each with the reason or with what to use instead.
+/// Fields that Claude Code knows and crewdeck does not use, each with the reason or with what to use instead. Two of
+/// them can have an effect: `permissionMode: plan` takes tools away, and some `hooks` make the file invalid (see
+/// `limits.rs`).
 pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "permissionMode",
@@ -51,7 +53,7 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "the lead or a team preset writes the first prompt",
     ),
 ];
-/// Names of models that only Claude Code knows.
+/// Names of models that only Claude Code knows. A role with one of them uses the lead's model, with a notice.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
 
 /// Why a role's file cannot be used. The message contains the line number (from 1), the problem and what to do.
@@ -65,7 +67,8 @@ pub enum RoleError {
     NoFront,
     #[error("line {line}: {name:?} is not a valid name: set name: to {NAME_FORM}")]
     Name { line: usize, name: String },
-    /// A field that limits what the agent may do cannot be read or is misspelled.
+    /// A field that limits what the agent may do has no value, cannot be used or is misspelled, or the role has hooks
+    /// that limit the agent's tools.
     #[error("line {line}: {why}")]
     Limit { line: usize, why: String },
 }
@@ -147,6 +150,7 @@ pub(super) struct RoleReader<'a> {
     front: &'a FrontMatter<'a>,
     /// The names of all built-in tools.
     pub(super) built_in: &'a [&'a str],
+    /// The fields that are not read yet, with their values.
     pub(super) fields: Map<String, Value>,
     notices: Vec<RoleNotice>,
 }
@@ -165,14 +169,14 @@ impl RoleReader<'_> {
         self.notices.push(RoleNotice { line, text });
     }
 
-    /// Returns the value of a field, and removes the field from `fields`, which contains those that are not read yet.
-    /// Returns `None` if the field is absent or has no value.
+    /// Returns the value of a field, and removes the field from `fields`. Returns `None` if the field is absent, was
+    /// taken before, or has no value.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|v| !v.is_null())
     }
 
-    /// Like `take`, but returns the value as one line of text. If the value is a list or map, records a notice and
-    /// returns `None`.
+    /// Like `take`, but returns the value as one line of text; `None` also if the text is empty. If the value is a list
+    /// or map, records a notice and returns `None`.
     fn text(&mut self, field: &str) -> Option<String> {
         let value = self.take(field)?;
         let text = scalar(&value);
@@ -306,8 +310,8 @@ impl RoleReader<'_> {
         entries.iter().map(|e| clip(&single_line(e), 200)).collect()
     }
 
-    /// Records a notice for each field that was not read, and returns the first [`NOTICES_MAX`] notices, sorted by
-    /// line.
+    /// Records a notice for each field that was not read, and returns the first [`NOTICES_MAX`] notices, sorted by line
+    /// and without duplicates.
     fn finish(mut self) -> Vec<RoleNotice> {
         for field in std::mem::take(&mut self.fields).keys() {
             let shown = one_line(&clip(field, 40));

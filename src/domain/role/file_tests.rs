@@ -14,7 +14,8 @@ fn role(text: &str) -> AgentRole {
     file.into_role(RoleSource::Project, String::new())
 }
 
-/// Parses a file with these fields and returns one field of the result, and its notices.
+/// Parses a role file with the additional front matter `lines`. Returns the field `name` of the role's JSON form, and the
+/// notices as `LINE: TEXT`.
 fn field(lines: &str, name: &str) -> (Value, Vec<String>) {
     let role = role(&format!(
         "---\nname: a\ndescription: b\n{lines}\n---\nDo it."

@@ -20,7 +20,7 @@ const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
 /// Hook events with which a role of Claude Code can limit the agent's tools. A file with hooks for them is rejected,
 /// because crewdeck does not run the hooks of roles.
 const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
-/// The tools that an agent does not have with `permissionMode: plan`.
+/// The tools that an agent does not have with `permissionMode: plan`, written like entries of `disallowedTools`.
 const NOT_WHILE_PLANNING: &[&str] = &["Write", "Edit", "Bash", "mcp__*"];
 
 /// An entry of a list of tools, and the pattern in parentheses that followed its name, such as `git *` in
@@ -35,7 +35,8 @@ impl RoleReader<'_> {
         }
     }
 
-    /// Checks the fields that limit what the agent may do.
+    /// Checks the fields that limit what the agent may do. Must be called before these fields are taken, because it checks
+    /// only the fields that are not read yet.
     ///
     /// # Errors
     /// Fails if a limit has no value, if an unknown field is probably a misspelled limit, or if the role has hooks for
@@ -165,8 +166,8 @@ impl RoleReader<'_> {
         Ok(names)
     }
 
-    /// Returns the tools that `permissionMode: plan` denies. All other modes of Claude Code would allow more tools.
-    /// They have no effect, because the settings and the user decide what is allowed.
+    /// Returns the tools that `permissionMode: plan` denies, and records a notice about them. Returns no tools for other
+    /// modes: in Claude Code, they would allow more, but here the settings and the user decide what is allowed.
     pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
         let is_plan = |mode: &Value| {
             mode.as_str()
@@ -209,8 +210,8 @@ impl RoleReader<'_> {
     }
 }
 
-/// Returns the limiting field for which `field` is probably a misspelling; `None` if `field` is a known field or
-/// resembles no limit.
+/// Returns the field of [`LIMITS`], or `permissionMode`, for which `field` is probably a misspelling. Returns `None` if
+/// `field` is a known field or resembles none of these.
 fn meant_limit(field: &str) -> Option<&'static str> {
     let is_known =
         FIELDS.contains(&field) || UNUSED_FIELDS.iter().any(|(unused, _)| *unused == field);

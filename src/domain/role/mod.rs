@@ -16,14 +16,14 @@ use super::team::DEFAULT_ROLE;
 pub use file::{RoleError, RoleFile};
 pub use tools::{ToolSelection, ToolUse};
 
-/// Maximum number of roles. Further roles cannot be used and are reported.
+/// Maximum number of roles. Further roles cannot be used and are reported in [`RoleCatalog::broken`].
 pub const ROLES_MAX: usize = 200;
 /// Maximum length of a role's description, in characters. A longer one is cut and ends in `…`.
 pub const DESCRIPTION_MAX: usize = 4096;
 /// Maximum number of entries in each list of a role. Further skills and servers are dropped; further tools are an
 /// error.
 pub const LIST_MAX: usize = 128;
-/// Maximum size of the list of roles in a prompt, in bytes.
+/// Maximum size of the list of roles in a prompt, in bytes, without the names of further roles at its end.
 const PROMPT_LIST_MAX: usize = 2 * 1024;
 /// Maximum length of the names of further roles, at the end of that list, in characters.
 const PROMPT_NAMES_MAX: usize = 1024;
@@ -67,8 +67,8 @@ pub enum RoleEffort {
 }
 
 impl RoleEffort {
-    /// Returns the name of the effort, such as `high`, as users see it and as requests to the model's server contain
-    /// it.
+    /// Returns the name of the effort, such as `high`, as users see it and as requests to the model's server contain it.
+    /// Only the OpenAI wire sends another word: `xhigh` for `Max`.
     pub fn word(self) -> &'static str {
         match self {
             RoleEffort::Low => "low",
@@ -133,6 +133,7 @@ pub struct AgentRole {
     pub tools: ToolSelection,
     /// The name of the model; empty for the lead's model.
     pub model: String,
+    /// `None` means that requests to the model's server contain no effort.
     pub effort: Option<RoleEffort>,
     /// The names of the skills whose text is part of the prompt.
     pub skills: Vec<String>,
@@ -149,8 +150,8 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
-    /// Returns the limits on the agent's tools: the role's own selection, and the tools of its servers if the role
-    /// names servers. The agent has a tool only if all of them permit it.
+    /// Returns the limits on the agent's tools: the role's own selection and, if the role names servers, a selection of
+    /// all built-in tools and the tools of these servers. The agent has a tool only if all limits permit the tool.
     pub fn limits(&self) -> Vec<ToolSelection> {
         let named = self.servers.as_ref().map(|servers| {
             let names: Vec<&str> = servers.iter().map(RoleServer::name).collect();
@@ -163,9 +164,9 @@ impl AgentRole {
 /// A role's file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BrokenRole {
-    /// The path of the file as shown in messages.
+    /// The path of the file, or of a folder that cannot be read, as shown in messages.
     pub path: String,
-    /// The line, the problem and what to do, on one line.
+    /// The problem and what to do, on one line. Names the line of the file if the problem is in one line.
     pub why: String,
     #[serde(skip)]
     pub source: RoleSource,
@@ -176,7 +177,7 @@ pub struct BrokenRole {
 }
 
 impl BrokenRole {
-    /// Returns whether the file could define the role `name`. The case of the name does not matter.
+    /// Returns whether the file could define the role `name`. Case and surrounding blanks do not matter.
     pub fn has_name(&self, name: &str) -> bool {
         let name = name.trim().to_lowercase();
         self.names.iter().any(|n| n.trim().to_lowercase() == name)
@@ -190,7 +191,8 @@ pub struct RoleCatalog {
     pub roles: Vec<AgentRole>,
     /// The files that cannot be used, at most [`ROLES_MAX`].
     pub broken: Vec<BrokenRole>,
-    /// Why some folders or files with roles could not be read; `None` if all were read.
+    /// Why some folders or files with roles could not be read, or that more than [`ROLES_MAX`] files cannot be used;
+    /// `None` if `roles` and `broken` are complete.
     #[serde(skip)]
     pub incomplete: Option<String>,
 }
@@ -203,12 +205,12 @@ impl RoleCatalog {
     }
 
     /// Returns the role that a text names; `None` if the text is a free description of what an agent does. A text names
-    /// a role if it equals the role's name, regardless of case.
+    /// a role if it equals the role's name, regardless of case and surrounding blanks.
     ///
     /// # Errors
-    /// Fails if the text is the name of a role that cannot be used, or could be one because some roles could not be
-    /// read. If such a text counted as a free description, the agent would have all tools, without the limits of the
-    /// role.
+    /// Fails if the text is the name of a role that cannot be used. If [`RoleCatalog::incomplete`] is set, also fails for
+    /// every other text except [`DEFAULT_ROLE`], because the text could be the name of a role that was not read. If such
+    /// a text counted as a free description, the agent would have all tools, without the limits of the role.
     pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
         if let Some(role) = self.find(text) {
             return Ok(Some(role));
@@ -224,8 +226,8 @@ impl RoleCatalog {
         }
     }
 
-    /// Returns the list of roles for the lead's prompt, built-in roles last, at most about 2 KiB. Empty if only
-    /// built-in roles exist.
+    /// Returns the list of roles for the lead's prompt, built-in roles last. Empty if only built-in roles exist. The list
+    /// with descriptions has at most 2 KiB. The names of further roles follow it, cut to about 1000 characters.
     pub fn prompt_list(&self) -> String {
         let is_own = |role: &AgentRole| role.source != RoleSource::BuiltIn;
         if !self.roles.iter().any(is_own) {

@@ -76,8 +76,9 @@ fn names(entry: &str, tool: &str) -> bool {
 /// Selects the tools that an agent has.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ToolSelection {
-    /// The allowed tools: crewdeck's names of built-in tools, and names or patterns of MCP servers' tools as in
-    /// [`matches_tool`]. `None` allows all.
+    /// The allowed tools: crewdeck's names of built-in tools, names or patterns of MCP servers' tools as in
+    /// [`matches_tool`], `built-in` for all built-in tools, or `*` for all tools. `None` allows all; an empty list allows
+    /// only tools of [`ToolUse::Coordination`].
     #[serde(rename = "tools")]
     pub allowed: Option<Vec<String>>,
     /// The denied tools, written as in `allowed`. A tool in both lists is denied.
@@ -86,7 +87,8 @@ pub struct ToolSelection {
 }
 
 impl ToolSelection {
-    /// Returns whether the selection contains the tool. `used_for` is [`ToolUse::Work`] for all tools of MCP servers.
+    /// Returns whether an agent with this selection has the tool: the tool is not denied, and is allowed or used for
+    /// [`ToolUse::Coordination`]. `used_for` is [`ToolUse::Work`] for all tools of MCP servers.
     pub fn permits(&self, tool: &str, used_for: ToolUse) -> bool {
         let has = |list: &[String]| list.iter().any(|entry| names(entry, tool));
         if has(&self.denied) {
@@ -98,7 +100,8 @@ impl ToolSelection {
         }
     }
 
-    /// Returns whether the selection can contain any tool of the MCP server.
+    /// Returns whether the selection may permit a tool of the MCP server. Can return true although no tool is permitted,
+    /// because the names of the server's tools are unknown here.
     pub fn permits_server(&self, server: &str) -> bool {
         let all_tools = format!("{TOOL_PREFIX}{server}__*");
         let is_denied = self.denied.iter().any(|entry| names(entry, &all_tools));
@@ -157,8 +160,8 @@ pub(super) enum ToolEntry {
 }
 
 /// Resolves an entry such as `Read`, `read_file`, `Bash(git *)` or `mcp__github__*`. Also returns the pattern in
-/// parentheses, which does not influence the result, for the caller to check. `built_in` are the names of all built-in
-/// tools.
+/// parentheses, for the caller to check, or `None` without parentheses. The pattern does not influence which tools are
+/// returned. `built_in` are the names of all built-in tools.
 pub(super) fn resolve<'a>(entry: &'a str, built_in: &[&str]) -> (ToolEntry, Option<&'a str>) {
     let (name, pattern) = match entry.split_once('(') {
         Some((name, pattern)) => (name.trim(), Some(pattern.trim_end_matches(')'))),

@@ -25,7 +25,7 @@ pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option
     }
 }
 
-/// Splits a list of tools at commas and spaces outside of parentheses. Entries can be empty.
+/// Splits a list of tools at commas and whitespace outside of parentheses. Entries can be empty.
 pub(super) fn split_tools(text: &str) -> Vec<String> {
     let mut depth = 0_u32;
     let mut entries = vec![String::new()];
@@ -44,8 +44,9 @@ pub(super) fn split_tools(text: &str) -> Vec<String> {
     entries
 }
 
-/// Returns the valid servers in `value`, the value of the field `mcpServers`, and a notice about each problem. If
-/// `value` is neither a list, a map nor a string, returns no servers.
+/// Returns the servers in `value`, the value of the field `mcpServers`, and a notice about each problem. Leaves out
+/// servers with an invalid name, and those after the first [`LIST_MAX`]. Does not leave out an inline server whose
+/// configuration is not a map. If `value` is neither a list, a map nor a string, returns no servers.
 pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
     let named = |name: &str| RoleServer::Named(name.trim().to_string());
     let entries: Vec<Value> = match value {

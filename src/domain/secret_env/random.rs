@@ -4,14 +4,16 @@ use super::words::words;
 
 /// Maximum length of a value that is checked, in bytes. A longer value counts as not random, because keys are shorter.
 const VALUE_MAX: usize = 1024;
-/// Minimum length, in characters, of a key that consists of uppercase letters, lowercase letters and digits.
+/// Minimum length, in characters, of a key that consists of uppercase letters, lowercase letters and digits. Separators
+/// in the key are not counted.
 const MIXED_MIN: usize = 20;
-/// Minimum length, in characters, of a key that consists of digits and letters of one case.
+/// For a key that consists of digits and letters of one case: minimum length, in characters, of its longest part without
+/// separators.
 const PLAIN_MIN: usize = 24;
 /// Minimum number of groups of digits in a key with letters of one case. A name with a version or a year has only one
 /// or two groups.
 const PLAIN_GROUPS: usize = 4;
-/// Minimum length of a hexadecimal key, in characters.
+/// For a hexadecimal key with letters of one case: minimum length, in characters, of its longest part without separators.
 const HEX_MIN: usize = 32;
 /// Minimum share of adjacent character pairs whose two characters are of different kinds (uppercase, lowercase, digit).
 /// Random text has 0.62, names with versions have up to 0.43.
@@ -50,8 +52,8 @@ pub fn is_random_name(name: &str) -> bool {
 }
 
 /// Returns whether the value contains a piece that looks like a random key: long enough, with digits and letters mixed.
-/// Pieces are separated by blanks, quotes, brackets and `:;,|<>`. A piece that is a path or UUID never counts as
-/// random.
+/// Pieces are separated by blanks, quotes, brackets and `:;,|<>`. Of a piece `NAME=VALUE`, only the value is checked. A
+/// piece that is a path or UUID never counts as random, and neither does a `value` of more than 1024 bytes.
 pub fn is_random(value: &str) -> bool {
     let value = value.trim();
     if value.len() > VALUE_MAX {

@@ -20,7 +20,7 @@ pub const SKILLS_MAX: usize = 64;
 pub const DESCRIPTION_MAX: usize = 1024;
 /// Maximum number of tags of a skill. Further tags are dropped.
 pub const TAGS_MAX: usize = 16;
-/// Maximum length of a tag, in characters.
+/// Maximum length of a tag, in characters. A longer one is cut and ends in `…`.
 pub const TAG_MAX: usize = 32;
 /// Maximum number of names in each of the lists (new, changed, removed) that [`SkillCatalog::changes_since`] returns.
 /// Further names are only counted.
@@ -62,7 +62,7 @@ pub struct Skill {
     pub source: SkillSource,
     /// The path of the file as shown to the user; empty for a built-in skill.
     pub path: String,
-    /// A hash of the text, to detect changes. Only comparable within one process.
+    /// A hash of the whole SKILL.md, to detect changes. Only comparable within one process.
     #[serde(skip)]
     pub version: u64,
 }
@@ -80,23 +80,26 @@ impl Skill {
     }
 }
 
-/// A SKILL.md that cannot be used.
+/// A SKILL.md or command file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BrokenSkill {
-    /// The path of the file as shown to the user.
+    /// The path of the file, or of a folder that cannot be read, as shown to the user.
     pub path: String,
     /// The problem and what to do, on one line.
     pub why: String,
 }
 
-/// All skills, sorted by name, and the files that cannot be used.
+/// All skills, the slash commands of skills and command files, and the files that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SkillCatalog {
     /// The skills, sorted by name, at most [`SKILLS_MAX`].
     pub skills: Vec<Skill>,
-    /// The files that cannot be used, at most [`SKILLS_MAX`].
+    /// The SKILL.md and command files that cannot be used. At most [`SKILLS_MAX`] entries are about SKILL.md files; if
+    /// there are more such files, one of the entries only counts the rest.
     pub broken: Vec<BrokenSkill>,
-    /// The commands that the user can type as `/NAME`: those of `.claude/commands` and the skills, sorted by name.
+    /// The commands that the user can type as `/NAME`: those of `.claude/commands` and the skills, sorted by name. A
+    /// command file takes precedence over a skill of the same name. Skills whose name is not a valid command name are
+    /// left out.
     #[serde(default)]
     pub commands: Vec<SlashCommand>,
 }

@@ -22,21 +22,26 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
-    /// The branch has commits that the branch `into` lacks.
+    /// The branch has commits that the branch `into` lacks, and `into` does not have their changes in other commits, as far
+    /// as this is computed.
     Unmerged {
-        /// The target of this branch.
+        /// The target of this branch; an abbreviated commit if no branch is checked out in the root and the branch that the
+        /// worktree started from no longer exists.
         into: String,
-        /// The size of the branch's changes; `None` if the changes were not counted.
+        /// The size of the branch's changes; `None` if it was not computed yet or git failed.
         size: Option<ChangeSize>,
     },
     /// The branch `into` contains all changes of this branch.
     Merged {
-        /// The branch that contains the changes of this branch.
+        /// The branch that contains the changes of this branch; as in `Unmerged`.
         into: String,
-        /// The abbreviated merge commit; empty if crewdeck did not merge the branch.
+        /// The abbreviated merge commit; empty if crewdeck did not merge the branch, or if the merge is not among the
+        /// newest commits of `into`.
         commit: String,
     },
-    /// The branch has no commits since it was created from its base branch, or it does not exist.
+    /// The branch has no commits since it was created from its base branch, or the branch is missing although the folder
+    /// exists. Also a branch whose commits are all in its base branch, if the commit that it started from is unknown and no
+    /// merge is recorded.
     Empty,
     /// The worktree was removed, or both its folder and its branch are missing.
     Gone,
@@ -48,12 +53,13 @@ pub struct Unmerged<'a> {
     /// The completed task. If several completed tasks share the worktree, the one with the lowest number.
     pub task: &'a Task,
     /// The open task with the lowest number in the same worktree, for example one that resolves a conflict. Open tasks
-    /// must be completed before the branch can be merged.
+    /// must be completed before the branch can be merged; `None` if there are none.
     pub open: Option<TaskId>,
 }
 
 /// Returns one completed task for each unmerged branch, ordered by task number. Branches without a completed task are
-/// left out. `is_unmerged` returns for the name of a worktree whether its branch is unmerged.
+/// left out. `is_unmerged` returns for the name of a worktree whether its branch is unmerged. It must return false for the
+/// empty name, which tasks without a worktree have.
 pub fn unmerged_branches(
     graph: &TaskGraph,
     is_unmerged: impl Fn(&str) -> bool,

@@ -41,38 +41,38 @@ pub enum WorktreeError {
         ".worktrees/{0} is not a worktree of this repository. If the repository was moved, run git worktree repair .worktrees/{0}. Otherwise, check what the folder contains and move it away"
     )]
     Foreign(WorktreeName),
-    /// Another branch than the worktree's own, or a commit, is checked out in the worktree.
+    /// Something else than the worktree's own branch is checked out in the worktree.
     #[error(
         "worktree {name} has {on} checked out instead of {own}: run git switch {own} in the worktree first"
     )]
     OtherBranch {
         name: WorktreeName,
-        /// The branch or commit that is checked out in the worktree.
+        /// The branch that is checked out in the worktree, or `a commit`, or `nothing` if there is no commit.
         on: String,
         /// The worktree's own branch.
         own: String,
     },
-    /// The checked-out branch has commits that the worktree's own branch lacks. Tasks that build on the worktree's own
-    /// branch would miss these commits.
+    /// The branch or commit that is checked out has commits that the worktree's own branch and the base branch lack. Tasks
+    /// that build on the worktree's own branch would miss these commits.
     #[error(
         "worktree {name} has commits on {on} that are missing on {own}: first run git switch {own} and git merge {commit} in the worktree"
     )]
     CommitsOnOtherBranch {
         name: WorktreeName,
-        /// The branch or commit that is checked out in the worktree.
+        /// The branch that is checked out in the worktree, or `no branch`.
         on: String,
         /// The worktree's own branch.
         own: String,
-        /// The commit that is checked out.
+        /// The commit that is checked out, abbreviated.
         commit: String,
     },
-    /// The checked-out commit is on no branch. If the worktree were removed, the commit would be lost.
+    /// The checked-out commit is on no branch and no tag. If the worktree were removed, the commit would be lost.
     #[error(
         "worktree {name} was not removed: its commit {commit} is on no branch. First run git branch NAME {commit} in the worktree."
     )]
     UnreachableCommit {
         name: WorktreeName,
-        /// The commit that is checked out.
+        /// The commit that is checked out, abbreviated.
         commit: String,
     },
     /// A git operation, such as a rebase, is in progress in the worktree or in the main worktree.
@@ -88,7 +88,7 @@ pub enum WorktreeError {
         /// The first of the uncommitted files, formatted for the message.
         files: String,
     },
-    /// The main worktree has uncommitted files. The text lists the first of them.
+    /// Tracked files in the main worktree have uncommitted changes. The text lists the first of these files.
     #[error("the main worktree has uncommitted files ({0}): commit or stash them first")]
     MainDirty(String),
     /// No branch is checked out in the main worktree, so there is no branch to merge into.
@@ -103,11 +103,11 @@ pub enum WorktreeError {
         on: String,
         base: String,
     },
-    /// The merge failed without a conflict and was undone.
+    /// The merge failed without a conflict and was undone, or was not tried because it would not be safe.
     #[error("{branch} was not merged and nothing was changed: {why}")]
     NotMerged {
         branch: String,
-        /// The message of git or of a hook.
+        /// The message of git, of a hook or of crewdeck.
         why: String,
     },
     /// The branch changes folders in which crewdeck keeps its state. A merge would overwrite that state.

@@ -7,7 +7,7 @@ use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 use crate::domain::text::join_names;
 
-/// Maximum number of removed worktrees in the index. If there are more, the oldest are dropped.
+/// Maximum number of removed worktrees in the index. If there are more, those that come first in the file are dropped.
 pub const REMOVED_MAX: usize = 1000;
 /// Maximum number of worktree names that an error message lists.
 const NAMES_MAX: usize = 12;
@@ -29,7 +29,8 @@ pub struct WorktreeIndex {
 pub enum IndexEntry {
     /// A valid entry.
     Known(Box<Worktree>),
-    /// An entry whose name or status is not valid. It is written back unchanged and otherwise ignored.
+    /// An entry that is not valid, for example because of its name or status. It is written back unchanged and otherwise
+    /// ignored.
     Foreign(Value),
 }
 
@@ -45,10 +46,10 @@ impl WorktreeIndex {
         all
     }
 
-    /// Finds a worktree by its name. Ignores removed worktrees.
+    /// Finds a worktree by its name, regardless of case. Ignores removed worktrees.
     ///
     /// # Errors
-    /// Fails if no existing worktree has that name. The message lists the names of existing worktrees.
+    /// Fails if no existing worktree has that name. The message lists the names of the first 12 existing worktrees.
     pub fn find(&self, name: &WorktreeName) -> Result<&Worktree, WorktreeError> {
         self.get(name).ok_or_else(|| self.unknown(name.as_str()))
     }
@@ -125,7 +126,7 @@ impl WorktreeIndex {
             .collect()
     }
 
-    /// Returns the error for a worktree that does not exist. The error lists the existing worktrees.
+    /// Returns the error for a worktree that does not exist. The error lists the first 12 existing worktrees.
     pub fn unknown(&self, wanted: &str) -> WorktreeError {
         let standing = self.existing_worktrees();
         let names: Vec<String> = standing.iter().map(|t| t.name.to_string()).collect();

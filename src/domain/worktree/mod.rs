@@ -130,7 +130,7 @@ pub enum WorktreeStatus {
     Active,
     /// The user marked the worktree to be kept, so it is not removed automatically.
     Kept,
-    /// The branch was merged; the folder still exists.
+    /// The branch was merged; the worktree is not removed yet.
     Merged,
     /// The folder was removed. The entry stays in the index as a record.
     Removed,
@@ -177,17 +177,18 @@ pub struct Worktree {
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
-    /// The branch that the worktree started from and is merged into. If it is empty, the worktree is merged into the
-    /// branch that is checked out in the main worktree.
+    /// The branch that the worktree started from and is merged into. If it is empty or no longer exists, the worktree is
+    /// merged into the branch that is checked out in the main worktree.
     #[serde(default, deserialize_with = "or_default")]
     pub base: String,
     /// The commit that the worktree started from; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub base_commit: String,
-    /// The agent that works in the worktree; empty if no agent does or if the agent is unknown.
+    /// The owner of the task when the worktree, or its lost folder, was created; empty if unknown. Not changed when the task
+    /// gets another owner.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
-    /// The subject of the task, used in commit messages.
+    /// The subject that the task had when the worktree was created, used in the message of the merge commit; may be empty.
     #[serde(default, deserialize_with = "or_default")]
     pub subject: String,
     /// Fields written by other programs.
@@ -227,8 +228,8 @@ impl Worktree {
         self.kept_at = Some(now);
     }
 
-    /// Records that the branch was merged. `commit` is the merge commit; empty if the merge created none. If the
-    /// worktree is marked to be kept, the mark stays.
+    /// Records that the branch was merged. `commit` is the merge commit; empty if it is unknown or the merge created none.
+    /// Only the status `Active` changes to `Merged`: a worktree that is marked to be kept stays so.
     pub fn mark_merged(&mut self, commit: &str, now: Timestamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
@@ -237,11 +238,13 @@ impl Worktree {
         self.merged_commit = commit.into();
     }
 
-    /// Returns whether the branch was merged and no agent has started to work in the worktree again since then.
+    /// Returns whether a merge of the branch is recorded and the worktree was not [reopened](Self::reopen) since. The branch
+    /// can have newer commits, because work that continues in the existing folder does not reopen the worktree.
     pub fn is_merged(&self) -> bool {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
 
+    /// Makes the worktree active again, for `owner`. Used when the lost folder of the worktree is created again.
     pub fn reopen(&mut self, owner: &str) {
         self.status = WorktreeStatus::Active;
         self.owner = owner.into();

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Worktree;
 
-/// A merge conflict. The merge was undone.
+/// A branch that was not merged into a worktree: because of conflicts, after which the merge was undone, or because the
+/// merge would have run git in nested repositories and was not tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub branch: String,
-    /// The first files in conflict, at most [`super::FILES_MAX`]; empty if git did not name any.
+    /// The first files in conflict, or the first of these nested repositories, at most [`super::FILES_MAX`].
     pub files: Vec<String>,
 }
 
@@ -34,9 +35,9 @@ pub enum Origin {
 /// The result of merging the branches of a task's blockers into its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchMerges {
-    /// Branches that were merged. Does not list branches whose commits the worktree already contained.
+    /// Branches that were merged. Does not list branches that do not exist or whose changes the worktree already contained.
     pub merged: Vec<String>,
-    /// Branches that were not merged because of conflicts.
+    /// Branches that the agent in the worktree must merge itself.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -55,7 +56,8 @@ pub enum Merge {
     /// The base branch already contained all changes of the branch, for example because the branch was squashed or
     /// rebased.
     AlreadyMerged {
-        /// The base branch.
+        /// The base branch; a commit hash if no branch is checked out in the root and the branch that the worktree started
+        /// from is unknown or no longer exists.
         into: String,
     },
     /// The merge failed because of conflicts and was undone.
@@ -72,19 +74,22 @@ pub enum Merge {
 pub enum BranchOutcome {
     /// The branch was deleted, or did not exist.
     Deleted,
-    /// The branch with this name was kept, because it has unmerged commits or is in use.
+    /// The branch with this name was kept: it has unmerged commits, is checked out in another folder, or changed while it
+    /// was to be deleted.
     Kept(String),
 }
 
-/// The changes of a worktree since it branched off its base. For a merged worktree, the changes of its merge.
+/// The changes of a worktree since it branched off its base. For a merged worktree without later changes, the changes of
+/// its merge if it is found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
-    /// One line for each changed file, and a last line with the sums, as `git diff --stat` prints them.
+    /// One line for each changed file, and a last line with the sums, as `git diff --stat` prints them. Cut after 16 KiB,
+    /// with a line that says so.
     pub stat: String,
-    /// The unified diff of committed and uncommitted changes. If the diff was cut, a line in the text says so.
+    /// The unified diff of committed and uncommitted changes. Cut after 256 KiB, with a line that says so.
     pub text: String,
     /// The first untracked files and folders, at most [`super::FILES_MAX`]. The diff in `text` contains up to 200
-    /// untracked files, including files that are not listed here.
+    /// untracked files, including files that are not listed here, unless git failed to show them.
     pub untracked: Vec<String>,
 }
 

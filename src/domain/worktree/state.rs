@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::text::join_names;
 
-/// Maximum number of uncommitted or conflicting files that are listed.
+/// Maximum length of each list of files (uncommitted, untracked, in conflict) and of nested repositories.
 pub const FILES_MAX: usize = 20;
 /// Maximum number of unmerged commits whose subjects are listed.
 pub const SUBJECTS_MAX: usize = 20;
@@ -43,7 +43,7 @@ pub enum ContentStatus {
 #[serde(rename_all = "snake_case")]
 pub enum GitOperation {
     Merge,
-    /// `git rebase` or `git am`
+    /// `git rebase` or `git am`.
     Rebase,
     CherryPick,
     Revert,
@@ -84,25 +84,29 @@ impl fmt::Display for GitOperation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
     pub on_disk: FolderState,
-    /// The branch or commit that is checked out; `None` if it is the worktree's own branch.
+    /// The name of the checked-out branch, or `commit` and an abbreviated hash. `None` if the worktree's own branch is
+    /// checked out, or if there is no folder or no commit.
     pub other_checkout: Option<String>,
-    /// The checked-out commit, if it is on no branch and the base branch lacks its changes; otherwise `None`. It would
-    /// be lost if the worktree were removed.
+    /// The checked-out commit, abbreviated, if the removal of the worktree would lose it: it is on no branch,
+    /// remote-tracking branch or tag, and the base branch lacks its changes. Otherwise `None`; also `None` while a git
+    /// operation is in progress.
     pub unreachable_commit: Option<String>,
     /// The git operation in progress, if any.
     pub busy: Option<GitOperation>,
     /// Number of uncommitted files. An untracked folder counts as one.
     pub dirty: usize,
-    /// The first uncommitted files, at most [`FILES_MAX`].
+    /// Paths of the first uncommitted files, relative to the worktree, at most [`FILES_MAX`].
     pub files: Vec<String>,
-    /// Number of commits on the worktree's branch whose hashes are not in the base branch.
+    /// Number of commits on the worktree's branch, and on another branch or commit that is checked out in it, whose hashes
+    /// are not in the base branch.
     pub ahead: u64,
     /// Whether the base branch contains the changes of the `ahead` commits, possibly under other hashes.
     pub content: ContentStatus,
-    /// Subjects of the commits whose changes are not in the base branch, newest first, at most [`SUBJECTS_MAX`].
+    /// The `ahead` commits, each as abbreviated hash and subject, newest first, at most [`SUBJECTS_MAX`]. Empty unless
+    /// `content` is [`ContentStatus::Unmerged`].
     pub unmerged: Vec<String>,
-    /// Paths of nested repositories (initialised submodules, clones), relative to the worktree. Their commits are not
-    /// inspected.
+    /// Paths of the first nested repositories (initialised submodules, clones), relative to the worktree, at most
+    /// [`FILES_MAX`]. Their commits are not inspected.
     pub nested: Vec<String>,
 }
 
@@ -128,21 +132,23 @@ impl WorktreeState {
 /// again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Losses {
+    /// Number of uncommitted files. An untracked folder counts as one.
     pub files: usize,
-    /// The first uncommitted files, at most [`FILES_MAX`].
+    /// Paths of the first uncommitted files, relative to the worktree, at most [`FILES_MAX`].
     pub named: Vec<String>,
     /// Number of unmerged commits.
     pub commits: u64,
-    /// Subjects of the newest unmerged commits, at most [`SUBJECTS_MAX`].
+    /// The newest unmerged commits, each as abbreviated hash and subject, at most [`SUBJECTS_MAX`].
     pub subjects: Vec<String>,
-    /// Paths of nested repositories in the worktree. Their commits would be lost.
+    /// Paths of the first nested repositories, relative to the worktree, at most [`FILES_MAX`]. Their commits would be
+    /// lost.
     pub nested: Vec<String>,
     /// The git operation in progress, whose state would be lost.
     pub busy: Option<GitOperation>,
 }
 
 impl Losses {
-    /// Returns the losses that can be restored after a removal: the commits, because the branch is kept.
+    /// Returns the losses that can be restored after a removal: the commits, because an unmerged branch is kept.
     #[must_use]
     pub fn restorable(&self) -> Losses {
         Losses {

@@ -21,7 +21,7 @@ pub enum AgentEvent {
     /// [`crate::protocol::Command::Prompt`].
     Prompted {
         text: String,
-        /// The attached files, one line each: `README.md · 120 lines`.
+        /// The attached files, directories and resources, one line each: `README.md · 120 lines`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<String>,
         /// The images among the attached files. Absent in journals of older versions.
@@ -133,7 +133,8 @@ pub enum AgentEvent {
         /// The kind of the subagent, which decides what it may do.
         kind: SubagentKind,
         prompt: String,
-        /// The colour in which the subagent's name is shown. It comes from the subagent's role.
+        /// The colour of the subagent's role, in which the subagent's name is shown; `None` if the subagent has no role, or
+        /// the role sets no colour.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         color: Option<RoleColor>,
     },

@@ -47,7 +47,7 @@ pub enum BoardEvent {
     /// The diff of a task's branch. Answers [`crate::protocol::Command::ShowDiff`].
     DiffShown {
         task: TaskId,
-        /// One line for each changed file and a total, as from `git diff --stat`.
+        /// One line for each changed file and a total, as from `git diff --stat`; cut after 16 KiB.
         stat: String,
         /// The unified diff. If the diff was cut, it contains a line that says so.
         text: String,

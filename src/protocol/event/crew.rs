@@ -28,8 +28,8 @@ pub enum CrewEvent {
     },
     /// The limits of the crew have changed, because the user raised a budget. Also sent once at the start.
     LimitsChanged(Limits),
-    /// The skills on disk have changed. Also sent once at the start. A notice follows for each skill that cannot be
-    /// used and was not reported before.
+    /// The skills or command files on disk have changed. Also sent once at the start. A notice follows for each skill or
+    /// command file that cannot be used and was not reported before.
     SkillsChanged(SkillCatalog),
     /// The state or the tools of an MCP server have changed. The event has the state of all servers. Also sent once at
     /// the start if a server is configured.
@@ -55,7 +55,7 @@ pub enum CrewEvent {
         /// What happened and what to do.
         text: String,
     },
-    /// A command was not carried out, and nothing changed.
+    /// A command was not carried out, or not completely. Nothing has changed, unless `why` says so.
     #[serde(rename = "refused")]
     CommandRejected {
         /// The id that the sender gave to the command. `None` in journals of older versions.
@@ -64,8 +64,9 @@ pub enum CrewEvent {
         /// The reason and what to do.
         why: String,
     },
-    /// All agents are idle, no message or job is pending, and no request is open. Requests that the lead has not
-    /// decided even after its last reminder do not count. A headless run ends here.
+    /// All agents are idle, no job is running, no message waits for an agent, no idle agent can claim a task, and no request
+    /// is open. Requests that the lead has not decided even after its last reminder do not count, and teammates that wait
+    /// for these count as idle. Sent again only after an agent has worked. A headless run ends here.
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }

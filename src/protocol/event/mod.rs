@@ -25,7 +25,7 @@ use crate::protocol::CommandId;
 /// A numbered event with its time. One event is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Increases by one with each event. A gap means that a delta was merged or dropped.
+    /// Increases by one with each event; 1 for the first event of a crew. A gap means that a delta was merged or dropped.
     pub seq: u64,
     pub at: Timestamp,
     #[serde(flatten)]
@@ -35,7 +35,8 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum TurnEnd {
-    /// The model has answered.
+    /// The model has answered. Also the end of a turn that had nothing to answer, or that only shortened or emptied the
+    /// conversation.
     Done,
     /// The user interrupted the turn.
     Interrupted,
@@ -46,8 +47,8 @@ pub enum TurnEnd {
         /// What the user can do about it; may be empty.
         hint: String,
     },
-    /// crewdeck ended the turn: it had too many model calls or was in a loop, an answer reached the token limit, or the
-    /// model refused to answer.
+    /// crewdeck ended the turn: it had too many model calls or was in a loop, an answer reached the token limit, the model
+    /// refused to answer, or a budget or a hook prevented the next model call.
     Stopped {
         /// The reason, in one line.
         why: String,

@@ -14,7 +14,8 @@ use crate::domain::team::Team;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TeamEvent {
-    /// The roster on disk has changed, through crewdeck or another program.
+    /// The roster on disk has changed, through crewdeck or another program. Not sent if only
+    /// [`Member::seen_at`](crate::domain::team::Member::seen_at) differs.
     #[serde(rename = "team_changed")]
     RosterChanged {
         /// The whole roster.
@@ -27,7 +28,8 @@ pub enum TeamEvent {
         message: MailMessage,
         step: DeliveryState,
     },
-    /// A request was made, decided or withdrawn. Also answers [`crate::protocol::Command::Decide`].
+    /// A request was made, decided or withdrawn. At the start of a crew, events of this type report all requests on disk.
+    /// Also answers [`crate::protocol::Command::Decide`].
     RequestChanged {
         /// The current state of the request.
         request: Request,

@@ -32,7 +32,7 @@ pub(super) struct Cache {
     files: HashMap<TaskId, CachedFile>,
     /// The tasks that are not on the board because their files cannot be used.
     unusable: BTreeSet<TaskId>,
-    /// The highest task number found so far.
+    /// The highest task number that this process has found or used so far, including those of damaged files.
     pub last: u64,
     /// The cache contains all changes of the change log up to this revision; `None` if no log has been read yet.
     revision: Option<Revision>,

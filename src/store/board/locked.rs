@@ -145,7 +145,7 @@ impl LockedBoard<'_> {
     /// status of its blockers, which is in their own files.
     ///
     /// # Errors
-    /// When a file cannot be written. The cache is then updated from the files.
+    /// When a task is too large for its file, or a file cannot be written. The cache is then updated from the files.
     pub(super) fn save(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
         atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
         let written = self.write_all(changed, first);
@@ -189,7 +189,8 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Returns the new content of a task file, or `None` if the file is to be deleted.
+    /// Returns the new content of a task file, or `None` if the task is no longer in the graph, so that its file is to be
+    /// deleted. Fails if the content would be larger than [`FILE_MAX`].
     fn file_content(&self, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(task) = self.cache.graph.get(id) else {
             return Ok(None);
@@ -223,7 +224,7 @@ impl LockedBoard<'_> {
     }
 
     /// Checks a new task, records the next free task number as used, and returns this number. Fails if a blocker does
-    /// not exist, the graph rejects the task, or a file cannot be read or written.
+    /// not exist, the graph rejects the task, no number is left, or a file cannot be read or written.
     pub(super) fn reserve(&mut self, new: &NewTask, now: Timestamp) -> Result<TaskId, StoreError> {
         self.refresh_existing(&new.blocked_by)?;
         let id = self.next_id()?;

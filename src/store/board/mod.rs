@@ -59,8 +59,8 @@ pub struct Board {
 pub struct BoardSnapshot {
     /// The tasks that could be read.
     pub graph: Arc<TaskGraph>,
-    /// Notices about files that cannot be used or were renamed: at most `NOTICES_MAX` lines, and one with the number of
-    /// further notices.
+    /// Notices about files that cannot be used or were renamed, and about a dependency cycle: at most `NOTICES_MAX` lines,
+    /// and one with the number of further notices.
     pub notices: Vec<String>,
 }
 
@@ -68,8 +68,8 @@ pub struct BoardSnapshot {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BoardUpdate {
     pub delta: BoardDelta,
-    /// Notices about files that were not reported before: at most `NOTICES_MAX` lines, and one with the number of further
-    /// notices.
+    /// Notices about files, and about a dependency cycle, that [`Board::update_since`] has not returned before: at most
+    /// `NOTICES_MAX` lines, and one with the number of further notices.
     pub notices: Vec<String>,
 }
 
@@ -110,7 +110,8 @@ impl Board {
     }
 
     /// Returns the result of `question` on the cached graph. First reads the tasks that other crewdeck processes have
-    /// changed. Changes by programs that ignore the lock are included only after the file watch has reported them.
+    /// changed. Changes by programs that ignore the lock are included only after the file watch has reported them or a
+    /// full refresh has found them. `question` runs while the cache is locked, so it must not call this board.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -128,7 +129,7 @@ impl Board {
         self.cache().task(id)
     }
 
-    /// Returns the number of the task to which `reference` refers.
+    /// Returns the number in `reference`. Does not check whether a task has this number.
     ///
     /// # Errors
     /// When `reference` is text instead of a number. The error names the task with that subject, if there is one.
@@ -160,10 +161,11 @@ impl Board {
     }
 
     /// Checks the files of the tasks in `which` and renames damaged ones. Returns how the board differs from `known`,
-    /// the graph that the caller has.
+    /// the graph that the caller has. With [`TaskSet::These`], compares only these tasks, unless this is the first time
+    /// that the board is read.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// When the folder cannot be read, or a damaged file cannot be renamed.
     pub fn update_since(
         &self,
         which: &TaskSet,
@@ -190,7 +192,7 @@ impl Board {
     /// Creates a task with a number that was never used before.
     ///
     /// # Errors
-    /// When the graph rejects the task, or a file cannot be written.
+    /// When the graph rejects the task, a file cannot be read or written, or no number is left.
     pub fn create(&self, new: NewTask, now: Timestamp) -> Result<Task, StoreError> {
         self.create_as(None, new, now)
     }
@@ -199,7 +201,7 @@ impl Board {
     /// gets this number. If another program has used the number meanwhile, the task gets the next free number.
     ///
     /// # Errors
-    /// When the graph rejects the task, or a file cannot be written.
+    /// As [`Board::create`].
     #[allow(clippy::needless_pass_by_value)] // consistent with the other stores
     pub fn create_as(
         &self,
@@ -224,8 +226,8 @@ impl Board {
         }
     }
 
-    /// Checks a new task and returns a number for it, which no other task gets. If the task is not created, no task has
-    /// that number.
+    /// Checks a new task and returns a number for it, to pass to [`Board::create_as`]. No other crewdeck process uses this
+    /// number. If the task is not created, no task has that number.
     ///
     /// # Errors
     /// When the graph rejects the task, a file cannot be read or written, or no number is left.
@@ -233,8 +235,8 @@ impl Board {
         self.lock()?.reserve(new, now)
     }
 
-    /// Claims the task `id`, or the first claimable task if `id` is `None`. Returns `None` if there is no claimable
-    /// task.
+    /// Claims the task `id`, or the claimable task with the lowest number if `id` is `None`. Returns `None` only if `id` is
+    /// `None` and no task is claimable.
     ///
     /// # Errors
     /// When the claimer may not claim the task, or a file cannot be read or written.
@@ -265,34 +267,35 @@ impl Board {
     /// rejected.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be written.
+    /// When the graph rejects the change, or a file cannot be read or written.
     pub fn start(&self, id: TaskId, claimer: &Claimer, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_open_task_of(&claimer.name)?;
         locked.change(id, |graph| graph.start(id, claimer, now))
     }
 
-    /// Completes a task and unblocks its dependants.
+    /// Completes a task that `who` owns, or that has no owner, and unblocks its dependants. `who` is the owner afterwards.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be written.
+    /// When the graph rejects the change, or a file cannot be read or written.
     pub fn complete(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?
             .change(id, |graph| graph.complete(id, who, now))
     }
 
-    /// Returns a task that `who` owns to the board, so that others can claim it.
+    /// Returns a task that `who` owns, or that has no owner, to the board, so that others can claim it.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be written.
+    /// When the graph rejects the change, or a file cannot be read or written.
     pub fn release(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?.change(id, |graph| graph.release(id, who, now))
     }
 
-    /// Takes a task away from `owner` on behalf of the user, and returns it to the board.
+    /// Takes a task away from `owner` on behalf of the user, and returns it to the board. Unlike after [`Board::release`],
+    /// `owner` can claim the task only by its number, until its subject or description is edited.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be written.
+    /// When the graph rejects the change, or a file cannot be read or written.
     pub fn take(&self, id: TaskId, owner: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?
             .change(id, |graph| graph.take_from_owner(id, owner, now))
@@ -301,7 +304,7 @@ impl Board {
     /// Records `tree` as the worktree in which the task is worked on.
     ///
     /// # Errors
-    /// When the task does not exist, or its file cannot be written.
+    /// When the task does not exist, or a file cannot be read or written.
     pub fn bind(
         &self,
         id: TaskId,
@@ -311,10 +314,10 @@ impl Board {
         self.lock()?.change(id, |graph| graph.bind(id, tree, now))
     }
 
-    /// Changes the text, tags or dependencies of a task.
+    /// Changes the text, tags or blockers of a task.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be written.
+    /// When the graph rejects the change, or a file cannot be read or written.
     pub fn edit(&self, id: TaskId, edit: &TaskEdit, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_existing(&edit.block_on)?;
@@ -322,10 +325,10 @@ impl Board {
         locked.change(id, |graph| graph.edit(id, edit, now))
     }
 
-    /// Deletes a task and returns it. Its number is not reused.
+    /// Deletes a task and returns it as it was. Its number is not reused.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be written.
+    /// When the graph rejects the change, or a file cannot be read or written.
     pub fn remove(&self, id: TaskId, now: Timestamp) -> Result<Task, StoreError> {
         let mut locked = self.lock()?;
         locked.refresh_with_neighbors(id)?;
@@ -335,10 +338,11 @@ impl Board {
         Ok(removed)
     }
 
-    /// Renames the task files that the last refresh found damaged to `NAME.damaged-N`, and returns a notice for each.
+    /// Renames the task files that the last refresh found damaged, and that still are, to `NAME.damaged-N`. Returns a notice
+    /// for each. Also deletes the temporary files of killed writers.
     ///
     /// # Errors
-    /// When a file cannot be renamed.
+    /// When a damaged file cannot be renamed, or another file cannot be read or written.
     pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
         self.sweep();
         let damaged = self.cache().damaged_tasks();
@@ -384,7 +388,7 @@ impl Board {
         }
     }
 
-    /// Takes the lock and reads what other processes have changed.
+    /// Takes the lock, waiting for it without a limit, and reads what other processes have changed.
     fn lock(&self) -> Result<LockedBoard<'_>, StoreError> {
         if !self.cache().is_loaded() {
             // The first full read runs without the lock, so that other processes need not wait.

@@ -45,9 +45,9 @@ const SEARCHED: &[(&str, bool)] = &[
     ("worktrees", true),
 ];
 
-/// Returns the lock files below `common`, the git folder that all worktrees share. Skips the folders of
-/// `process::history`, in which commands of agents write objects and refs, because
-/// [`crate::process::history::stale_locks`] handles the locks in these folders.
+/// Returns the lock files below `common`, the git folder that all worktrees share, sorted by path. Searches at most
+/// [`FOLDERS_MAX`] folders. Skips the folders of `process::history`, in which commands of agents write objects and refs,
+/// because [`crate::process::history::stale_locks`] finds the locks in these folders.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let searched = SEARCHED.iter();
@@ -136,9 +136,9 @@ pub fn left_behind(
         .collect()
 }
 
-/// Removes the lock files that no process holds. Waits up to four seconds for files that are too young or in use, but
-/// does not wait for [`LockHolder::Invisible`]. Returns the removed files, then the remaining files, each with the
-/// reason.
+/// Removes the lock files that no process holds. The parameters are those of [`left_behind`]. Blocks the thread up to four
+/// seconds while files are too young or in use, but does not wait for [`LockHolder::Invisible`]. Returns the removed
+/// files, then the remaining files, each with the reason.
 pub fn clear(
     root: &Path,
     common: &Path,

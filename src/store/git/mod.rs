@@ -33,7 +33,8 @@ pub use repo_cache::RepoCache;
 
 /// The time limit of one git command, the same as in learn-claude-code.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum size of a command's output, in bytes. The rest of a longer output is dropped.
+/// Maximum size of a command's output, in bytes, unless the caller gives another one. The rest of a longer output is
+/// dropped.
 pub const ANSWER_MAX: usize = 4 * 1024 * 1024;
 /// The oldest supported git (it needs `rev-parse --path-format`).
 const OLDEST: (u32, u32) = (2, 31);
@@ -104,7 +105,7 @@ pub struct Git {
     /// search for a path that one of these variables contains.
     extra_env: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
-    /// A lock that git inherits, so that the lock is held until git ends.
+    /// A lock that git inherits if it runs no hooks, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
     /// The author of commits, set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address if the
     /// user has configured none.
@@ -168,7 +169,7 @@ impl Git {
     }
 
     /// Returns a copy that passes `lock` on to git. If git outlives this process (after `kill -9`), the lock is held
-    /// until git ends.
+    /// until git ends. With [`Hooks::Run`], git does not get the lock.
     #[must_use]
     pub fn with_lock(&self, lock: File) -> Git {
         Git {
@@ -202,18 +203,19 @@ impl Git {
         }
     }
 
-    /// Runs `git ARGS` and returns its output, whether it succeeds or fails.
+    /// Runs `git ARGS` and returns its output, whether it succeeds or fails. Keeps the first [`ANSWER_MAX`] bytes of the
+    /// output. Blocks the thread.
     ///
     /// # Errors
-    /// When git cannot be started or does not end within [`TIMEOUT`].
+    /// When git cannot be started, does not end within [`TIMEOUT`], or is stopped ([`Git::with_stop`]).
     pub fn run(&self, args: &[&str]) -> Result<GitOutput, GitError> {
         self.run_keeping(args, ANSWER_MAX)
     }
 
-    /// As [`Git::run`], but keeps only the first `keep` bytes of the output.
+    /// As [`Git::run`], but keeps the first `keep` bytes of the output.
     ///
     /// # Errors
-    /// When git cannot be started or does not end within [`TIMEOUT`].
+    /// As [`Git::run`].
     pub fn run_keeping(&self, args: &[&str], keep: usize) -> Result<GitOutput, GitError> {
         let bytes = self.run_bytes(args, keep)?;
         Ok(GitOutput {
@@ -227,7 +229,7 @@ impl Git {
     /// As [`Git::run_keeping`], but returns the output as bytes.
     ///
     /// # Errors
-    /// When git cannot be started or does not end within [`TIMEOUT`].
+    /// As [`Git::run`].
     pub fn run_bytes(&self, args: &[&str], keep: usize) -> Result<GitOutput<Vec<u8>>, GitError> {
         let what = || args.first().copied().unwrap_or_default().to_string();
         let output = blocking::run(&self.command(args, keep)).map_err(|e| match e.kind() {
@@ -251,8 +253,7 @@ impl Git {
     /// Runs `git ARGS` and returns the whole output without trailing line breaks.
     ///
     /// # Errors
-    /// When the exit code is not 0, the output exceeds 4 MiB, git cannot be started, or it does not end within
-    /// [`TIMEOUT`].
+    /// As [`Git::run`]; also when the exit code is not 0 or the output exceeds [`ANSWER_MAX`] (4 MiB).
     pub fn ok(&self, args: &[&str]) -> Result<String, GitError> {
         let answer = self.run(args)?;
         if answer.code != 0 {
@@ -279,14 +280,13 @@ impl Git {
         }
     }
 
-    /// Checks that git is installed and new enough.
+    /// Checks that git is installed and new enough. Accepts a version number in an unknown format.
     ///
     /// # Errors
-    /// [`GitError::Missing`] or [`GitError::TooOld`].
+    /// [`GitError::Missing`], [`GitError::TooOld`], or another error if git cannot be run.
     pub fn check(&self) -> Result<(), GitError> {
         let text = self.ok(&["version"])?;
         match version(&text) {
-            // A version in an unknown format is accepted.
             Some(found) if found < OLDEST => {
                 Err(GitError::TooOld(format!("{}.{}", found.0, found.1)))
             }

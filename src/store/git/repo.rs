@@ -53,7 +53,8 @@ impl Repo {
     /// Opens the repository that has `root` as the top folder of one of its worktrees.
     ///
     /// # Errors
-    /// When there is no repository, it is bare, damaged or owned by another user, or git is missing or too old.
+    /// When there is no repository, it is bare, damaged or owned by another user, its path has a line break, or git is
+    /// missing, too old or fails.
     pub fn open(root: &Path) -> Result<Repo, GitError> {
         Repo::open_by(&Git::at(root))
     }

@@ -24,8 +24,8 @@ struct DotGit {
 }
 
 impl RepoCache {
-    /// Returns the repository at `root`. The caller passes the same `root` at each call. Runs git only at the first
-    /// call, and if the repository was replaced or damaged since the last call.
+    /// Returns the repository at `root`. The caller passes the same `root` at each call. Runs git only until a call has
+    /// succeeded, and if the repository was replaced or damaged since then.
     ///
     /// # Errors
     /// As [`Repo::open`].

@@ -158,8 +158,8 @@ fn add(
     }
 }
 
-/// Adds a notice to the project's role `name`: it replaces the built-in role of the same name, so that the limits of
-/// the built-in role do not apply.
+/// Adds a notice to the project's role `name` that says that the role replaces the built-in role of the same name. The
+/// user must know this, because the limits of the built-in role do not apply then.
 fn note_replacement(catalog: &mut RoleCatalog, name: &str) {
     for role in catalog.roles.iter_mut().filter(|role| role.name == name) {
         let text = format!("it replaces the built-in role '{}'", name.to_lowercase());

@@ -81,7 +81,6 @@ impl Skills {
         })
     }
 
-    /// Returns the folder of the command files.
     pub(super) fn commands_folder(&self) -> PathBuf {
         self.root.join(FOLDER)
     }

@@ -22,7 +22,7 @@ pub struct SkillsDir {
     dir: Dir,
 }
 
-/// A SKILL.md file.
+/// A SKILL.md file, by its path relative to the skills folder.
 pub struct FoundSkill {
     pub path: PathBuf,
     pub version: FileVersion,
@@ -159,7 +159,8 @@ impl SkillsDir {
         read_or(&self.dir, path, remedy)
     }
 
-    /// Returns whether the folder of the SKILL.md at `path` contains other files.
+    /// Returns whether the folder of the SKILL.md at `path` contains other files or folders. Hidden ones do not count.
+    /// Returns `false` if `path` is directly in the skills folder, or if the folder cannot be read.
     pub fn has_other_files(&self, path: &Path) -> bool {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
         let list = folder.and_then(|folder| self.dir.read_dir(folder).ok());

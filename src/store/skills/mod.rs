@@ -31,7 +31,8 @@ pub struct Skills {
     session: String,
 }
 
-/// Hash that changes when a SKILL.md is added, changed or deleted. Hashes of different processes cannot be compared.
+/// Hash that changes when a SKILL.md or a command file is added, changed or deleted. Hashes of different processes cannot
+/// be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SkillsFingerprint(u64);
 
@@ -42,8 +43,8 @@ pub struct LoadedSkill {
     /// The instructions for the agent, at most [`crate::domain::skill::BODY_MAX`] bytes (63 KiB) and a note about the
     /// cut.
     pub body: String,
-    /// The skill's folder, relative to the project's root, if the folder contains other files besides SKILL.md. `None`
-    /// for skills outside of the root.
+    /// The skill's folder, relative to the project's root. `None` if the folder contains no other file besides SKILL.md, and
+    /// for skills outside of the root, built-in skills, and a SKILL.md directly in the skills folder.
     pub folder: Option<PathBuf>,
 }
 

@@ -50,7 +50,7 @@ pub enum WatchMode {
     },
 }
 
-/// A running watch. Dropping it stops the watch.
+/// A running watch. Dropping it stops the watch, but does not wait for a report that is being made.
 pub struct Watch {
     how: WatchMode,
     queue: Arc<DirtyQueue>,
@@ -60,8 +60,9 @@ pub struct Watch {
 /// The type of [`EventTrust::wait`], which returns the time until the next poll. Tests pass another function.
 type PollDelay = fn(&EventTrust, EventCoverage, Elapsed) -> Duration;
 
-/// Watches the state folders below `root` and the folders of `skills`. Calls `report` for each change from a separate
-/// thread. The state folders must exist.
+/// Watches the state folders below `root`, the folders of the repository's branches and the folders of `skills`. Calls
+/// `report` from a separate thread, once for each part of the state that may have changed. If a state folder is missing,
+/// the files are only polled ([`WatchMode::Polling`]).
 ///
 /// # Errors
 /// When the thread cannot be started.

@@ -120,7 +120,8 @@ impl PollFallback {
         }
     }
 
-    /// Returns a fallback for the project in `base` whose first poll reports only what changes from now on.
+    /// Returns a fallback for the project in `base` whose first poll reports only what changes from now on, and what is
+    /// still too new for a reliable fingerprint.
     pub(super) fn with_baseline(base: PathBuf, skills: Option<Skills>) -> PollFallback {
         let mut fallback = PollFallback::new(base, skills);
         let now = SystemTime::now();
@@ -130,7 +131,7 @@ impl PollFallback {
     }
 
     /// Returns which task files the next poll checks: all of them if the last full poll is older than
-    /// [`TaskFiles::full_poll_interval`] or events may be incomplete.
+    /// [`TaskFiles::full_poll_interval`] or events may be incomplete. The next poll then counts as a full poll.
     pub(super) fn scope(&mut self, coverage: EventCoverage, trust: &EventTrust) -> PollScope {
         let is_due = self.last_full_poll.elapsed() >= self.tasks.full_poll_interval();
         if coverage == EventCoverage::Full && trust.clean_polls_needed == 0 && !is_due {
@@ -191,8 +192,8 @@ impl PollFallback {
         fingerprints
     }
 
-    /// Returns one fingerprint for all files that change when a branch moves to another commit, or `None` while one of
-    /// these files is too new for a reliable fingerprint.
+    /// Returns one fingerprint for all files in [`GitFolders::ref_files`], or `None` while one of them is too new for a
+    /// reliable fingerprint. A missing file counts as unchanged while it is missing.
     fn fingerprint_refs(&self, now: SystemTime) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         for path in self.refs.iter().flat_map(GitFolders::ref_files) {
@@ -249,7 +250,8 @@ impl PollFallback {
 }
 
 /// Returns whether programs on other machines, or under another kernel on this machine, can write to the file system of
-/// `path`. This machine's kernel reports no events for their changes.
+/// `path`. This machine's kernel reports no events for their changes. Returns `false` if the type of the file system
+/// cannot be determined.
 #[cfg(target_os = "linux")]
 pub fn is_shared_file_system(path: &Path) -> bool {
     /// File system types from linux/magic.h: NFS, SMB1, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Lustre, VirtualBox.

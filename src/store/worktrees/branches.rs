@@ -29,7 +29,7 @@ const HEADS: &str = "refs/heads/";
 /// The result of a scan ([`Worktrees::branches`]). The next scan returns the branches whose status has changed since.
 #[derive(Debug, Default)]
 pub struct BranchSnapshot {
-    /// The state, at the last scan, of the files on which the merge status depends; `None` before the first scan.
+    /// The result of [`Worktrees::file_states`] at the last scan; `None` before the first scan.
     file_states: Option<Vec<FileState>>,
     trees: BTreeMap<WorktreeName, BranchRecord>,
     is_partial: bool,
@@ -59,7 +59,8 @@ impl BranchSnapshot {
 /// When [`Worktrees::branches`] computes the status of the branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanMode {
-    /// Only if the registry or a branch may have changed since the last scan, or that scan was partial.
+    /// Only if the registry or a base branch may have changed since the last scan, or that scan was partial. New commits on
+    /// the worktrees' own branches alone cause no scan, except in a repository with reftable.
     IfChanged,
     Always,
 }
@@ -127,7 +128,8 @@ impl Worktrees {
         Ok(out)
     }
 
-    /// Returns the state of the files on which the merge status depends. Runs no git.
+    /// Returns the state of the registry, `HEAD` and the files of the branches, except those of the worktrees' own branches.
+    /// Runs no git.
     fn file_states(&self) -> Vec<FileState> {
         let mut paths: Vec<PathBuf> = vec![self.root.join(".worktrees/index.json")];
         paths.extend(

@@ -107,10 +107,12 @@ impl Worktrees {
         }
     }
 
-    /// Returns the name that the next worktree of a task gets.
+    /// Returns the name that the next worktree of a task gets if it starts from what the main worktree has checked out. As
+    /// [`Worktrees::create`], first removes what interrupted creations left under the names that it tries, and branches of
+    /// these names that are merged.
     ///
     /// # Errors
-    /// When no name is free, or git fails.
+    /// When no name is free, the registry cannot be read, or git fails.
     pub fn next_name(&self, task: TaskId) -> Result<WorktreeName, StoreError> {
         let work = self.begin_change()?;
         let new = NewWorktree {
@@ -125,7 +127,8 @@ impl Worktrees {
     /// exist. A branch that conflicts is not merged, and is returned with the files in conflict.
     ///
     /// # Errors
-    /// When there is no such worktree, it has uncommitted files, or git fails.
+    /// When there is no such worktree, it has uncommitted files, another branch checked out or a git operation in progress,
+    /// or git fails. Branches that were merged before the error stay merged.
     pub fn merge_branches(
         &self,
         name: &WorktreeName,
@@ -211,8 +214,8 @@ impl OpenRegistry {
         })
     }
 
-    /// Removes what a failed creation left: the branch, and the folder if it is incomplete. Errors are ignored, because
-    /// the next creation for the task tries again.
+    /// Removes what a failed creation left: the branch, and the folder if it is incomplete. Does nothing if the registry
+    /// already lists the worktree. Errors are ignored, because the next creation for the task tries again.
     fn remove_failed_attempt(&self, name: &WorktreeName, commit: &str) {
         if self.index.get(name).is_none()
             && let Ok(registered) = self.repo.list_worktrees()
@@ -235,8 +238,8 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Removes git's entry of a worktree whose folder is gone. `git worktree prune` is not used: it would also remove
-    /// worktrees on a disk that is not mounted.
+    /// Removes git's entry of a worktree whose folder is gone or empty, and an empty folder. Fails if the folder has
+    /// content. `git worktree prune` is not used: it would also remove worktrees on a disk that is not mounted.
     pub(super) fn unregister(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         if dir.exists() {

@@ -100,8 +100,8 @@ pub(super) struct RepoPaths {
 }
 
 impl Worktrees {
-    /// Returns what killed git processes left behind. Changes nothing and runs no git. Returns an empty list while another
-    /// process changes a worktree.
+    /// Returns what killed git processes left behind: first lock files, then the rest. Changes nothing and runs no git.
+    /// Returns an empty list while a process changes a worktree, and if no worktree was ever created in this project.
     ///
     /// # Errors
     /// When the registry or the log cannot be read.
@@ -126,7 +126,8 @@ impl Worktrees {
         Ok(found)
     }
 
-    /// Returns the folders to search; `None` if no worktree was ever created in this project.
+    /// Returns the folders to search; `None` if no worktree was ever created in this project, or the root is not the top of
+    /// a repository.
     pub(super) fn paths(&self) -> Option<RepoPaths> {
         let root = fs::canonicalize(&self.root).ok()?;
         let dir = root.join(".worktrees");
@@ -267,7 +268,7 @@ impl RepoPaths {
     }
 }
 
-/// Returns whether a folder is empty or holds only git's `.git` file.
+/// Returns whether a folder is empty or holds only git's `.git` file. Returns `false` if `dir` cannot be read as a folder.
 pub(super) fn is_empty_worktree(dir: &Path) -> bool {
     fs::read_dir(dir).is_ok_and(|mut all| {
         all.all(|entry| {

@@ -30,8 +30,9 @@ impl Worktrees {
     /// branch.
     ///
     /// # Errors
-    /// When the folder is gone, has an operation in progress, has another branch checked out together with uncommitted
-    /// files or with commits that the worktree's own branch lacks, or git fails.
+    /// When there is no worktree with that name, its folder is gone, has an operation in progress, or has another branch
+    /// checked out together with uncommitted files or with commits that the worktree's own branch and the base branch lack,
+    /// or git fails.
     pub fn commit_leftovers(
         &self,
         name: &WorktreeName,
@@ -70,7 +71,7 @@ impl Worktrees {
     /// Merges a worktree's branch into its base branch. If the base branch already has the branch's content, only
     /// records this. Otherwise, the main worktree must have the base branch checked out and have no uncommitted changes
     /// in tracked files. The task's worktree must be clean. The user's hooks run, and the commit is signed if the
-    /// user's settings say so.
+    /// user's settings say so. If the merge has conflicts, undoes it and returns [`Merge::Conflict`].
     ///
     /// # Errors
     /// When the merge cannot be started, or something other than a conflict prevents it. Nothing was changed then.

@@ -89,13 +89,13 @@ impl Worktrees {
     /// Checks that worktrees can be created in this project.
     ///
     /// # Errors
-    /// When git is missing, or the root is not a repository, is a bare repository or has no commit.
+    /// When git is missing or too old, or the root is not a repository, is a bare repository or has no commit.
     pub fn check(&self) -> Result<(), StoreError> {
         self.repo.open(&self.root)?.head()?;
         Ok(())
     }
 
-    /// Returns the worktrees that have not been removed, in order of creation.
+    /// Returns the worktrees that have not been removed, in the order of the registry. New worktrees are at its end.
     ///
     /// # Errors
     /// When the root is not a repository, or the registry cannot be read.
@@ -112,7 +112,8 @@ impl Worktrees {
         })
     }
 
-    /// Returns the worktree of a task; `None` if the task has no worktree. The worktree's folder may be gone: see
+    /// Returns the worktree that the registry names for a task; `None` if the task has none. If the task has several,
+    /// returns the newest one that is not merged, else the newest one. The worktree's folder may be gone: see
     /// [`Worktrees::state`].
     ///
     /// # Errors
@@ -121,10 +122,11 @@ impl Worktrees {
         Ok(self.read()?.index.of_task(task).cloned())
     }
 
-    /// Finds a worktree by its name or by the number of its task (`3` or `#3`).
+    /// Finds a worktree by its name, regardless of case, or by the number of its task (`3` or `#3`, as in
+    /// [`Worktrees::find_for`]). A name takes precedence. Ignores removed worktrees.
     ///
     /// # Errors
-    /// When there is no such worktree. The error lists the existing names.
+    /// When there is no such worktree; the error lists the existing names. Also when the registry cannot be read.
     pub fn find(&self, wanted: &str) -> Result<Worktree, StoreError> {
         let work = self.read()?;
         let number = wanted.strip_prefix('#').unwrap_or(wanted).parse().ok();
@@ -142,7 +144,7 @@ impl Worktrees {
         }
     }
 
-    /// Marks a worktree so that it is not removed automatically.
+    /// Marks a worktree so that it is not removed without the user's confirmation.
     ///
     /// # Errors
     /// When there is no worktree with that name, or the registry cannot be written.
@@ -206,7 +208,8 @@ impl Worktrees {
     }
 
     /// Reads the registry of worktrees without waiting for a change in progress, because the registry is replaced
-    /// atomically. First completes or reverts an interrupted removal.
+    /// atomically. Only if a removal was interrupted or the registry is damaged, takes the worktree lock, as
+    /// [`Worktrees::begin_change`] does.
     fn read(&self) -> Result<OpenRegistry, StoreError> {
         let (repo, dir) = self.open_repo()?;
         if trash::has_leftovers(&dir)? && !Lock::is_held(&lock_path(&dir)) {

@@ -52,8 +52,9 @@ impl Allowed<'_> {
 
 impl Worktrees {
     /// Removes a worktree's folder, and its branch if the branch is merged. The name can be used again afterwards; the
-    /// registry keeps the entry as a record. An unmerged branch is always kept, so only uncommitted files can be lost,
-    /// and only with [`RemovalMode::Confirmed`].
+    /// registry keeps the entry as a record. An unmerged branch is always kept, so only uncommitted files and nested
+    /// repositories can be lost, and only with [`RemovalMode::Confirmed`]. Does not check whether a task is in progress in
+    /// the worktree: call [`task_in_worktree`](crate::store::task_in_worktree) first.
     ///
     /// # Errors
     /// When something would be lost or the worktree cannot be removed; the worktree is then unchanged. Also when the
@@ -67,7 +68,8 @@ impl Worktrees {
         self.remove_if(name, Allowed::By(removal), now)
     }
 
-    /// As [`Worktrees::remove`], after the user has confirmed the losses in `confirmed`.
+    /// As [`Worktrees::remove`], after the user has confirmed the losses in `confirmed`. If `confirmed` is empty, removes the
+    /// worktree only if nothing would be lost and the worktree is not marked to be kept.
     ///
     /// # Errors
     /// As [`Worktrees::remove`]; also when something would be lost and the losses are not exactly the confirmed ones.

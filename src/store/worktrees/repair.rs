@@ -27,8 +27,8 @@ const COMPARE_INDEX: &str = "index.crewdeck";
 impl Worktrees {
     /// Repairs the state that killed git processes have left: lock files that no process holds, incomplete worktrees,
     /// interrupted merges and removals. Returns one line for each repair, and one with the reason for each thing that
-    /// was not repaired. Waits up to four seconds while git runs in the repository. Runs no git if there is nothing to
-    /// repair.
+    /// was not repaired. Waits up to four seconds while git runs in the repository, and without a limit for the worktree
+    /// lock. Runs no git if there is nothing to repair.
     ///
     /// # Errors
     /// When the registry cannot be read or written, or git fails.

@@ -21,7 +21,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Returns the key that opens the oldest request, given the current focus. The key is formatted for display.
+    /// Returns the key that focuses the pane "Needs you" and its first request, given the current focus. The key is
+    /// formatted for display.
     pub(in crate::ui) fn waiting_key(&self) -> String {
         let context = match self.focus {
             Focus::Composer => Context::Everywhere,

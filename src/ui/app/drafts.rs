@@ -94,6 +94,7 @@ impl Drafts {
 
 impl App {
     /// Opens the conversation of `agent`: stores the draft to the agent shown before, and loads the draft to `agent`.
+    /// If that conversation is already open, only sends [`PaneRequest::ConversationOpened`] to the panes.
     pub(in crate::ui) fn open_conversation(&mut self, agent: &Name) {
         let is_other = !self.shown.same(agent);
         self.ask_panes(PaneRequest::ConversationOpened { is_other });
@@ -156,8 +157,9 @@ impl App {
     }
 }
 
-/// Opens the text of the composer, comment or form in `$EDITOR`. For a comment, also records the request that the
-/// comment belongs to, because that request may be decided before the editor ends.
+/// Requests [`Effect::EditComposer`], which opens the text of the composer, comment or form in `$EDITOR`. For a
+/// comment, also records the request that the comment belongs to, because that request may be decided before the editor
+/// ends.
 pub fn edit_outside(app: &mut App, out: &mut Vec<Effect>) {
     let request = app.popups.last().and_then(|popup| popup.request());
     let request = request.and_then(|id| app.model.requests.get(id));

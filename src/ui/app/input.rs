@@ -14,8 +14,8 @@ use crate::ui::widgets::composer::Composer;
 pub struct UserInput {
     /// The composer, which holds the draft to the agent whose conversation is open.
     pub composer: Composer,
-    /// The drafts to all agents whose conversation is not open. Each draft is stored with the question that it answers,
-    /// if any.
+    /// The drafts to all agents whose conversation is not open, and the answers and comments that the crew has not
+    /// confirmed yet.
     pub drafts: Drafts,
     pub sent_commands: SentCommands,
     pub mentions: Mentions,
@@ -32,8 +32,8 @@ impl UserInput {
 }
 
 impl App {
-    /// Adds a prompt to the list of queued prompts, in which it stays until its agent reads it. Returns the command
-    /// that sends the prompt.
+    /// Adds a prompt to the list of queued prompts, in which it stays until its agent reads it. If the list has more
+    /// than [`QUEUED_MAX`] prompts, removes the oldest from it. Returns the command that sends the prompt.
     pub(in crate::ui) fn queue_prompt(
         &mut self,
         to: Name,
@@ -54,9 +54,10 @@ impl App {
         }
     }
 
-    /// Returns the index of the queued message that can be taken back now: the last message to the lead, while the lead
-    /// works, its conversation is shown and the composer is empty. Other messages cannot be taken back, because they
-    /// are delivered at once. Returns `None` if no message can be taken back.
+    /// Returns the index in the list of queued prompts of the message that can be taken back now: the last message to
+    /// the lead, while the lead works, its conversation is shown and the composer is empty. Other messages cannot be
+    /// taken back, because they are delivered at once. Returns `None` if no message can be taken back, in a replay, and
+    /// if the crew does not run in this process.
     pub(in crate::ui) fn recallable(&self) -> Option<usize> {
         let is_free = self.input.composer.is_empty() && self.replay.is_none();
         let waits = self.shown.is_lead() && self.is_running(&self.shown);

@@ -114,8 +114,9 @@ impl Mentions {
 }
 
 impl App {
-    /// Returns the text after the `@` of the mention that is being typed in the composer; `None` if none is. The front
-    /// end searches for the files that match this text.
+    /// Returns the text after the `@` of the mention that is being typed in the composer. The front end searches for
+    /// the files that match this text. Returns `None` if no mention is being typed, in a shell command, in an unchanged
+    /// message from the history, and while the composer does not receive the keys.
     pub fn file_query(&self) -> Option<String> {
         let is_writing =
             self.popups.is_empty() && self.focus == Focus::Composer && self.replay.is_none();
@@ -127,8 +128,10 @@ impl App {
     }
 }
 
-/// Returns the mentions for a pasted text that consists of paths of images; `None` for other texts. Terminals paste the
-/// paths of dropped files as words of a shell command, as `file:` URLs, or one path as it is.
+/// Returns the mentions for a pasted text that consists of paths of images, each followed by a blank; `None` for other
+/// texts. An image is a file with the extension `png`, `jpg`, `jpeg` or `webp`, and its path must begin with `/`, `./`,
+/// `../` or `~/`. Terminals paste the paths of dropped files as words of a shell command, as `file:` URLs, or one path
+/// as it is.
 pub fn pasted_images(text: &str) -> Option<String> {
     let text = text.trim();
     let urls = || -> Option<Vec<String>> {

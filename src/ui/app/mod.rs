@@ -136,12 +136,13 @@ impl Deref for App {
 }
 
 impl App {
-    /// Returns the agent whose conversation is shown.
+    /// Returns the agent whose conversation is shown. Adds an agent without data to the model if no event has named
+    /// this one.
     pub(in crate::ui) fn shown_agent(&mut self) -> &mut AgentView {
         self.model.agents.entry(&self.shown)
     }
 
-    /// Returns whether the search text for the shown conversation is being typed.
+    /// Returns whether the search text for the shown conversation is being typed, and the pane Lead has the focus.
     pub(in crate::ui) fn is_searching(&self) -> bool {
         let agent = self.model.agents.get(&self.shown);
         let search = agent.and_then(|agent| agent.transcript.search());
@@ -183,7 +184,8 @@ impl App {
 }
 
 impl App {
-    /// Sets how this terminal draws images.
+    /// Sets how this terminal can draw images, and applies this to all conversations. With the theme `mono`, conversations
+    /// still show only the labels of images.
     pub fn set_image_drawing(&mut self, drawing: ImageDrawing) {
         self.pictures.drawing = drawing;
         self.apply_image_drawing();
@@ -251,7 +253,8 @@ impl App {
         self.input.sent.take()
     }
 
-    /// Returns the id of the session whose crew this process runs; `None` in a viewer, and before the crew has started.
+    /// Returns the id of the session whose crew this process runs; `None` in a viewer, if no crew runs, and before the
+    /// crew has started.
     pub fn own_session(&self) -> Option<&str> {
         let setup = self.model.setup.as_ref().filter(|_| self.role.is_crew())?;
         Some(&setup.session)
@@ -287,7 +290,7 @@ impl CrewModel {
         self.agents.activity(name, &self.team)
     }
 
-    /// Returns the lead and all teammates that have not shut down.
+    /// Returns the lead, followed by all teammates that have not shut down.
     pub(in crate::ui) fn present(&self) -> Vec<Name> {
         let members = self.team.present().map(|m| m.name.clone());
         std::iter::once(Name::lead()).chain(members).collect()

@@ -67,7 +67,8 @@ impl OfferedAction {
 pub struct Onboarding {
     /// The setup pages, at most one of each severity, most severe first.
     pages: Vec<OnboardingPage>,
-    /// The prompt of the lead's current turn. Empty once the lead has given its first answer.
+    /// The prompt of the lead's current turn. Empty between turns, for a prompt longer than [`PROMPT_MAX`], and for all
+    /// prompts after the lead's first answer.
     pending_prompt: String,
     /// The address to which the API key is sent, if that is not a server of the provider's vendor.
     key_address: Option<String>,
@@ -75,7 +76,8 @@ pub struct Onboarding {
 
 impl App {
     /// Shows a setup page in place of the page with the same severity. If the page says that no crew is running, queued
-    /// prompts return to the composer or become drafts, and task forms that were sent become drafts again.
+    /// prompts return to the composer or become drafts, and task forms that were sent become drafts again; the focus
+    /// moves from an empty composer to the lead's conversation.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -111,8 +113,9 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a setup page that asks for approval. Keys are ignored for a moment after `now`, so that a key pressed
-    /// before the page was visible does not approve anything.
+    /// Shows a setup page that asks for approval. Unless the composer has the focus, keys are ignored for the time
+    /// [`SETTLE`](crate::ui::SETTLE) after `now`, so that a key pressed before the page was visible does not approve
+    /// anything.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -144,7 +147,8 @@ impl App {
         self.draft_to(&Name::lead())
     }
 
-    /// Restores the draft to the lead after a restart.
+    /// Restores the draft to the lead after a restart. Replaces the text of the composer, so the lead's conversation
+    /// must be open.
     pub fn set_draft(&mut self, text: &str) {
         self.input.composer.set(text);
     }
@@ -169,7 +173,8 @@ impl App {
             .map(|page| page.cause.as_str())
     }
 
-    /// Removes the setup page about the previous model. Called when the user has chosen another model.
+    /// Removes the setup page about the previous model, and then moves the focus from the lead's conversation to the
+    /// composer. Called when the user has chosen another model.
     pub(in crate::ui) fn remove_model_page(&mut self) {
         let before = self.onboarding.pages.len();
         self.onboarding

@@ -26,8 +26,8 @@ pub enum SessionRole {
 }
 
 impl SessionRole {
-    /// Returns the text about the role for the status line, in a long and a short form; `None` if the crew runs or
-    /// starts in this process.
+    /// Returns the text about the role for the status line, first in a long and then in a short form; `None` if the
+    /// crew runs or starts in this process.
     pub fn status_label(self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
@@ -42,8 +42,8 @@ impl SessionRole {
         }
     }
 
-    /// Returns the message that says that `action` is available only in the process that runs the crew; `None` if it is
-    /// available here.
+    /// Returns the message that says why `action` is not available in this process: another process runs the crew, or
+    /// none does. Returns `None` if it is available here.
     pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
         match self {
             SessionRole::Crew

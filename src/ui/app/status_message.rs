@@ -90,7 +90,7 @@ impl App {
         self.keep_message_while(holds);
     }
 
-    /// Makes the current status message disappear as soon as `holds` returns `false`.
+    /// Makes the current status message, if any, disappear as soon as `holds` returns `false`.
     pub(in crate::ui) fn keep_message_while(
         &mut self,
         holds: impl Fn(&App) -> bool + Send + Sync + 'static,

@@ -76,15 +76,15 @@ pub fn why_outdated(
     why_not(app, task, action).or_else(|| is_other.then(other))
 }
 
-/// Returns why the user cannot edit the task `id`; `None` if it can be edited.
+/// Returns why the user cannot edit the task `id`; `None` if the task can be edited or is not on the board.
 pub fn why_no_edit(model: &CrewModel, id: TaskId) -> Option<String> {
     let task = model.board.get(id)?;
     let is_done = task.status == TaskStatus::Completed;
     is_done.then(|| format!("Cannot edit {id}: it is completed."))
 }
 
-/// Returns why the worktree of the task `id` cannot be removed now, according to the events so far; `None` if it can be
-/// removed.
+/// Returns why the worktree of the task `id` cannot be removed now, according to the events so far: an agent or the
+/// user has a task in progress in it. Returns `None` if no such task is known, or if the task is not on the board.
 pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     let tree = &model.board.get(id)?.worktree;
     let mut tasks = model.board.tasks();

@@ -31,7 +31,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Builds the changes from the output of `git diff --stat` and `git diff`, and the names of untracked files.
+    /// Builds the changes from the output of `git diff --stat`, of which only the last line is used, the output of
+    /// `git diff`, and the names of untracked files.
     pub fn new(stat: &str, text: &str, untracked: &[String]) -> Changes {
         let last = stat.trim_end().lines().next_back().unwrap_or_default();
         let names: Vec<String> = untracked.iter().map(|name| one_line(name)).collect();
@@ -55,7 +56,7 @@ impl Changes {
         &self.text
     }
 
-    /// Returns the paths of the files in the diff, each as one line for display.
+    /// Returns the paths of the files in the order of the diff, each as one line for display.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -64,7 +65,8 @@ impl Changes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
     pub row: Row,
-    /// The role of the row in navigation between files, if any.
+    /// The role of the row in navigation between files; `None` if the row has none. Only the first row of a wrapped heading
+    /// or list entry has a role.
     pub file_mark: Option<FileMark>,
 }
 
@@ -77,8 +79,9 @@ pub enum FileMark {
     LeadsTo(usize),
 }
 
-/// Returns the index, from 0, of the file whose changes contain row `line` of the page; `None` if the diff has no
-/// files. Rows above the first file's heading count as part of the first file. `spots` holds the mark of each row.
+/// Returns the index, from 0, of the file whose changes contain the row with the index `line`; `None` if the diff has no
+/// files. Rows above the first file's heading count as part of the first file, rows beyond the end as part of the last.
+/// `spots` holds the mark of each row of the page.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {
@@ -210,7 +213,8 @@ fn count(file: &DiffFile<'_>) -> String {
     }
 }
 
-/// Renders an entry of the file list, such as `  +3 −1  path  new`.
+/// Renders an entry of the file list, such as `  +3 −1  path  new`. `most` is the width of the widest [`count`] in the
+/// list, in columns; the numbers are aligned to the right in it.
 fn render_file_entry(file: &DiffFile<'_>, most: usize, look: DiffParams<'_>) -> Vec<Row> {
     let theme = look.theme;
     let wide = width(&count(file));

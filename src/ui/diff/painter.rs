@@ -13,13 +13,14 @@ use crate::ui::highlight::{Language, OpenToken};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum width of the column for line numbers, in digits.
+/// Maximum width of the column for line numbers, in digits. A number with more digits is drawn in full and moves the rest
+/// of its line to the right.
 const DIGITS_MAX: usize = 7;
 /// Minimum width, in columns, to show the old and the new version side by side. In a narrower area, most lines of code
 /// would wrap.
 const SIDE_BY_SIDE_MIN: usize = 110;
 /// Maximum number of lines of a diff with syntax highlighting. Further lines are shown in one colour, so that a long
-/// diff opens at once.
+/// diff opens at once. An unchanged line that is drawn side by side counts twice.
 const HIGHLIGHTED_MAX: usize = 1000;
 /// Maximum length of a shown line, in bytes. A longer line is cut in the middle.
 const LINE_MAX: usize = 4 * 1024;
@@ -51,13 +52,13 @@ impl DiffParams<'_> {
         }
     }
 
-    /// Returns spaces as wide as the indentation and the line number.
+    /// Returns spaces as wide as the indentation, the line number and the blank after it.
     fn blank(&self) -> String {
         " ".repeat(self.indent().len() + self.digits + 1)
     }
 }
 
-/// Returns the number of digits of the largest line number in `lines`, at most [`DIGITS_MAX`].
+/// Returns the number of digits of the largest line number in `lines`: at least 1, at most [`DIGITS_MAX`].
 pub fn digits(lines: &[DiffLine<'_>]) -> usize {
     let number = |line: &DiffLine| match line {
         DiffLine::Same(n, _) | DiffLine::Added(n, _) | DiffLine::Removed(n, _) => *n,
@@ -77,8 +78,8 @@ pub struct DiffPainter<'a> {
     open: [OpenToken; 2],
     /// The number of further lines that may get syntax highlighting.
     highlighted: usize,
-    /// Whether the old and the new version are drawn side by side. This is the case if the width is at least
-    /// [`SIDE_BY_SIDE_MIN`] and the lines to render are not all from one version.
+    /// Whether the old and the new version are drawn side by side. [`DiffPainter::rows`] sets this at each call: the
+    /// width must be at least [`SIDE_BY_SIDE_MIN`], and the lines of the call must not all be from one version.
     is_side_by_side: bool,
     /// Number of lines in the new version of the current file minus the number in the old version, among the lines
     /// processed so far.
@@ -96,7 +97,7 @@ enum DiffSide {
 struct SourceLine {
     side: DiffSide,
     number: usize,
-    /// The text with control characters escaped, at most about [`LINE_MAX`] bytes.
+    /// The text, cut to about [`LINE_MAX`] bytes, then with control characters escaped.
     text: String,
     /// The byte ranges in `text` of the words that differ from the other version of the line.
     words: Vec<Range<usize>>,
@@ -174,7 +175,8 @@ impl<'a> DiffPainter<'a> {
         out
     }
 
-    /// Processes `lines` without rendering them, so that rendering can continue after them.
+    /// Processes `lines` without rendering them, so that rendering can continue after them. Forgets an open comment or
+    /// string: syntax highlighting starts again after `lines`.
     pub fn skip(&mut self, lines: &[DiffLine<'_>]) {
         for line in lines {
             match line {
@@ -193,8 +195,8 @@ impl<'a> DiffPainter<'a> {
         self.growth = 0;
     }
 
-    /// Renders the heading of a file, such as `path  new  +3 −1`. Returns no rows in a conversation, where the line of
-    /// the tool call shows the file.
+    /// Begins the file, and renders its heading, such as `path  new  +3 −1`. Returns no rows in a conversation, where the
+    /// line of the tool call shows the file.
     fn heading(&mut self, file: &DiffFile<'_>, text_offset: &mut usize) -> Vec<Row> {
         self.begin(file);
         let look = self.look;
@@ -215,7 +217,7 @@ impl<'a> DiffPainter<'a> {
         wrap(&spans, look.columns, &margin, Break::Words, text_offset)
     }
 
-    /// Renders text that is not a line of a file, such as a note about truncation.
+    /// Renders text that is not a line of a file, such as a note about truncation, after the spans `first`.
     fn plain(
         &self,
         first: Vec<Span<'static>>,
@@ -342,8 +344,9 @@ impl<'a> DiffPainter<'a> {
         rows.into_iter().map(fill).collect()
     }
 
-    /// Returns the spans of a line, with its changed words marked. If the theme has backgrounds for changes, the spans
-    /// have the colours of the syntax highlighting; otherwise all of them have `style`.
+    /// Returns the spans of a line, with its changed words marked. If the theme has no backgrounds for changes, all spans
+    /// have `style`. Otherwise, they have the colours of the syntax highlighting, or the text colour if the language is
+    /// unknown or [`HIGHLIGHTED_MAX`] is reached.
     fn spans(&mut self, line: &SourceLine, style: Style) -> Vec<Span<'static>> {
         let theme = self.look.theme;
         let whole = |style| vec![Span::styled(line.text.clone(), style)];
@@ -368,7 +371,8 @@ impl<'a> DiffPainter<'a> {
     }
 }
 
-/// Applies the style `mark` to the byte ranges `words` of a line, in addition to the styles of the line's spans.
+/// Applies the style `mark` to the byte ranges `words` of a line, in addition to the styles of the line's spans. The
+/// ranges must be in ascending order and must not overlap.
 fn mark_words(
     spans: Vec<Span<'static>>,
     words: &[Range<usize>],

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns the path in `text`, which is a `---` or `+++` line without these signs. Removes a timestamp and git's `a/`
-/// or `b/` prefix.
+/// Returns the path in `text`, the part of a `---` or `+++` line after the signs and the blank. Decodes a quoted path;
+/// removes a timestamp, which follows a tab, and git's `a/` or `b/` prefix.
 pub fn path(text: &str) -> Cow<'_, str> {
     if text.starts_with('"') {
         return strip_side_prefix(unquote_path(text));
@@ -29,8 +29,9 @@ fn strip_side_prefix(path: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Returns the path in `a/PATH b/PATH`, the text of a `diff --git` header. If the two paths differ, returns the second
-/// one. In that case, a later `rename` or `copy` line names both.
+/// Returns the path in `a/PATH b/PATH`, the text of a `diff --git` header, without its prefix. If the two paths differ,
+/// returns the second one without decoding escapes; a later `rename` or `copy` line names both. Returns `text`
+/// unchanged if it has no second path.
 pub fn git_header_path(text: &str) -> Cow<'_, str> {
     let half = text.len() / 2;
     let halves = (text.get(..half), text.get(half + 1..));
@@ -45,6 +46,8 @@ pub fn git_header_path(text: &str) -> Cow<'_, str> {
 }
 
 /// Decodes a path in git's format: a path with special characters is in quotes, with octal and backslash escapes.
+/// Returns a path without quotes unchanged, except for a trailing carriage return. Bytes that are not UTF-8 become
+/// U+FFFD.
 pub fn unquote_path(text: &str) -> Cow<'_, str> {
     let text = text.trim_end_matches('\r');
     let inside = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));

@@ -11,13 +11,15 @@ use crate::ui::diff::path::{git_header_path, path, unquote_path};
 pub enum DiffLine<'a> {
     /// The heading of a file's changes.
     File(DiffFile<'a>),
-    /// A gap where the diff omits unchanged lines. Holds the section heading of the next hunk.
+    /// A gap where the diff omits unchanged lines. Holds the section heading of the next hunk, which may be empty. The
+    /// first hunk of a file has a gap before it only if it has a section heading.
     Gap(&'a str),
-    /// A context line and its number in the new file.
+    /// A context line without its sign, and its number in the new file, from 1.
     Same(usize, &'a str),
-    /// An added line and its number in the new file.
+    /// An added line without its sign, and its number in the new file, from 1.
     Added(usize, &'a str),
-    /// A removed line and its number in the old file.
+    /// A removed line without its sign, and its number in the old file, from 1. In a combined diff, the number is that of
+    /// the next line in the new file.
     Removed(usize, &'a str),
     /// Text that is neither a line of a file nor a diff header, kept as it is.
     Other(&'a str),
@@ -31,7 +33,7 @@ pub struct DiffFile<'a> {
     /// Whether the content is binary data, which is not shown.
     pub is_binary: bool,
     /// The file modes before and after the change, such as `100755`. A mode that the diff does not give is empty. Both
-    /// are empty for a new file with the usual mode 100644.
+    /// are empty for a deleted file, and for a new file with the usual mode 100644.
     pub modes: (&'a str, &'a str),
     pub added: usize,
     pub removed: usize,
@@ -89,7 +91,7 @@ pub fn read(text: &str) -> Vec<DiffLine<'_>> {
 #[derive(Default)]
 struct Reader<'a> {
     out: Vec<DiffLine<'a>>,
-    /// The index in `out` of the current file.
+    /// The index in `out` of the current file; `None` before the first file.
     file: Option<usize>,
     part: ParserState,
     /// Whether a hunk of the current file has begun. Before further hunks, a gap is shown.

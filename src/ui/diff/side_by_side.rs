@@ -6,8 +6,8 @@ use crate::ui::diff::painter::DiffParams;
 use crate::ui::text::wrap::Row;
 
 impl DiffParams<'_> {
-    /// Joins the rows of a removed line (`left`) and of the added line that replaces it (`right`). `start` is the
-    /// number of visible characters in all earlier lines of the diff.
+    /// Joins the rows of a removed line (`left`) and of the added line that replaces it (`right`); one of them may be
+    /// empty. `start` is the number of visible characters in all earlier lines of the diff.
     pub(super) fn side_by_side(self, left: Vec<Row>, right: Vec<Row>, start: usize) -> Vec<Row> {
         let middle = right.first().map_or(start, |row| row.text_offset);
         let (mut left, mut right) = (left.into_iter(), right.into_iter());
@@ -29,6 +29,7 @@ impl DiffParams<'_> {
     }
 
     /// Joins a row of the old version and a row of the new version into one row. The side of a missing row is blank.
+    /// `text_offset` becomes that of the joined row.
     pub(super) fn join(self, left: Option<Row>, right: Option<Row>, text_offset: usize) -> Row {
         let (has_left, left) = (left.is_some(), left.unwrap_or_default());
         let right = right.unwrap_or_default();

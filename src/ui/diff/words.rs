@@ -60,9 +60,9 @@ pub fn changed_ranges(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
 /// was only added, the second for a line that was only removed.
 pub type Pair = (Option<usize>, Option<usize>);
 
-/// Returns which old lines are replaced by which new lines, as pairs of indexes in order. If there are as many old as
-/// new lines, they are paired by position. Otherwise similar lines are paired first, then the lines between two such
-/// pairs by position.
+/// Returns which old lines are replaced by which new lines, as pairs of indexes in order. Each line is in exactly one
+/// pair. If there are as many old as new lines, or more than [`COMPARED_MAX`] comparisons would be needed, lines are
+/// paired by position. Otherwise similar lines are paired first, then the lines between two such pairs by position.
 pub fn pairs<T: AsRef<str>>(old: &[T], new: &[T]) -> Vec<Pair> {
     let mut similar = Vec::new();
     if old.len() != new.len() && old.len() * new.len() <= COMPARED_MAX {
@@ -110,7 +110,8 @@ fn bytes(words: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
     Some(some.first()?.start..some.last()?.end)
 }
 
-/// Splits a line into words: letters and digits, blanks, or a single other character.
+/// Splits a line into the byte ranges of its words: a run of letters, digits and `_`, a run of blanks, or a single
+/// other character.
 fn words(line: &str) -> Vec<Range<usize>> {
     let class = |c: char| match c {
         c if c.is_alphanumeric() || c == '_' => 0,

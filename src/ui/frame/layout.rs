@@ -13,7 +13,8 @@ pub const WIDTH_MIN: u16 = 60;
 /// Minimum height of the screen, in rows, to show panes.
 pub const HEIGHT_MIN: u16 = 16;
 
-/// Minimum width of the screen, in columns, to show all panes at once.
+/// Minimum width of the screen, in columns, to show all panes at once at any height. From [`MIDDLE`] to this width, all
+/// panes are shown only on a high screen.
 pub const WIDE: u16 = 140;
 
 /// Minimum height, in rows, of a screen narrower than `MIDDLE` to show two panes, one above the other.
@@ -28,7 +29,7 @@ pub enum SizeClass {
     Small,
     /// Room for one pane at a time, or for two if the screen has at least [`TALL`] rows.
     Narrow,
-    /// The conversation and a column with tabs.
+    /// The conversation and a column: on a high screen with all other panes, on a lower one with tabs.
     Middle,
     /// The conversation and a column with all panes.
     Wide,
@@ -55,7 +56,7 @@ pub struct Layout {
     pub hints: Rect,
     /// The line with the demo's tips.
     pub tour: Option<Rect>,
-    /// The position line of a replay.
+    /// The progress line of a replay.
     pub replay: Option<Rect>,
     /// The tab line, and the panes that it lists.
     pub tabs: Option<(Rect, Vec<Pane>)>,
@@ -114,7 +115,8 @@ pub fn viewport(talk: Rect) -> Viewport {
     }
 }
 
-/// Returns whether the screen shows only one pane at a time.
+/// Returns whether the layout shows only one pane at a time: it is [`PaneLayout::Focus`], or the screen is narrow and has
+/// fewer than [`TALL`] rows. A pane in full screen does not count.
 pub fn shows_one(app: &App) -> bool {
     is_one_pane(
         class(app.size),
@@ -123,9 +125,9 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether a separate line announces open requests, if there are any. This line exists on a narrow screen that
-/// shows one pane, unless that pane is "Needs you". While the line exists, the status line and the hints do not
-/// announce requests.
+/// Returns whether the status line and the hints leave it to another part of the screen to announce open requests. True on
+/// a narrow screen that shows one pane, unless that pane is "Needs you": there, a line above the pane, a card above the
+/// composer or the tour line announces them.
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }

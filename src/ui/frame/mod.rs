@@ -40,15 +40,15 @@ const PLACEHOLDER_FROM: usize = 6;
 
 #[derive(Debug, Clone, Default)]
 pub struct Titles {
-    /// The title at the upper left, after the pane's number.
+    /// The title at the upper left, after the pane's key.
     pub name: String,
-    /// The style of the name while the pane has no focus. `None` for the title style of the theme.
+    /// The style of the name while the pane has no focus and `calls` is false. `None` for the title style of the theme.
     pub name_style: Option<Style>,
     /// The title at the upper right.
     pub aside: Vec<Span<'static>>,
-    /// The title at the lower left.
+    /// The title at the lower left. Not drawn in a pane with a height of one row.
     pub foot: Vec<Span<'static>>,
-    /// The title at the lower right.
+    /// The title at the lower right. Not drawn in a pane with a height of one row.
     pub below: Vec<Span<'static>>,
     /// The scrollbar in the right border.
     pub bar: Option<Scrollbar>,
@@ -58,9 +58,9 @@ pub struct Titles {
     pub placeholder: Option<String>,
 }
 
-/// Draws a pane's border, titles, scrollbar and placeholder. The focused pane has a border on all sides, other panes
-/// only at the top. A pane with a height of one row has no content, and its placeholder is beside the title. Returns
-/// the area of the content.
+/// Draws a pane's border, titles, scrollbar and placeholder. The pane that has the focus has a border on all sides if no
+/// popup takes the keys; other panes have one only at the top. A pane with a height of one row has no content, and its
+/// placeholder is beside the title. Returns the area of the content, which lies inside of all four sides.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -150,7 +150,8 @@ fn edge(mut spans: Vec<Span<'static>>) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// Draws the placeholder text of an empty pane, which says what will appear in the pane.
+/// Draws the placeholder text of an empty pane, which says what will appear in the pane. Leaves a blank column on both
+/// sides of the text, and omits the rows that do not fit into `area`.
 pub fn empty(words: &str, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let inner = area.inner(Margin::new(1, 0));
     for (line, row) in wrap(words, usize::from(inner.width))
@@ -225,7 +226,8 @@ pub fn search_edge(
     Position::new(row.x.saturating_add(column), row.y)
 }
 
-/// Returns the position of the selected row as `7 of 20`; empty if all rows are visible.
+/// Returns the position of the selected row, counted from 1, as `7 of 20`, where `len` is 20. Empty if no row is selected
+/// or all rows fit into `height` rows.
 pub fn position(
     selected: Option<usize>,
     len: usize,
@@ -239,7 +241,7 @@ pub fn position(
 }
 
 /// Draws a scrollbar's thumb as a heavy line on the border, where it needs no extra column and is visible without
-/// colour.
+/// colour. Draws nothing if `bar` is `None`.
 pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
     // The border cell may have the modifier for dim text.
@@ -258,7 +260,8 @@ pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     }
 }
 
-/// Returns the numbers of lines above and below the visible ones as `↑3 ↓12`; empty if all lines are visible.
+/// Returns the numbers of lines above and below the visible ones as `↑3 ↓12`; empty if all lines are visible. `first` is
+/// the index of the first visible line, `height` the number of visible rows.
 pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
     let below = len.saturating_sub(first + usize::from(height));
     let mut words = Vec::new();
@@ -275,7 +278,7 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
 }
 
 /// Draws a mark on the lower right border that shows whether the text that the user is typing continues above or below
-/// the visible rows.
+/// the visible rows. Draws nothing if all rows are visible.
 pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if beyond == Overflow::Nowhere {
         return;
@@ -344,7 +347,8 @@ pub fn cell(text: &str, columns: usize, style: Style) -> [Span<'static>; 2] {
     [Span::styled(text, style), Span::raw(blanks)]
 }
 
-/// Returns two texts side by side in one row. The right one gets at most half of the columns, the left one the rest.
+/// Returns two texts in one row of `columns` columns, with a blank between them. The right one is cut to half of the
+/// columns; the left one is padded or cut to the rest.
 pub fn sides(
     left: &str,
     left_style: Style,
@@ -366,7 +370,7 @@ pub fn pane_key(prefs: &Preferences, pane: Pane) -> String {
     if width(&key) == 1 { key } else { "·".into() }
 }
 
-/// Returns the area of a pane's key and title on its frame.
+/// Returns the area of a pane's key and title on its frame, without the counts that may follow the title.
 pub fn title_place(prefs: &Preferences, pane: Pane, area: Rect) -> Rect {
     let words = width(&pane_key(prefs, pane)) + width(pane.title()) + 3;
     let width = u16::try_from(words).unwrap_or(u16::MAX);

@@ -6,7 +6,8 @@ use crate::ui::app::pane_request::PaneRequest;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 
-/// Focuses a pane. If another pane is full screen, ends its full screen. If the pane has a tab, selects the tab.
+/// Focuses a pane. If another pane is full screen, ends its full screen. If the pane has a tab, selects the tab. Before
+/// "Needs you" gets the focus, remembers the previous focus.
 pub fn focus(app: &mut App, pane: Pane) {
     if pane == Pane::Needs && app.focus != Focus::Pane(Pane::Needs) {
         app.keys.before_needs = Some(app.focus);
@@ -20,7 +21,8 @@ pub fn focus(app: &mut App, pane: Pane) {
     app.focus = Focus::Pane(pane);
 }
 
-/// Focuses the composer. During a replay, only shows a message, because the recording cannot be changed.
+/// Focuses the composer, and ends the full screen of a pane other than the conversation. During a replay, only shows a
+/// message, because the recording cannot be changed.
 pub fn compose(app: &mut App) {
     if app.replay.is_some() {
         app.say(crate::ui::app::UNCHANGED);
@@ -42,7 +44,7 @@ pub fn show_request(app: &mut App, id: RequestId) {
     focus(app, Pane::Needs);
 }
 
-/// Shows and focuses the conversation of `agent`.
+/// Shows and focuses the conversation of `agent`. Adds an agent that is not known yet to the known agents.
 pub fn show(app: &mut App, agent: &Name) {
     app.model.agents.entry(agent);
     app.open_conversation(agent);

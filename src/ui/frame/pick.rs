@@ -3,7 +3,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PickerRow<T> {
     pub words: String,
-    /// The indices, in ascending order, of the characters in `words` that match the search.
+    /// The indices, from 0 and in ascending order, of the characters in `words` that match the search.
     pub marked: Vec<usize>,
     /// The text at the right: a key, or a mark of the current choice.
     pub aside: String,

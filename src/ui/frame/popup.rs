@@ -13,7 +13,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::line_input::LineInput;
 
-/// Draws the border and the close button of a popup. Returns the area inside the border.
+/// Draws the border of a popup with its title, with `below` at the lower right, and with a close button if the mouse is in
+/// use. Returns the area inside the border.
 pub fn open(
     app: &App,
     title: &str,
@@ -36,7 +37,8 @@ pub fn open(
     inner
 }
 
-/// Clears the columns to the left and right of a popup if they are too few for readable text.
+/// Clears the columns to the left and right of a popup if each side has at most [`area::BESIDE_MAX`] columns, which are
+/// too few for readable text.
 pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let screen = buffer.area;
     let sides = [
@@ -74,7 +76,8 @@ pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the border of a popup without a close button. Returns the area inside.
+/// Clears `area` and draws the border of a popup around it, without a close button. `below` is drawn at the right of the
+/// lower border. Returns the area inside.
 pub fn draw_border(
     title: &str,
     below: Vec<Span<'static>>,

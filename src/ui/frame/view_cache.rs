@@ -13,7 +13,7 @@ use crate::ui::transcript::TranscriptCache;
 #[derive(Debug, Default)]
 pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
-    /// The layout of the previewed conversation, by agent. Holds at most one agent.
+    /// The cache of the previewed conversation, by agent. Holds at most one agent.
     pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
     /// The pictures on the screen, loaded or not.
     pictures: Vec<PictureKey>,

@@ -107,7 +107,7 @@ impl Columns {
         Columns { start, width, gap }
     }
 
-    /// Returns the column of vertical line number `track` in the gap after `layer`.
+    /// Returns the column of vertical line number `track`, counted from 0, in the gap after `layer`.
     fn track(&self, layer: usize, track: usize) -> usize {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }

@@ -68,7 +68,7 @@ fn settle<'a>(
     }
 }
 
-/// Returns the median of sorted numbers; of two middle ones, the smaller.
+/// Returns the median of sorted numbers, of two middle ones the smaller; `None` for an empty list.
 fn middle(sorted: &[isize]) -> Option<isize> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }

@@ -2,7 +2,7 @@
 
 use crate::ui::graph::layers::LayeredGraph;
 
-/// Number of sweeps over the layers. More sweeps rarely improve the result.
+/// Maximum number of sweeps over the layers. More sweeps rarely improve the result.
 const SWEEPS: usize = 10;
 
 /// Orders the points of each layer so that few links cross. Each sweep sorts the points by the mean position of their

@@ -24,7 +24,7 @@ use crate::ui::graph::route::Spacing;
 /// Maximum number of nodes and bends in a drawing. A larger graph is not drawn, because it would be unreadable.
 pub const POINTS_MAX: usize = 6_000;
 
-/// Minimum width of a node in columns.
+/// Minimum width, in columns, to which a node is cut. A node that prefers fewer columns gets fewer.
 pub const NODE_MIN: usize = 12;
 
 /// Maximum height of a node in rows.
@@ -56,8 +56,8 @@ pub enum NodeOverflow {
     Wrapped(usize),
 }
 
-/// Returns the number of rows, at most `most`, for a node that prefers a width of `natural` columns and gets `columns`
-/// columns.
+/// Returns the number of rows for a node that prefers a width of `natural` columns and gets `columns` columns: at least 1,
+/// at most `most` and [`ROWS_MAX`].
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
     // Continuation rows are indented and break at words, so they hold fewer characters.
@@ -65,7 +65,7 @@ pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     (1 + more).min(most.clamp(1, ROWS_MAX))
 }
 
-/// The position and size of a node in the drawing.
+/// The position and size of a node in the drawing, in columns and rows from the upper left corner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Node {
     pub x: usize,
@@ -115,7 +115,8 @@ pub struct Drawing {
     pub paths: Vec<Path>,
     /// The largest number of layers that a connected component of the graph has.
     pub layers: usize,
-    /// Number of edges that are not drawn, because they close a cycle.
+    /// Number of edges that are not drawn, because they close a cycle. An edge from a node to itself is not drawn either,
+    /// but does not count.
     pub omitted_edges: usize,
 }
 

@@ -6,9 +6,9 @@ use crate::ui::keymap::direction::VerticalDirection;
 /// A movement of the selection from one node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GraphMove {
-    /// To a blocker of the selected task, or to the nearest node on the left if it has none.
+    /// To the nearest blocker of the selected task, or to the nearest node on the left if it has no blocker.
     Left,
-    /// To a task that the selected one blocks, or to the nearest node on the right if it blocks none.
+    /// To the nearest task that the selected one blocks, or to the nearest node on the right if it blocks none.
     Right,
     /// Up by a number of nodes.
     Up(usize),

@@ -30,7 +30,8 @@ pub struct Wire {
     /// The rows on which the line ends. For each target, this is the row of the target, or the empty row of a detour to
     /// the target.
     ends: BTreeSet<usize>,
-    /// Position of the line among the vertical lines of its channel, from 0 at the left.
+    /// Position of the line among the vertical lines of its channel, from 0 at the left. A line without a vertical part
+    /// needs no position and keeps 0.
     pub track: usize,
 }
 
@@ -115,7 +116,7 @@ fn channel(
 
 /// A vertical line to which the [`Planner`] assigns a track: a [`Wire`], or the last vertical line of a [`Detour`].
 struct VerticalLine {
-    /// The first and the last row that the line occupies.
+    /// The first and the last row that the line occupies, both inclusive.
     span: (usize, usize),
     /// The indexes of the lines that must be to the right of this one.
     before: Vec<usize>,
@@ -131,7 +132,7 @@ struct VerticalLine {
 
 struct Planner {
     lines: Vec<VerticalLine>,
-    /// The occupied spans of each track.
+    /// For each track, from the left, the spans of the lines that are already on it: first and last row, both inclusive.
     taken: Vec<Vec<(usize, usize)>>,
 }
 
@@ -180,7 +181,8 @@ impl Planner {
         Ok(())
     }
 
-    /// Assigns a line to the first allowed track that is free over its whole span.
+    /// Assigns a line to the first allowed track that is free over its whole span; a line without a vertical part gets no
+    /// track. Then releases the lines that must be to its right.
     fn put(&mut self, at: usize) {
         let (first, (top, bottom)) = (self.lines[at].first, self.lines[at].span);
         self.lines[at].done = true;

@@ -57,7 +57,8 @@ impl Zoom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Camera {
     pub zoom: Zoom,
-    /// Columns and rows by which the user has scrolled away from the default position, which [`window`] returns.
+    /// Columns (positive: to the right) and rows (positive: down) by which the user has scrolled away from the default
+    /// position, which [`window`] returns.
     pub offset: (isize, isize),
 }
 
@@ -89,7 +90,8 @@ impl Camera {
         self.scroll_by(toward.by(columns, rows), drawing, selected, room)
     }
 
-    /// Returns this camera scrolled by `x` columns and `y` rows. Scrolling stops at the edge of the drawing.
+    /// Returns this camera scrolled by `x` columns to the right and `y` rows down, or to the left and up if they are
+    /// negative. Scrolling stops at the edge of the drawing.
     #[must_use]
     pub fn scroll_by(
         self,

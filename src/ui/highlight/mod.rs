@@ -60,8 +60,8 @@ const NAMES: &[(&str, &[&str])] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language(&'static str);
 
-/// The comment or string that is open at the end of a line. Holds the text from the opening mark to the end of the
-/// line; `None` if nothing is open.
+/// The comment or string that is open at the end of a line. Holds its text up to the end of the line in which it begins;
+/// `None` if nothing is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(not(feature = "highlight"), allow(dead_code))]
 pub struct OpenToken(Option<Arc<str>>);
@@ -81,7 +81,8 @@ enum TokenKind {
 type Token = (Range<usize>, TokenKind);
 
 impl Language {
-    /// Returns the language that the info string of a code fence names; `None` if it is unknown.
+    /// Returns the language that the info string of a code fence names in its first word, in upper or lower case; `None` if
+    /// it is unknown.
     pub fn of_fence(info: &str) -> Option<Language> {
         let is_end = |c: char| c.is_whitespace() || ",{:".contains(c);
         Language::from_name(info.split(is_end).next()?)

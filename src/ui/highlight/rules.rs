@@ -16,7 +16,8 @@ thread_local! {
 
 /// Returns the byte ranges and kinds of the tokens in `line`, in order, and the text of the comment or string that is
 /// open at the end of the line. `ending` is the file ending of the language. `open` is the text of the comment or
-/// string that is open at the start of the line.
+/// string that is open at the start of the line. Returns neither tokens nor a text if `synoptic` has no rules for
+/// `ending`.
 pub fn tokens(
     ending: &'static str,
     line: &str,

@@ -11,7 +11,7 @@ pub enum Action {
     Palette,
     /// Go to the oldest request that waits for the user.
     Waiting,
-    /// Focus a pane; if it already has the focus, enlarge it to full screen.
+    /// Focus a pane; if it already has the focus, switch its full screen on or off.
     Focus(Pane),
     /// Enlarge the focused pane to full screen; if one is enlarged, show all panes again.
     Enlarge,
@@ -23,9 +23,9 @@ pub enum Action {
     Compose,
     /// Move the selection in a list, or scroll a text.
     Move(Scroll),
-    /// Select the previous request or tool call; on the board, a task that blocks the selected one.
+    /// Select the previous request, tool call or message; on the board, a task that blocks the selected one.
     Prev,
-    /// Select the next request or tool call; on the board, a task that the selected one blocks.
+    /// Select the next request, tool call or message; on the board, a task that the selected one blocks.
     Next,
     Open,
     /// Go one step back, for example leave a filter or close a popup.
@@ -96,7 +96,7 @@ pub enum Action {
     Sessions,
     /// Ask the lead for a draft of AGENTS.md.
     Init,
-    /// Show the project memory that agents were given.
+    /// Show the texts that an agent was given: the project memory, the text of its role and its instructions.
     Memory,
     /// Write the shown conversation to a file.
     Export,
@@ -132,14 +132,14 @@ pub enum Action {
     NextField,
     /// Go to the previous field of the task form.
     PrevField,
-    /// Add or remove the selected task as a blocker in the task form.
+    /// Add the task that is selected on the board as a blocker in the task form, or remove it from the blockers.
     ToggleBlocker,
     /// Remove the selected task's worktree, after confirmation.
     RemoveWorktree,
     CopyWorktreePath,
     /// Merge the branch of the selected task, after confirmation.
     Merge,
-    /// Merge the branches of all completed tasks.
+    /// Merge the branches of all completed tasks that can be merged now.
     MergeAll,
     /// Show the diff of the selected task's branch.
     Diff,
@@ -227,7 +227,7 @@ pub(super) const FORMER_NAMES: &[(&str, &str)] = &[
 ];
 
 impl Action {
-    /// Returns whether this is a basic editing or navigation action, which the palette does not list.
+    /// Returns whether the palette omits the action: basic editing, navigation, and the palette itself.
     pub fn is_hidden_in_palette(self) -> bool {
         matches!(
             self,

@@ -24,8 +24,8 @@ pub enum PanDirection {
 }
 
 impl PanDirection {
-    /// Returns the offset (x, y) of a move in this direction: by `columns` if it is horizontal, by `rows` if it is
-    /// vertical.
+    /// Returns the offset (x to the right, y down) of a move in this direction: by `columns` if it is horizontal, by `rows`
+    /// if it is vertical.
     pub fn by(self, columns: usize, rows: usize) -> (isize, isize) {
         let (x, y) = (columns.cast_signed(), rows.cast_signed());
         match self {

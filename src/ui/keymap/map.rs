@@ -9,8 +9,8 @@ const NO_KEY: &str = "no key";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBinding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`. The screen shows the first one. An action without keys is available
-    /// only in the palette.
+    /// The keys in the syntax of `keys::parse`, or two of them separated by a blank. The screen shows the first one. An
+    /// action without keys is available in the palette, and possibly as a slash command or with the mouse.
     pub keys: Vec<String>,
     pub action: Action,
     /// The description of the action in the help and the palette.
@@ -86,7 +86,8 @@ impl KeyMap {
     }
 
     /// Replaces placeholders in `text` with keys of this keymap. For example, `{board.merge}` becomes the key of the
-    /// action `merge` in the context `board`, or `no key` if the action has no key there.
+    /// action `merge` in the context `board`, or `no key` if the action has no key there or does not exist. A `{` without a
+    /// `}` after it is left as it is.
     pub fn expand_keys(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;

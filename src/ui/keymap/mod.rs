@@ -32,7 +32,7 @@ pub enum Context {
     EmptyComposer,
     /// While the completion list of the composer is open.
     Completion,
-    /// In every text input of several lines.
+    /// In the composer, and in every text field of a comment or the task form, also in those of one line.
     Editing,
     /// While the user searches the history of sent messages.
     History,
@@ -63,12 +63,13 @@ pub enum Context {
     /// While a preview is open.
     Peek,
     EventLog,
-    /// In a dialog that confirms an irreversible action. Enter does not confirm in such a dialog.
+    /// In every dialog that confirms an action and has no context of its own. Enter does not confirm in such a dialog.
     Confirm,
     ConfirmMerge,
     /// In the dialog that confirms an action that loses work.
     ConfirmLoss,
-    /// In the dialog that confirms quitting. The quit key confirms, too.
+    /// In a dialog that confirms quitting crewdeck or changing to another session. By default, Enter and the interrupt key
+    /// confirm, too.
     Leave,
     Replay,
 }
@@ -113,7 +114,7 @@ impl Context {
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`. The hint line shows the first one.
+    /// The keys in the syntax of `keys::parse`, or two of them separated by a blank. The hint line shows the first one.
     pub keys: &'static [&'static str],
     pub action: Action,
     /// The description of the action in the help and the palette.

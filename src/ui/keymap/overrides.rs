@@ -24,7 +24,7 @@ pub enum KeyOverrideError {
         name: String,
         nearest: String,
     },
-    /// The action exists, but not in the context that the user wrote.
+    /// The action exists, but not in the context that the user wrote, or that context does not exist.
     #[error("[keys] `{context}` has no action `{action}`: use {known}")]
     NotThere {
         action: String,
@@ -130,7 +130,9 @@ impl KeyBinding {
 }
 
 impl KeyMap {
-    /// Returns the default keymap with the user's changes.
+    /// Returns the default keymap with the user's changes. A change for one context overrides a change for all contexts.
+    /// A change for all contexts leaves out keys that type text where a text input needs them, if the action has another
+    /// context too.
     ///
     /// # Errors
     /// Fails at the first change that names an unknown action, an action that the context does not have, or an invalid

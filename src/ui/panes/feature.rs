@@ -86,11 +86,13 @@ pub trait PaneFeature {
         }
     }
 
-    /// Pans the content after the user has dragged its background by the columns and rows `_by`.
+    /// Pans the content after the user has dragged its background. `_by` is the number of columns and rows by which the
+    /// visible part moves: positive to the right and down, against the direction of the mouse.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
     /// Selects the next or the previous item; scrolling has other keys. On the board, this is a task that the selected
-    /// task blocks or waits for; in the pane "Needs you", it is another request.
+    /// task blocks or waits for; in the pane "Needs you", another request; in a conversation, a cell that can be
+    /// folded.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
     fn has_neighbour(&self, _app: &App) -> bool {

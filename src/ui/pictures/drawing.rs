@@ -50,7 +50,8 @@ impl TerminalNames<'_> {
 }
 
 impl ImageDrawing {
-    /// Returns how to draw images with this setting, terminal and number of colours.
+    /// Returns how to draw images with this setting, terminal and number of colours. Half blocks need 24-bit colours, the
+    /// kitty protocol needs at least 16; otherwise only the labels are shown.
     pub fn of(
         setting: ImageSetting,
         terminal: TerminalNames<'_>,

@@ -41,8 +41,8 @@ impl Choices for HistoryChoices {
         out
     }
 
-    /// Returns a function that finds `typed` as a substring, regardless of case and without fuzzy matching. All matches
-    /// get the same score, so that the newest message stays first.
+    /// Returns a function that finds `typed` as a substring, regardless of case and without fuzzy matching. The positions of a
+    /// match are character indices. All matches get the same score, so that the newest message stays first.
     fn search(&self, typed: &str) -> TextSearch {
         let lower = |text: &str| -> Vec<char> {
             let lower = |c: char| c.to_lowercase().next().unwrap_or(c);

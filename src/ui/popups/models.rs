@@ -13,7 +13,7 @@ use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 #[derive(Debug)]
 pub struct ModelChoices;
 
-/// Opens the picker and requests the list of models from the provider.
+/// Opens the picker with the model in use selected, and requests the list of models from the provider.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     if app.model.models == ModelList::Unknown {
         app.model.models = ModelList::Asked;

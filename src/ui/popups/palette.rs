@@ -22,8 +22,8 @@ pub struct PaletteChoices {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PaletteAction(Action, Option<Pane>);
 
-/// Closes all popups, so that the palette can be opened. Does nothing and returns `false` if the palette is already
-/// open or the user is writing a comment.
+/// Closes all popups, so that the palette can be opened, and returns `true`. Does nothing and returns `false` if the
+/// palette is already open or the user is writing a comment.
 pub fn make_room(app: &mut App) -> bool {
     if app.is_commenting() || app.popups.find::<Picker<PaletteChoices>>().is_some() {
         return false;

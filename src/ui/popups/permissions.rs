@@ -25,7 +25,8 @@ pub struct PermissionChoices;
 pub enum PermissionItem {
     /// The number that identifies the permission in the session.
     Session(u64),
-    /// The index of the entry in the setting `allow`.
+    /// The index of the entry in the setting `allow`, from 0. The row that counts the entries that are not listed has the
+    /// next index.
     Settings(usize),
 }
 

@@ -113,8 +113,9 @@ impl Player {
             .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
-    /// Advances the position by the wall-clock time from the last call until `now`, times the speed. Does not move the
-    /// position while the replay is paused. Returns the events between the old and the new position, oldest first.
+    /// Advances the position by the wall-clock time from the last call until `now`, times the speed; by nothing at the
+    /// first call. Does not move the position while the replay is paused. Returns the events between the old and the new
+    /// position, oldest first.
     pub fn advance(&mut self, now: Timestamp) -> &[Event] {
         let before = self.next_event;
         let passed = self.last_advance.map_or(Duration::ZERO, |at| now.since(at));
@@ -142,7 +143,7 @@ impl Player {
         self.happen(self.next_event + 1)
     }
 
-    /// Goes one event back and pauses.
+    /// Goes one event back and pauses. At the start of the recording, only pauses.
     pub fn step_back(&mut self) -> Seek {
         self.is_playing = false;
         self.happen(self.next_event.saturating_sub(1))

@@ -84,7 +84,8 @@ impl UiState {
     }
 
     /// Handles the end of the crewdeck process whose events were applied so far: marks all its agents and jobs as
-    /// ended, and removes its open requests.
+    /// ended, and removes its open requests, session permissions and queued messages. Also removes the status message and
+    /// the pending notifications, and focuses the composer.
     pub fn end_of_session(&mut self, now: Timestamp) {
         self.now = now;
         self.model.agents.end_of_session();

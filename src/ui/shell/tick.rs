@@ -7,7 +7,8 @@ use crate::ui::model::style::SPINNER_INTERVAL;
 use crate::ui::shell::ages;
 use crate::ui::shell::state::UiState;
 
-/// Returns the time until the screen changes without input; `None` if it does not change.
+/// Returns the time until the screen changes, or a notification is due, without input; `None` if neither will happen or a
+/// replay is paused.
 pub fn next_tick(state: &UiState) -> Option<Duration> {
     if let Some(player) = &state.replay
         && !player.is_playing()

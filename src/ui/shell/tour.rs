@@ -49,7 +49,8 @@ pub fn record_followed(state: &mut UiState) {
 }
 
 /// Returns the tour line: a summary of the setup page, what a viewer (a dashboard that only watches a crew) can do, or
-/// the next step of the demo. Returns `None` if none of these applies or the user has hidden the line.
+/// the tip of the demo that fits the state of the screen. Returns `None` if none of these applies or the user has hidden
+/// the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.is_tour_dismissed {
         return None;
@@ -104,7 +105,7 @@ pub fn replaces_banner(state: &UiState) -> bool {
     is_demo(state) && !state.is_tour_dismissed && request_for_user(state).is_some()
 }
 
-/// Returns whether no line announces the open requests, because a popup has the tour line that does.
+/// Returns whether no line announces the open requests: the tour line would, but it describes the open popup.
 pub fn hides_requests(state: &UiState) -> bool {
     replaces_banner(state) && !state.popups.is_empty()
 }
@@ -306,7 +307,8 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<String>) ->
     format!("Next: {quit}, then run crewdeck in your own project")
 }
 
-/// Returns how to run `action`: its slash command if the composer has the focus, else its key.
+/// Returns how to run `action`: its slash command if the composer has the focus (empty if it has none), else its key in
+/// the panes.
 fn key_or_command(app: &App, action: Action) -> String {
     let is_it = |(_, does, _): &&(&str, Action, &str)| *does == action;
     match app.focus {

@@ -20,7 +20,7 @@ use crate::ui::{Effect, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
 
-/// Returns a permission request of the lead.
+/// Returns a permission request of the lead that was created `after` seconds after the usual ones.
 fn lead_permission_after(id: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = Name::lead();

@@ -31,9 +31,9 @@ pub struct RenderedCommand {
     pub cut_bytes: usize,
 }
 
-/// Renders the body of a request. The command starts at the first line that begins with `$ `. Only comments in the
-/// command are folded, and only up to the first quote or construct of `OPENINGS`, because a `#` after it may be part
-/// of the command.
+/// Renders the body of a request. Comments are folded only from a line on that begins with `$ `, as the first line of
+/// the command does, up to the first quote, backslash or construct of `OPENINGS`, because a `#` after it may be part of
+/// the command. Each further line that begins with `$ ` permits folding again.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
         cut_bytes: bytes_cut(text),

@@ -15,7 +15,7 @@ const CHARACTER_SCORE_MIN: usize = 16;
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.
     pub score: u32,
-    /// Character positions of the matches in the text, ascending.
+    /// Indices of the matched characters in the text, counted from 0, ascending and without duplicates.
     pub positions: Vec<usize>,
 }
 
@@ -38,8 +38,9 @@ impl FuzzyPattern {
         FuzzyPattern::of(typed, CaseMatching::Ignore, Config::DEFAULT, false)
     }
 
-    /// Creates a pattern for paths, which prefers matches in the name of the file. An uppercase letter in the pattern
-    /// matches only itself.
+    /// Creates a pattern for paths, which prefers matches in the name of the file. A word of the pattern with an
+    /// uppercase character matches only in exactly this case; other words ignore case. Accepts matches that are
+    /// scattered over a path.
     pub fn of_path(typed: &str) -> FuzzyPattern {
         let config = Config::DEFAULT.match_paths();
         FuzzyPattern::of(typed, CaseMatching::Smart, config, true)
@@ -60,8 +61,9 @@ impl FuzzyPattern {
         }
     }
 
-    /// Returns the score of the match of the pattern in `text`; `None` if a word of the pattern does not match. An
-    /// empty pattern matches every text with score 0.
+    /// Returns the score of the match of the pattern in `text`; `None` if a word of the pattern does not match, or,
+    /// unless the pattern is for paths, matches only scattered over the text. An empty pattern matches every text with
+    /// score 0.
     pub fn score(&mut self, text: &str) -> Option<u32> {
         let text = characters(text, &mut self.characters);
         let (accepts_scattered, matcher) = (self.accepts_scattered, &mut self.matcher);

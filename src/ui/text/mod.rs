@@ -18,7 +18,7 @@ pub use crate::domain::usage::{count, dollars};
 pub use crate::ui::text::wrap::{fit, fit_end, width};
 
 /// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
-/// does.
+/// does; empty if there are no forms.
 pub fn longest_fitting<'a>(forms: &[&'a str], columns: usize) -> &'a str {
     let found = forms.iter().find(|form| width(form) <= columns);
     found.or(forms.last()).copied().unwrap_or_default()
@@ -41,7 +41,8 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_first_lines(text, columns, usize::MAX)
 }
 
-/// Like [`wrap()`], but may stop once it has produced `enough` lines.
+/// Like [`wrap()`], but stops after the line of `text` with which it has produced at least `enough` lines. The result
+/// may have more.
 pub fn wrap_first_lines(text: &str, columns: usize, enough: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
@@ -120,7 +121,7 @@ fn wrap_line(line: &str, columns: usize, out: &mut Vec<String>) {
     }
 }
 
-/// Formats a duration in its largest unit: `42s`, `7m`, `3h`.
+/// Formats a duration in its largest unit up to hours, rounded down: `42s`, `7m`, `30h`.
 pub fn age(passed: Duration) -> String {
     match passed.as_secs() {
         s @ 0..60 => format!("{s}s"),
@@ -149,12 +150,13 @@ pub fn bytes(n: usize) -> String {
     }
 }
 
-/// Formats the time of day as `12:03`. Returns blanks if the time is unknown.
+/// Formats the time of day as `12:03`. Returns 5 blanks if the time is unknown, as in [`format_time_with_seconds`].
 pub fn format_time(at: Timestamp, zone: &TimeZone) -> String {
     format_time_with_seconds(at, zone).chars().take(5).collect()
 }
 
-/// Formats date and time of day as `2026-11-21 16:52`; empty if the time is not valid.
+/// Formats date and time of day as `2026-11-21 16:52`; empty if the time is too large for a date. A time that is 0,
+/// negative or not a number is shown as the start of 1970.
 pub fn format_date(at: Timestamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();
     let time = seconds.and_then(|s| jiff::Timestamp::from_second(s).ok());
@@ -164,7 +166,8 @@ pub fn format_date(at: Timestamp, zone: &TimeZone) -> String {
     })
 }
 
-/// Formats the time of day as `12:03:59`. Returns blanks if the time is unknown.
+/// Formats the time of day as `12:03:59`. Returns 8 blanks if the time is unknown: before the first second of 1970, not
+/// a number, or out of range.
 pub fn format_time_with_seconds(at: Timestamp, zone: &TimeZone) -> String {
     let seconds = i64::try_from(at.since(Timestamp(0.0)).as_secs()).ok();
     let time = seconds

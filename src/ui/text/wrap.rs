@@ -91,7 +91,8 @@ impl Margin {
 /// Where a line that is too long may break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
-    /// At blanks, which are dropped at the break, and next to wide characters.
+    /// At blanks, which are dropped at the break, and next to wide characters. A word that is wider than a row breaks
+    /// anywhere.
     Words,
     /// Anywhere. Every blank is kept, as in code.
     Anywhere,
@@ -105,7 +106,8 @@ pub fn width(text: &str) -> usize {
     clusters(text).map(|(_, columns)| columns).sum()
 }
 
-/// Returns `text` cut to at most `columns` columns. A cut text ends in `…`. Reads only as much of the text as fits.
+/// Returns `text` cut to at most `columns` columns. A cut text ends in `…`; with 0 columns, it is empty. Reads only as
+/// much of the text as fits.
 pub fn fit(text: &str, columns: usize) -> String {
     let mut used = 0;
     let mut cut = 0;
@@ -123,7 +125,7 @@ pub fn fit(text: &str, columns: usize) -> String {
     text.into()
 }
 
-/// Returns the end of `text` in at most `columns` columns. A cut text begins with `…`.
+/// Returns the end of `text` in at most `columns` columns. A cut text begins with `…`; with 0 columns, it is empty.
 pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return text.into();
@@ -141,10 +143,11 @@ pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     format!("{ellipsis}{}", &text[start..]).into()
 }
 
-/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost; blanks
-/// are dropped only at a [`Break::Words`] break and at the end of a line. `text_offset` is the number of visible
-/// characters before `spans`, as in [`Row::text_offset`]; the function increases it by the number of visible characters
-/// in `spans`.
+/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost, except
+/// that `…` replaces a character wider than a row, and a replacement character the end of a cluster longer than
+/// [`CLUSTER_MAX`] bytes. Blanks are dropped only with [`Break::Words`]: at a break and at the end of a line.
+/// `text_offset` is the number of visible characters before `spans`, as in [`Row::text_offset`]; the function increases
+/// it by the number of visible characters in `spans`.
 ///
 /// The margin is omitted if it leaves fewer than two columns for text.
 pub fn wrap(

@@ -13,7 +13,7 @@ use crate::ui::theme::{ColorDepth, Theme, ThemeName, color_math, tints};
 const CONTRAST_MIN: f64 = 1.5;
 
 /// Builds the custom theme `own` for a colour depth. Also returns the roles whose colours were replaced because they
-/// were unreadable.
+/// were unreadable. Without colours ([`ColorDepth::None`]), returns the theme of the base unchanged.
 pub fn theme(own: &CustomTheme, depth: ColorDepth) -> (Theme, Vec<ColorRole>) {
     let mut theme = Theme::new(own.base, depth);
     if depth == ColorDepth::None {
@@ -127,7 +127,7 @@ fn is_known(color: Option<Color>) -> bool {
     color.is_some_and(|color| color != Color::Reset)
 }
 
-/// Returns black or white, whichever has more contrast to `ground`.
+/// Returns black or white, whichever has more contrast to `ground`; white if the value of `ground` is unknown.
 fn readable_on(ground: Option<Color>) -> Color {
     let on = |words| contrast(words, ground.unwrap_or_default()).unwrap_or_default();
     if on(Color::Black) > on(Color::White) {

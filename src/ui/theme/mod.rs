@@ -93,7 +93,7 @@ pub struct Theme {
     pub title_focused: Style,
     pub border: Style,
     pub border_focused: Style,
-    /// Frame of a pane that waits for the user.
+    /// Frame of a pane or request card that waits for the user.
     pub border_waiting: Style,
     /// The selected row. It is drawn over the styles of the row's text.
     pub selection: Style,
@@ -101,12 +101,12 @@ pub struct Theme {
     pub accent: Style,
     /// Success and completion.
     pub ok: Style,
-    /// A problem that does not stop the work.
+    /// A problem that does not stop the work, and other states that the user should notice, such as a pause.
     pub warn: Style,
     pub error: Style,
-    /// An agent at work.
+    /// Work that is going on: busy agents, tasks and todo items in progress, running jobs, servers that start.
     pub working: Style,
-    /// An agent that waits for the user.
+    /// What waits for the user: agents, requests, and servers that need approval or a login.
     pub waiting: Style,
     /// A button or key that approves.
     pub yes: Style,
@@ -144,7 +144,7 @@ pub struct Theme {
     pub found: Style,
     /// The current search match. It is drawn over the text's own style.
     pub found_here: Style,
-    /// A message of the user.
+    /// A message of the user, or the user's answer to a question.
     pub user: Style,
     /// Text of a model.
     pub assistant: Style,
@@ -214,7 +214,8 @@ impl Theme {
         }
     }
 
-    /// Returns the roles whose colours in a custom theme are replaced at this depth, because they would be unreadable.
+    /// Returns the roles whose colours in a custom theme are replaced at this depth, because they would be unreadable; none
+    /// for a built-in theme.
     pub fn unreadable(choice: &ThemeChoice, depth: ColorDepth) -> Vec<ColorRole> {
         match choice {
             ThemeChoice::BuiltIn(_) => Vec::new(),

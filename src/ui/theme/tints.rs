@@ -17,7 +17,8 @@ const CONTRAST_MIN: f64 = 2.0;
 
 /// Sets the backgrounds of code and of changed lines and words. Changed lines get a background only with 24-bit
 /// colours, because fewer colours are not fine enough; with fewer, changed words are reversed instead. If the theme
-/// uses the terminal's own colours, whose values are unknown, code gets no background either.
+/// uses the terminal's own colours, whose values are unknown, code gets no background either. A background on which text
+/// would have less contrast than [`CONTRAST_MIN`] is omitted too.
 pub fn set(theme: &mut Theme) {
     let on_code = [
         theme.text,

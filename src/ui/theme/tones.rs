@@ -37,15 +37,16 @@ pub struct Tones {
     /// Secondary text.
     pub dim: Tone,
     pub border: Tone,
-    /// Keys, names and the frame of the focused pane.
+    /// Keys, names and other highlights, and the frame of the focused pane.
     pub accent: Tone,
     pub ok: Tone,
-    /// A problem that does not stop the work.
+    /// A problem that does not stop the work, and other states that the user should notice, such as a pause.
     pub warn: Tone,
     pub error: Tone,
-    /// An agent at work.
+    /// Work that is going on: busy agents, tasks and todo items in progress, running jobs, servers that start.
     pub working: Tone,
-    /// An agent that waits for the user.
+    /// What waits for the user: agents, requests, servers that need approval or a login, and the frame of a pane with such
+    /// an entry.
     pub waiting: Tone,
     /// Code and commands.
     pub code: Tone,

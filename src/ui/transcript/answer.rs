@@ -6,7 +6,7 @@ use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::head_tail_text::HeadTailText;
 use crate::ui::transcript::markdown::{Piece, Pieces};
 
-/// Maximum number of positions in a text at which the search for a tool call tries to parse JSON.
+/// Maximum number of lines of a text at which the search for a tool call tries to parse JSON.
 const LOOKS_MAX: usize = 16;
 
 #[derive(Debug, Default)]
@@ -93,6 +93,8 @@ impl Answer {
 
 /// Returns whether a text contains a tool call. With some chat templates, models write calls into the text of an answer
 /// as JSON, alone or in tags. Only a call at the start of a line counts, so that a sentence about a call does not.
+/// Incomplete JSON does not count, and of the lines that begin with `{` or `[{` only the first `LOOKS_MAX` are
+/// examined.
 pub fn contains_tool_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",

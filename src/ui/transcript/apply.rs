@@ -127,8 +127,8 @@ impl Transcript {
         self.log.push(kind)
     }
 
-    /// Applies `add` to the answer that is being streamed; if there is none, starts a new answer. Notices do not end an
-    /// answer.
+    /// Applies `add` to the answer that is being streamed; if there is none, starts a new answer. A cell that was added
+    /// below the answer meanwhile, such as a notice, does not end it: the text still goes to the answer's cell.
     fn stream(&mut self, add: impl FnOnce(&mut Answer)) {
         let number = match self.open {
             Some(open) if self.log.index(open).is_some() => open,
@@ -237,8 +237,8 @@ impl Transcript {
         self.running.clear();
     }
 
-    /// Marks the running tool calls as abandoned, because their turn has ended without their results. Commands of the
-    /// user are not part of a turn and keep running.
+    /// Marks the running tool calls as abandoned, because their turn has ended without their results. The calls stay
+    /// tracked, so that a late result replaces the mark. Commands of the user are not part of a turn and keep running.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {
@@ -252,8 +252,8 @@ impl Transcript {
     }
 }
 
-/// Returns the attached files of a prompt: one for each label, with the image that belongs to it. Images with an
-/// invalid file name are left out, because another program may have written the journal.
+/// Returns the attached files of a prompt: one for each of the first [`LABELS_MAX`] labels, with the image that belongs
+/// to it. Images with an invalid file name are left out, because another program may have written the journal.
 fn attached_files(labels: &[String], images: &[PromptImage]) -> Vec<AttachedFile> {
     let is_name = |name: &str| {
         name.len() <= FILE_NAME_MAX && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')

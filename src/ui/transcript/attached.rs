@@ -20,7 +20,9 @@ pub struct LaidPicture {
 }
 
 /// Adds the rows of an attached file to `out`: its label, and blank rows over which its picture is drawn. The blank
-/// rows are added even before the picture is loaded, so that no text moves later.
+/// rows are added even before the picture is loaded, so that no text moves later. Adds the position of the picture to
+/// `pictures`. A file without an image, and an image that cannot be shown or has no room, gets only the label. All rows
+/// get `text_offset`, the number of visible characters of the cell before them.
 pub fn rows(
     file: &AttachedFile,
     out: &mut Vec<Row>,

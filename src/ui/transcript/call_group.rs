@@ -1,7 +1,7 @@
 //! A group of consecutive calls of the same tool, which can be folded into one header line.
 //!
-//! The header is a cell before the cell of the first call. It is not drawn while the group has few calls. Its counts
-//! are updated when a call starts or ends, so that drawing the header does not need the calls.
+//! The header is a cell before the cell of the first call. It is not drawn while the group has fewer than [`GROUP_MIN`]
+//! calls. Its counts are updated when a call starts or ends, so that drawing the header does not need the calls.
 
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
@@ -24,7 +24,7 @@ pub struct CallGroup {
     pub last: String,
     /// Whether all calls so far act on the same path, command or other subject.
     pub is_same: bool,
-    /// Error of the first call that failed; empty if no call has failed or the error is unknown.
+    /// Error of the first failed call whose output has one; empty if there is no such call. On one line.
     pub first_error: String,
     /// Whether only the header is shown (folded), or the header and the calls.
     pub fold: Fold,
@@ -60,7 +60,8 @@ impl CallGroup {
         self.last.clone_from(&run.subject);
     }
 
-    /// Updates the counts after the state of the call `run` has changed from `before`.
+    /// Updates the counts after the state of the call `run` has changed from `before`. If the call has failed, also stores
+    /// its error as the group's `first_error`, unless there is one already.
     pub fn update(&mut self, before: ToolCallState, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
         self.count(run.state, |n| n + 1);

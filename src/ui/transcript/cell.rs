@@ -16,9 +16,10 @@ pub struct TranscriptCell {
     /// A number that is unique within the transcript and changes with each change of the cell. A part of the key of
     /// cached layouts.
     pub version: u64,
-    /// Number of search matches in the cell.
+    /// Number of search matches in the cell; 0 if no search is active.
     pub found: usize,
-    /// The number of the cell with the group's header, if this cell is a call in a group.
+    /// The number of the cell with the group's header, if this cell is a call in a group. The header may have been
+    /// dropped from memory.
     pub group_header: Option<u64>,
     /// Number of entries before this cell in the conversation, including entries that were dropped from memory. The
     /// header of a call group does not count as an entry.
@@ -27,7 +28,7 @@ pub struct TranscriptCell {
 
 #[derive(Debug)]
 pub enum CellKind {
-    /// A prompt of the user, with the attached files.
+    /// A prompt of the user with the attached files, or the prompt with which a subagent was started.
     Prompt(String, Vec<AttachedFile>),
     Answer(Box<Answer>),
     Tool(Box<ToolRun>),
@@ -44,6 +45,7 @@ pub enum CellKind {
 pub struct AttachedFile {
     /// The line that names the file, such as `README.md · 120 lines`.
     pub label: String,
+    /// The image, if the file is one; `None` also for an image whose file name is not valid.
     pub picture: Option<CellPicture>,
 }
 
@@ -94,7 +96,7 @@ impl CellKind {
         }
     }
 
-    /// Returns whether the cell shows images.
+    /// Returns whether an image is attached to the cell, even if the image cannot be shown.
     pub fn has_pictures(&self) -> bool {
         match self {
             CellKind::Prompt(_, files) => files.iter().any(|file| file.picture.is_some()),
@@ -102,7 +104,8 @@ impl CellKind {
         }
     }
 
-    /// Returns whether the cell draws nothing.
+    /// Returns whether the cell has nothing to draw: an answer without text and thinking, or the header of a small call
+    /// group. A call that a folded call group hides does not count.
     pub fn is_blank(&self) -> bool {
         match self {
             CellKind::Answer(answer) => answer.is_blank(),
@@ -133,7 +136,8 @@ impl CellKind {
         }
     }
 
-    /// Returns the length of the cell's texts together, in bytes.
+    /// Returns the length of the cell's long texts together, in bytes. Leaves out short ones, such as the labels of
+    /// attachments and the subject of a tool call.
     pub fn bytes(&self) -> usize {
         match self {
             CellKind::Prompt(text, _) => text.len(),
@@ -146,8 +150,8 @@ impl CellKind {
     }
 
     /// Returns the number of search matches in the cell, whether the cell is folded or open. Searches the texts
-    /// themselves, not the drawn rows. Of a long diff, output or entry, only the lines that an open cell shows are
-    /// searched.
+    /// themselves, not the drawn rows. Of a diff, an output or an entry, only the lines from [`fold::shown_lines`] are
+    /// searched. The input of a call with a diff is not searched, because an open call shows the diff instead.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
@@ -190,7 +194,8 @@ impl CellKind {
         }
     }
 
-    /// Returns the text of the cell for the clipboard; empty for the header of a call group.
+    /// Returns the text of the cell for the clipboard: an answer without its thinking, a prompt without its
+    /// attachments. Empty for the header of a call group.
     pub fn text(&self) -> String {
         match self {
             CellKind::Prompt(text, _) => text.clone(),

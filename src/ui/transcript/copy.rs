@@ -8,8 +8,8 @@ use crate::ui::transcript::{Transcript, markdown};
 const BLOCKS_MAX: usize = 20;
 /// Maximum number of answers that are searched for code blocks. The newest are searched.
 const ANSWERS_MAX: usize = 50;
-/// Maximum length of a conversation on the clipboard, in bytes. Of a longer conversation, only the newest entries are
-/// copied.
+/// Maximum length of the entries of a conversation on the clipboard, in bytes, before control characters are escaped.
+/// Of a longer conversation, only the newest entries are copied.
 const WHOLE_MAX: usize = 1024 * 1024;
 
 /// A part of a conversation that can be copied.
@@ -25,7 +25,8 @@ pub enum Portion {
 
 impl Transcript {
     /// Returns the parts that can be copied, in this order: the selected cell, the last answer, the last prompt, the
-    /// code blocks from the newest to the oldest, and the whole conversation. Each part comes with a label and the
+    /// code blocks from the newest to the oldest, and the whole conversation. Parts that do not exist are left out, and
+    /// so are an answer and a prompt that are already listed as the selected cell. Each part comes with a label and the
     /// first line of its text. The whole conversation comes with the number of its entries instead of a first line.
     pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
@@ -74,7 +75,7 @@ impl Transcript {
     }
 
     /// Returns the text of `portion`, with control characters escaped; `None` if the cell of the text was dropped from
-    /// memory.
+    /// memory, or if its answer no longer has the code block.
     pub fn portion_text(&self, portion: &Portion) -> Option<String> {
         match portion {
             Portion::Cell(number) => self
@@ -128,8 +129,8 @@ impl Transcript {
         }
     }
 
-    /// Returns the text of all entries, including folded parts. If the text would be longer than `WHOLE_MAX` bytes, a
-    /// note replaces the oldest entries.
+    /// Returns the text of all entries in memory, including folded parts. If the entries are longer than [`WHOLE_MAX`]
+    /// bytes together, a note replaces the oldest ones. Nothing says that entries were dropped from memory.
     fn whole(&self) -> String {
         let mut parts = Vec::new();
         let mut room = WHOLE_MAX;

@@ -1,5 +1,5 @@
-//! Entries that crewdeck added to a conversation: messages, claimed tasks and results of background jobs. A folded
-//! entry takes one row.
+//! Entries that crewdeck added to a conversation, such as messages, claimed tasks, results of background jobs and
+//! decisions of the user. An entry with a text below its description can be folded, and then takes one row.
 
 use ratatui::text::Span;
 
@@ -11,7 +11,8 @@ use crate::ui::transcript::layout::{LayoutParams, plain};
 
 /// Maximum length of the stored text, in bytes. A longer text is cut in the middle.
 const TEXT_MAX: usize = 256 * 1024;
-/// Maximum number of rows of an open entry. If there are more, the first and the last rows are shown.
+/// Maximum number of rows of the text of an open entry. If there are more, the first and the last rows are shown, with
+/// one row between them that says how many are missing.
 const ROWS_MAX: usize = 1000;
 /// Minimum width, in columns, that must be free beside the description of a folded entry to show a preview of its text.
 const PREVIEW_WIDTH_MIN: usize = 12;
@@ -26,8 +27,8 @@ pub struct InsertedEntry {
 }
 
 impl InsertedEntry {
-    /// Creates a folded entry with the description `what`, put on one line. Of a text longer than [`TEXT_MAX`], the
-    /// middle is cut out.
+    /// Creates a folded entry with the description `what`, put on one line. Trims `text`, and cuts the middle out if it
+    /// is longer than [`TEXT_MAX`].
     pub fn new(what: &str, text: &str) -> InsertedEntry {
         let what = one_line(what);
         // Journals of older versions use another word for a message.
@@ -77,8 +78,10 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns the rows of the entry. Folded, it is one row with the description and a preview of the text. Open, the
-    /// text is below the description, in at most [`ROWS_MAX`] rows.
+    /// Returns the rows of the entry. A folded entry has one row: the description and, if at least
+    /// [`PREVIEW_WIDTH_MIN`] columns are left, the beginning of the text. An open entry has the text below the
+    /// description, limited by [`ROWS_MAX`]. An entry without text shows its whole description and may take several
+    /// rows. Adds the number of visible characters in the shown text to `text_offset`.
     pub(super) fn rows(
         &self,
         is_selected: bool,

@@ -26,7 +26,8 @@ impl ExportFormat {
     }
 }
 
-/// The facts about the conversation that an export shows at the top. An empty field is left out.
+/// The facts about the conversation that an export shows at the top. An empty field is left out, except `agent`, which
+/// is a part of the title and the heading of each answer.
 #[derive(Debug, Clone, Default)]
 pub struct ExportHead {
     pub agent: String,
@@ -42,7 +43,8 @@ pub struct ExportHead {
 struct Entry {
     /// CSS class of the entry in the HTML export.
     class: &'static str,
-    /// Who wrote the entry, or a one-line summary of a folded entry.
+    /// Who wrote the entry, or a one-line summary of a folded entry; empty for a notice and for an entry that is only a
+    /// line.
     heading: String,
     /// A remark after the summary of a folded entry; may be empty.
     remark: String,
@@ -74,7 +76,8 @@ impl Transcript {
     }
 }
 
-/// Returns the entries of the export for one cell. An answer with thinking has two entries, the thinking first.
+/// Returns the entries of the export for one cell. An answer with thinking and text has two entries, the thinking
+/// first. A cell without content and the header of a call group have none.
 fn entries(kind: &CellKind, head: &ExportHead) -> Vec<Entry> {
     let clean = |text: &str| escape_control_chars(text.trim_end());
     let entry = |class, heading: &str, parts| Entry {

@@ -1,8 +1,8 @@
 //! Renders JSON inputs and outputs of tools as readable fields, each with a name and a value. Tasks are rendered as a
 //! sentence and timestamps as dates. No I/O.
 //!
-//! Apart from the limits on the number and the length of fields, nothing is omitted except `null`, the empty fields of
-//! a task, and fields of an output that repeat the input.
+//! Apart from the limits on the number and the length of fields, nothing is omitted except `null`, fields of a task
+//! that are empty or say nothing new (such as a single attempt), and fields of an output that repeat the input.
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -53,8 +53,9 @@ pub struct OutputFields {
     pub fields: Vec<Field>,
 }
 
-/// Renders the input of a tool as fields, cut to `FIELDS_MAX` fields and about `max` bytes of values in total. The
-/// value that exceeds `max` is cut in the middle.
+/// Renders the input of a tool as fields, cut to [`FIELDS_MAX`] fields and about `max` bytes of values in total. The
+/// value that exceeds `max` is cut in the middle; a mark replaces each value after it. A text in the field `command`
+/// comes first, as `$ command`. Returns no field for `null`.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),
@@ -73,7 +74,7 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     limit_fields(fields, max)
 }
 
-/// Renders the output of a tool as fields, cut to `FIELDS_MAX` fields and about `max` bytes of values in total.
+/// Renders the output of a tool as fields, cut to [`FIELDS_MAX`] fields and about `max` bytes of values in total.
 /// Leaves out the named fields that are equal in `input`. Returns `None` if the output is not a JSON object or array.
 pub fn of_output(
     output: &str,
@@ -254,7 +255,8 @@ fn names_tasks(name: &str) -> bool {
         || name.ends_with("blockedby")
 }
 
-/// Formats a time as `2026-11-21 16:52:28`.
+/// Formats a time, in seconds since 1970, as `2026-11-21 16:52:28` in `zone`. Returns the number itself if it is not a
+/// valid time.
 fn time(at: f64, zone: &TimeZone) -> String {
     #[allow(clippy::cast_possible_truncation)] // saturates at a value that is not a valid time
     let seconds = at as i64;
@@ -266,8 +268,8 @@ fn time(at: f64, zone: &TimeZone) -> String {
         .to_string()
 }
 
-/// Keeps the first [`FIELDS_MAX`] fields and adds a note if there are more. Cuts the values to about `max` bytes in
-/// total.
+/// Keeps the first [`FIELDS_MAX`] fields and adds a note if there are more. Cuts each name to 80 characters, and the
+/// values to about `max` bytes in total.
 fn limit_fields(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     let more = fields.len().saturating_sub(FIELDS_MAX);
     fields.truncate(FIELDS_MAX);
@@ -284,7 +286,8 @@ fn limit_fields(mut fields: Vec<Field>, max: usize) -> Vec<Field> {
     fields
 }
 
-/// Returns the fields as plain text for the clipboard, with one name and value per line.
+/// Returns the fields as plain text for the clipboard: `name: value` for each, or only the value if the name is empty.
+/// Each field begins on a new line.
 pub fn text(fields: &[Field]) -> String {
     let line = |field: &Field| match (field.name.as_str(), field.value.as_str()) {
         ("", value) => value.to_string(),

@@ -1,7 +1,7 @@
 //! Text search in a cell, and the positions of the matches in the cell's rows.
 //!
-//! A blank in the search text also matches a line break. Line breaks inside a match are skipped, so that the wrapping
-//! of rows does not change what is found.
+//! A space in the search text also matches a line break. Other line breaks inside a match are skipped, so that the
+//! wrapping of rows does not change what is found.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use crate::ui::text::wrap::{Row, width};
 /// A text to search for. The search ignores case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needle {
-    /// The characters of the search text in lower case, at least one.
+    /// The characters of the search text in lower case. At least one of them is not whitespace.
     pattern: Vec<char>,
 }
 
 /// The position of a match in the rows of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchMatch {
-    /// The parts of the match: row index, first column and width in columns. A match that is wrapped has one part per
-    /// row.
+    /// The parts of the match, at least one: row index and first column, both counted from 0, and width in columns. A
+    /// match that is wrapped has one part per row.
     pub parts: Vec<(usize, usize, usize)>,
 }
 
@@ -81,8 +81,8 @@ impl Needle {
     }
 }
 
-/// Returns whether `sign`, a character of the search text, matches `other`, a character of the searched text. Ignores
-/// case; a blank also matches a line break.
+/// Returns whether `sign`, a character of the search text in lower case, matches `other`, a character of the searched
+/// text. Ignores the case of `other`; a space also matches a line break.
 fn chars_match(sign: char, other: char) -> bool {
     sign == other || sign == lower(other) || (sign == ' ' && other == '\n')
 }
@@ -96,7 +96,8 @@ fn lower(sign: char) -> char {
     }
 }
 
-/// Returns the matches in the rows of a cell. Margins are not searched.
+/// Returns the matches in `rows`, all rows of a cell or of another text, first to last. Margins and decoration
+/// (`Row::aside`) are not searched. The first row has the index 0.
 pub fn find_matches<'a>(needle: &Needle, rows: impl Iterator<Item = &'a Row>) -> Vec<SearchMatch> {
     let mut text = String::new();
     // For each piece of text in the rows: its byte offset in `text`, the index of its row, and its first column.

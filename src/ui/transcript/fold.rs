@@ -28,8 +28,9 @@ const ROWS_OF_LINE: usize = 60;
 const ANSWER_ROWS: usize = 8;
 /// Maximum number of output lines that a folded tool call shows while it runs: the last ones.
 const LIVE_LINES: usize = 5;
-/// Minimum width, in columns, of a call's subject, such as a path. If the result of the call leaves less, the result is
-/// not shown.
+/// Minimum width, in columns, that is left to a call's subject, such as a path. If the result of the call leaves less,
+/// and the subject needs more, the result is not shown. The result of a failed call is shown unless it leaves no column
+/// at all.
 const SUBJECT_WIDTH_MIN: usize = 16;
 
 /// Returns the rows of a tool call. Adds the number of visible characters in them to `text_offset`, the number of
@@ -124,7 +125,8 @@ fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
 }
 
 /// Returns the rows of the output of a question to the user. The user's answer has the style of the user's text and a
-/// mark before it, so that it does not look like text of the tool.
+/// mark before it, so that it does not look like text of the tool. Other output, such as an error, is dim and has no
+/// mark. `rows` is the maximum number of rows, as in [`elide_rows`].
 fn answer_rows(
     output: &str,
     rows: usize,
@@ -151,8 +153,9 @@ fn answer_rows(
     elide_rows(all, rows, page)
 }
 
-/// Returns the rows of the header of a call group: `✓ tool × 8 first … last`, and while the group is folded, the first
-/// error.
+/// Returns the rows of the header of a call group: `✓ tool × 8 · first … last · result`, and while the group is folded,
+/// the first error. If all calls have the same subject, it is shown once. While the group is open, `expanded` replaces
+/// the subjects.
 pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) -> Vec<Row> {
     let name = format!("{} × {}", calls.tool, calls.len);
     let result = calls.result();
@@ -189,8 +192,8 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
     out
 }
 
-/// Returns what the first and the last call of a group act on. If both do not fit into `room` columns, leaves out the
-/// part from the first opening parenthesis on.
+/// Returns what the first and the last call of a group act on. If they do not fit into `room` columns together, leaves
+/// out of each the part from the first ` (` on.
 fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
@@ -221,7 +224,7 @@ fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
     call_line_row(&head, is_selected, page)
 }
 
-/// Returns the row `✓ tool subject · result`.
+/// Returns the row `✓ tool subject +3 -1 · result`, cut to the width of the page.
 fn call_line_row(run: &CallLine<'_>, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let theme = page.theme;
     let (shape, style) = match run.progress {
@@ -300,7 +303,8 @@ fn visible_part(line: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// Returns one row with the start of a line of text. What does not fit into the row is cut off.
+/// Returns one row with the start of a line of text, indented by two columns. What does not fit into the row is cut
+/// off.
 fn cut_line(text: &str, style: Style, page: LayoutParams<'_>) -> Row {
     let mut row = RowBuilder::new(page.columns);
     row.put("  ", Style::default());
@@ -323,7 +327,8 @@ fn block(text: &str, style: Style, page: LayoutParams<'_>, text_offset: &mut usi
     wrap(&words, page.columns, &margin, Break::Anywhere, text_offset)
 }
 
-/// Returns the rows of fields in two columns, names and values. Long values wrap within the second column.
+/// Returns the rows of fields in two columns, names and values. `wide` is the width of the names in columns; longer
+/// names are cut. Long values wrap within the second column and take at most [`FIELD_ROWS`] rows, as in [`elide_rows`].
 fn field_rows(
     fields: &[Field],
     wide: usize,
@@ -354,16 +359,16 @@ fn field_rows(
     out
 }
 
-/// Returns the lines of `text` that an open call shows: all lines, or the first and the last ones if there are more
-/// than `LINES_MAX`.
+/// Returns the lines of `text` that an open call shows: all lines, or the first and the last `LINES_MAX / 2` lines if
+/// there are more than [`LINES_MAX`]. Blank lines at the end of `text` do not count.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_end();
     let (head, tail) = split_ends(text);
     head.lines().chain(tail.lines())
 }
 
-/// If `text` has more than `LINES_MAX` lines, returns two parts: the first and the last `LINES_MAX / 2` lines.
-/// Otherwise, returns the whole text as the first part and an empty second part.
+/// If `text` has more than [`LINES_MAX`] lines, returns two parts: the first and the last `LINES_MAX / 2` lines.
+/// Otherwise, returns the whole text as the first part and an empty second part. `text` must not end with a line break.
 fn split_ends(text: &str) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(LINES_MAX - 1).is_none() {
@@ -375,8 +380,8 @@ fn split_ends(text: &str) -> (&str, &str) {
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 
-/// Returns the rows of an output. If the output has more than `LINES_MAX` lines, a row that says how many are missing
-/// replaces those in the middle.
+/// Returns the rows of an output; none if all its lines are empty. If the output has more than [`LINES_MAX`] lines, a
+/// row that says how many are missing replaces those in the middle.
 fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
@@ -391,8 +396,9 @@ fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> V
     })
 }
 
-/// Calls `rows` for each line in `all` and returns the resulting rows. If there are more than `LINES_MAX` lines, a row
-/// that says how many are missing replaces those in the middle.
+/// Calls `rows` for each line in `all` and returns the resulting rows, at most [`ROWS_OF_LINE`] for each line, as in
+/// [`elide_rows`]. If there are more than [`LINES_MAX`] lines, a row that says how many are missing replaces those in
+/// the middle, for which `rows` is not called.
 fn elide_lines<T>(
     all: &[T],
     page: LayoutParams<'_>,

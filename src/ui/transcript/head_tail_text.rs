@@ -16,6 +16,7 @@ pub struct HeadTailText {
     text: String,
     /// Byte offset of the kept end, directly after the mark. Unused as long as nothing was cut.
     tail: usize,
+    /// Number of bytes that were cut out so far.
     cut: usize,
     /// Number of cuts so far. A byte offset into the stored text is valid until this number changes.
     epoch: u32,
@@ -36,7 +37,8 @@ impl HeadTailText {
         self.text.trim().is_empty()
     }
 
-    /// Appends text. Each time the text reaches its limit, cuts [`STEP`] bytes out of the middle.
+    /// Appends text. Each time the text reaches its limit, cuts about [`STEP`] bytes out of the middle, rounded to
+    /// whole characters.
     pub fn push(&mut self, mut more: &str) {
         loop {
             let tail = if self.cut == 0 { HEAD } else { self.tail };

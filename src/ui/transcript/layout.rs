@@ -57,11 +57,13 @@ struct LayoutPart {
     /// The [`Piece`](markdown::Piece) of the answer that this part shows; `None` if the part shows other text, such as
     /// the thinking.
     piece: Option<PieceKey>,
+    /// The rows of this part. Their text offsets count from the start of this part, not of the cell.
     rows: Vec<Row>,
+    /// Number of visible characters in this part, as [`Row::text_offset`] counts them.
     visible_chars: usize,
     /// The state at the end of this part, such as an open list. The next part continues from it.
     continuation: Continuation,
-    /// The widths that the columns of the first table in this part need; `None` if this part contains no table.
+    /// The measurements of the first table in this part; `None` if this part contains no table.
     measured: Option<TableMeasure>,
     /// The table layout that all parts of the same table use; `None` if this part shows no table or a complete one.
     shared: Option<TableLayout>,
@@ -123,7 +125,8 @@ impl CellLayout {
         })
     }
 
-    /// Returns the number of visible characters of the cell before the row with the index `line`.
+    /// Returns the number of visible characters of the cell before the row with the index `line`, counted from 0; those
+    /// of the whole cell if there is no such row.
     pub fn text_offset_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
@@ -136,7 +139,8 @@ impl CellLayout {
         before
     }
 
-    /// Returns the index of the last row that has at most `text_offset` visible characters of the cell before it.
+    /// Returns the index of the last row that has at most `text_offset` visible characters of the cell before it; 0 if
+    /// the cell has no rows.
     pub fn line_of(&self, text_offset: usize) -> usize {
         let (mut line, mut before) = (0, 0);
         let mut found = 0;
@@ -157,8 +161,8 @@ impl CellLayout {
     }
 }
 
-/// Lays out a cell. `old` is an earlier layout of the cell with the same width and theme; those of its parts whose text
-/// has not changed are used again.
+/// Lays out a cell. Returns a layout without rows if the cell is blank or hidden. `old` is an earlier layout of the
+/// cell with the same width and theme; in an answer, those of its parts whose text has not changed are used again.
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
@@ -223,7 +227,8 @@ pub fn lay_out(
     }
 }
 
-/// Wraps a short text in one style. All rows after the first are indented.
+/// Escapes control characters and wraps a short text in one style. All rows after the first are indented by two
+/// columns. The text offsets of the rows count from the start of `text`.
 pub(super) fn plain(text: &str, style: Style, page: LayoutParams<'_>) -> Vec<Row> {
     let margin = Margin::hanging(vec![], vec!["  ".into()]);
     let words = [Span::styled(escape_control_chars(text), style)];

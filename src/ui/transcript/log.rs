@@ -14,7 +14,7 @@ use crate::ui::transcript::tool_display::{Grouping, tool_display};
 /// Maximum number of cells. If there are more, the oldest are dropped, and the view shows how many entries were
 /// dropped.
 pub const CELLS_MAX: usize = 10_000;
-/// Maximum total size of all cells, in bytes. If they are larger, the oldest are dropped.
+/// Maximum total size of all cells, in bytes. If they are larger, the oldest are dropped, but never the newest one.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Estimated size of a cell without its texts, in bytes.
 const CELL_OVERHEAD: usize = 512;
@@ -28,11 +28,12 @@ pub struct CellLog {
     dropped: u64,
     /// Estimated total size of all cells, in bytes.
     bytes: usize,
-    /// Number of entries added so far. An entry is a cell other than the header of a call group.
+    /// Number of entries added since the beginning or the last [`CellLog::clear`], including dropped ones. An entry is
+    /// a cell other than the header of a call group.
     entries: u64,
     /// The last [`TranscriptCell::version`] that was assigned.
     version: u64,
-    /// The number of the selected cell.
+    /// The number of the selected cell; `None` if no cell is selected.
     pub selected: Option<u64>,
     /// How the cells draw images.
     pub drawing: ImageDrawing,
@@ -43,7 +44,7 @@ pub struct CellLog {
 }
 
 impl CellLog {
-    /// Adds a cell and returns its number.
+    /// Adds a cell and returns its number. May drop the oldest cells.
     pub fn push(&mut self, kind: CellKind) -> u64 {
         self.version += 1;
         let version = self.version;
@@ -136,7 +137,8 @@ impl CellLog {
         Some(self.visible_index(at.checked_sub(1)?))
     }
 
-    /// Returns the number of entries from the cell `number` to the newest one, including entries that were dropped.
+    /// Returns the number of entries from the cell `number` to the newest one; 0 if there is no such cell yet. Each
+    /// dropped cell from `number` on counts as one entry, even the header of a call group.
     pub fn entries_from(&self, number: u64) -> u64 {
         if number >= self.next() {
             return 0;
@@ -219,8 +221,8 @@ impl CellLog {
         }
     }
 
-    /// Removes the cell `number`. The numbers of later cells do not change: unless the cell is the last one, an empty
-    /// cell takes its place.
+    /// Removes the cell `number`. Does nothing if it was dropped. The next cell gets the number of a removed last cell.
+    /// The numbers of later cells do not change: if there are any, an empty cell takes the place of the removed one.
     pub fn remove(&mut self, number: u64) {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {
@@ -234,7 +236,7 @@ impl CellLog {
         }
     }
 
-    /// Records that the image in the file `file` cannot be shown, and why.
+    /// Marks all attached images that are stored in the file named `file` as not shown, with `why` as the reason.
     pub fn fail_picture(&mut self, file: &str, why: &str) {
         let shows = |kind: &CellKind| match kind {
             CellKind::Prompt(_, files) => files

@@ -62,18 +62,19 @@ use crate::ui::widgets::scrollbar::ScrollPosition;
 #[derive(Debug, Default)]
 pub struct Transcript {
     log: CellLog,
-    /// The number of the cell with the answer that is being streamed; `None` if no answer is.
+    /// The number of the cell with the answer that is being streamed; `None` if no answer is being streamed.
     open: Option<u64>,
     /// The last [`Answer::origin`](answer::Answer::origin) that was assigned.
     origin: u64,
-    /// The running calls, oldest first, each with the number of its cell.
+    /// The calls whose end was not reported yet, oldest first, each with the number of its cell; at most
+    /// `apply::RUNNING_MAX`. A call stays in the list when its turn ends, so that a late result still reaches its cell.
     running: VecDeque<(CallId, u64)>,
     anchor: ScrollAnchor,
     /// Time zone for displayed times; `None` means UTC.
     zone: Option<TimeZone>,
     search: Option<Box<Search>>,
-    /// Layouts that are reused from one scroll step to the next; empty while the view follows the newest row. This is
-    /// only a cache: each layout equals the result of [`layout::lay_out`].
+    /// Layouts in the default theme that are reused from one scroll step to the next. A scroll step that ends at the
+    /// newest row clears them. This is only a cache: each layout equals the result of [`layout::lay_out`].
     scratch: LayoutCache,
 }
 
@@ -95,7 +96,8 @@ impl Transcript {
         self.log.drawing = drawing;
     }
 
-    /// Records that the image in the file `file` cannot be shown, and why.
+    /// Marks all attached images that are stored in the file named `file` as not shown. Their labels then give `why` as
+    /// the reason. Does nothing if no prompt has this image.
     pub fn fail_picture(&mut self, file: &str, why: &str) {
         self.log.fail_picture(file, why);
     }
@@ -129,7 +131,8 @@ impl Transcript {
         self.log.shrink(bytes);
     }
 
-    /// Empties the conversation and ends the search in it.
+    /// Empties the conversation and ends the search in it. The view then follows the newest row, and running calls are
+    /// no longer tracked.
     pub(super) fn clear(&mut self) {
         self.end_search();
         self.log.clear();
@@ -156,7 +159,8 @@ impl Transcript {
         });
     }
 
-    /// Returns the position of the scrollbar for a view with the size `viewport`; `None` if the transcript is empty.
+    /// Returns the position of the scrollbar for a view with the size `viewport`, in units of 1/1000 cell; `None` if
+    /// the transcript is empty.
     pub fn scroll_state(&self, viewport: Viewport) -> Option<ScrollPosition> {
         self.scroll_state_at(&self.anchor, viewport)
     }
@@ -202,7 +206,8 @@ impl Transcript {
     }
 
     /// Returns the scroll position at which `above` scrollbar units of the conversation are above the view. A unit is
-    /// 1/1000 cell, as in [`Transcript::scroll_state_at`].
+    /// 1/1000 cell, as in [`Transcript::scroll_state_at`]. If the newest row is visible at this position, returns
+    /// [`ScrollAnchor::Following`].
     pub fn anchor_at_offset(&self, above: usize, viewport: Viewport) -> ScrollAnchor {
         let mut layouts = LayoutCache::default();
         layouts.begin(viewport, &Theme::default());
@@ -212,7 +217,7 @@ impl Transcript {
     }
 
     /// Scrolls so that `above` scrollbar units of the conversation are above the view. A unit is 1/1000 cell, as in
-    /// [`Transcript::scroll_state`].
+    /// [`Transcript::scroll_state`]. If that makes the newest row visible, the view follows the newest row.
     pub fn jump(&mut self, above: usize, viewport: Viewport) {
         self.with_layouts(viewport, |anchor, log, layouts, rows| {
             anchor.jump(above, log, layouts, rows);
@@ -224,20 +229,22 @@ impl Transcript {
         self.anchor == ScrollAnchor::Following
     }
 
-    /// Returns the number of entries below the view that were never visible.
+    /// Returns the number of entries below the view that were never visible; 0 while the view follows the newest row.
     pub fn unread_below(&self) -> usize {
         self.anchor.unread(&self.log)
     }
 
-    /// Selects the previous cell that can be folded, such as a tool call or an answer with thinking. If no cell is
-    /// selected, selects the last cell that can be folded.
+    /// Selects the nearest cell before the selected one that can be folded, such as a tool call or an answer with
+    /// thinking. If no cell is selected, selects the last cell that can be folded. If there is no such cell, the
+    /// selection stays.
     pub fn select_prev(&mut self) {
         let before = self.log.selected.unwrap_or(u64::MAX);
         let prev = self.log.foldable().rev().find(|n| *n < before);
         self.log.selected = prev.or(self.log.selected);
     }
 
-    /// Selects the next cell that can be folded. If no cell is selected, selects the last cell that can be folded.
+    /// Selects the nearest cell after the selected one that can be folded. If no cell is selected, selects the last
+    /// cell that can be folded. If there is no such cell, the selection stays.
     pub fn select_next(&mut self) {
         let next = match self.log.selected {
             Some(at) => self.log.foldable().find(|n| *n > at),
@@ -247,7 +254,7 @@ impl Transcript {
     }
 
     /// Opens or folds the selected cell. If no cell is selected, first selects the last tool call or call group; if
-    /// there is none, the last cell that can be folded.
+    /// there is none, the last cell that can be folded. Does nothing if the selected cell cannot be folded.
     pub fn toggle_selected(&mut self) {
         if self.log.selected.is_none() {
             let is_tool = |n: &u64| {
@@ -278,7 +285,7 @@ impl Transcript {
     }
 
     /// Scrolls as little as possible to make the selected cell visible. If the cell is higher than the view, makes at
-    /// least its first row visible.
+    /// least its first row visible. Does nothing if no cell is selected.
     pub fn reveal_selected(&mut self, viewport: Viewport) {
         if let Some(at) = self.log.selected.and_then(|n| self.log.index(n)) {
             self.with_layouts(viewport, |anchor, log, layouts, rows| {
@@ -287,7 +294,7 @@ impl Transcript {
         }
     }
 
-    /// Records that the tool call `call` has started `subagent`. Does nothing if the call is not running.
+    /// Records that the tool call `call` has started `subagent`. Does nothing if no call with this id is running.
     pub fn record_subagent(&mut self, call: &CallId, subagent: &Name) {
         if let Some((_, number)) = self.running.iter().find(|(id, _)| id == call) {
             self.log.change(*number, |kind| {

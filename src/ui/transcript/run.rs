@@ -46,7 +46,7 @@ pub enum ToolCallState {
     Abandoned,
 }
 
-/// A tool call. Its texts are stored as received; control characters are escaped when the call is drawn.
+/// A tool call. Its texts can contain control characters, which are escaped when the call is drawn.
 #[derive(Debug)]
 pub struct ToolRun {
     pub tool: String,
@@ -66,7 +66,7 @@ pub struct ToolRun {
     pub diff: String,
     /// Duration of the call in milliseconds; 0 while it runs.
     pub took_ms: u64,
-    /// The subagent that the call started.
+    /// The subagent that the call started; `None` if it started none, or if that was not reported yet.
     pub subagent: Option<Name>,
     pub fold: Fold,
 }
@@ -97,7 +97,7 @@ impl ToolRun {
         }
     }
 
-    /// Appends output to the running call and keeps only about the last [`LIVE_MAX`] bytes.
+    /// Appends output to the running call. Keeps about the last [`LIVE_MAX`] bytes, and at most twice as many.
     pub fn append_output(&mut self, chunk: &str) {
         // Only the end of the chunk is appended, because a chunk can be longer than the limit.
         self.output.push_str(tail(chunk, LIVE_MAX));
@@ -106,7 +106,9 @@ impl ToolRun {
         }
     }
 
-    /// Ends the call with its outcome, output, diff and duration. If the call has a short diff, opens the call.
+    /// Ends the call with its outcome, its whole output, its diff (empty if it has none) and its duration in
+    /// milliseconds. `output` replaces the output of the running call. Renders the output as fields if crewdeck has
+    /// written it as JSON. If the call has a short diff, opens the call.
     pub fn end(
         &mut self,
         outcome: Outcome,
@@ -144,7 +146,7 @@ impl ToolRun {
         self.took_ms = took_ms;
     }
 
-    /// Returns the length of the call's texts together, in bytes.
+    /// Returns the length of the call's input, output and diff together, in bytes.
     pub fn bytes(&self) -> usize {
         let fields =
             |all: &[Field]| -> usize { all.iter().map(|f| f.name.len() + f.value.len()).sum() };
@@ -186,9 +188,9 @@ impl ToolRun {
         }
     }
 
-    /// Returns a short result for the row of the call, such as `exit 1`, `12 lines`, or the output itself if it is
-    /// short, followed by the duration if that is at least a second. Does not include the counts of
-    /// [`ToolRun::changes`].
+    /// Returns a short result for the row of the call, such as `exit 1`, `12 lines`, the name of the subagent, or the
+    /// output itself if it is short, followed by the duration if that is at least a second. Empty if there is nothing
+    /// to say. Does not include the counts of [`ToolRun::changes`].
     pub fn result(&self) -> String {
         // Of a subagent only the name is shown, because Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();
@@ -259,7 +261,7 @@ fn diff_counts(diff: &str) -> (usize, usize) {
     (count('+', "+++ "), count('-', "--- "))
 }
 
-/// Formats a duration in milliseconds: `3.2 s`, `1m 05s`, `2h 01m`.
+/// Formats a duration in milliseconds, rounded down: `3.2 s`, `1m 05s`, `2h 01m`.
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {

@@ -65,7 +65,7 @@ pub struct RowPosition {
 }
 
 impl ScrollAnchor {
-    /// Returns the number of entries below the view that were never visible.
+    /// Returns the number of entries below the view that were never visible; 0 while the view follows the newest row.
     pub fn unread(&self, log: &CellLog) -> usize {
         match self {
             ScrollAnchor::Following => 0,
@@ -143,7 +143,8 @@ impl ScrollAnchor {
         self.anchor_at(goal, log, layouts, rows);
     }
 
-    /// Scrolls so that `row` is visible with some rows above it. Does nothing if `row` is already visible.
+    /// Scrolls so that `row` is visible, about a third of the view below its top. Does nothing if `row` is already
+    /// visible.
     pub fn reveal_row(
         &mut self,
         row: RowPosition,
@@ -227,7 +228,7 @@ impl ScrollAnchor {
     }
 
     /// Scrolls so that `parts` units of the scrollbar are above the view. The units are those of
-    /// [`ScrollAnchor::scroll_position`].
+    /// [`ScrollAnchor::scroll_position`]. If that makes the newest row visible, the view follows the newest row.
     pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
         if at >= log.len() {

@@ -18,9 +18,10 @@ use crate::ui::widgets::line_input::LineInput;
 pub struct Search {
     words: LineInput,
     is_typing: bool,
-    /// The scroll position when the search began.
+    /// The scroll position when the user last began to type the search text.
     origin: ScrollAnchor,
-    /// The number of the cell that was selected when the search began; `None` if no cell was.
+    /// The number of the cell that was selected when the user last began to type the search text; `None` if no cell
+    /// was.
     selected: Option<u64>,
     /// The current match: the number of its cell, and its index among the matches in this cell, counted from 0. `None`
     /// if there is no match.
@@ -35,7 +36,7 @@ pub struct Search {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchStep {
     NoMatch,
-    /// Moved to a match in the requested direction.
+    /// Moved to a match without passing an end of the conversation.
     Moved,
     /// There was no further match in the requested direction; moved to the first match from the opposite end.
     Wrapped,
@@ -65,8 +66,9 @@ impl Transcript {
         self.search = Some(search);
     }
 
-    /// Changes the search text with `edit`. If that changes the text, moves to the match that is nearest to the scroll
-    /// position at which the search began.
+    /// Changes the search text with `edit`. If that changes the text, moves to the first match at or below the top of
+    /// the view from which the search began, or to the last match above it. If there is no match, restores that scroll
+    /// position. Does nothing without a search.
     pub fn edit_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
         let Some(search) = self.search.as_mut() else {
             return;
@@ -96,7 +98,7 @@ impl Transcript {
     }
 
     /// Ends the search. If the user was still typing the search text, restores the scroll position and the selection
-    /// from before the search.
+    /// from before the typing, and folds the cells that the search has opened.
     pub fn end_search(&mut self) {
         let was_typing = self.search().is_some_and(Search::is_typing);
         if was_typing {
@@ -109,7 +111,8 @@ impl Transcript {
         self.log.search(None);
     }
 
-    /// Moves to the next or previous match. After the last match, continues with the first, and the other way round.
+    /// Moves to the next or previous match. After the last match, continues with the first, and the other way round. If
+    /// no match is current, moves to the one that is nearest to the view, whatever `way` is.
     pub fn next_match(&mut self, way: Way, viewport: Viewport) -> MatchStep {
         let Some(here) = self.search().and_then(|s| s.here) else {
             return self.go_to_nearest(viewport);
@@ -156,8 +159,8 @@ impl Transcript {
         (place.unwrap_or(0), self.log.match_count())
     }
 
-    /// Returns the index of the cell with the current match, and the index of the match within the cell; `None` if no
-    /// match is current or its cell was dropped.
+    /// Returns the index of the cell with the current match, and the index of the match within the cell, both counted
+    /// from 0; `None` if no match is current or its cell was dropped.
     pub(super) fn here(&self) -> Option<(usize, usize)> {
         let (number, nth) = self.search().and_then(|s| s.here)?;
         Some((self.log.index(number)?, nth))
@@ -192,8 +195,10 @@ impl Transcript {
         }
     }
 
-    /// Makes the match with the index `nth` in the cell at the index `at` the current one and scrolls to it. If the
-    /// cell or its call group is folded and hides the match, opens the cell or group.
+    /// Makes the match with the index `nth` in the cell at the index `at` the current one, selects the cell and scrolls to
+    /// the match. If the cell or its call group is folded and hides a match, opens the cell or group. First folds what the
+    /// search opened for an earlier match, except this cell and its group. If the match has no row even in the open cell,
+    /// scrolls to the last visible match in the cell, or to its first row.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
         self.refold(Some(number));
@@ -263,7 +268,8 @@ impl Transcript {
         changed
     }
 
-    /// Scrolls to the previous or next prompt and selects it. Returns false if there is none.
+    /// Scrolls to the previous or next prompt and selects it. Starts at the selected cell if it is visible, otherwise
+    /// at the first visible cell, or with `Way::Back` after the last one. Returns false if there is no such prompt.
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
         self.scratch.begin(viewport, &Theme::default());

@@ -127,7 +127,6 @@ fn apply(transcript: &mut Transcript, event: &EventKind) {
     }
 }
 
-/// Returns the text of the selected cell.
 fn selected_cell_text(transcript: &Transcript) -> Option<String> {
     transcript.selected_text().map(|(_, text)| text)
 }

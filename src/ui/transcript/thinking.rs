@@ -12,10 +12,12 @@ use crate::ui::transcript::run::duration;
 
 /// Minimum width, in columns, that must be free beside the label of folded thinking to show a preview of its text.
 const PREVIEW_WIDTH_MIN: usize = 12;
-/// Maximum number of rows of open thinking. If there are more, the first and the last rows are shown.
+/// Maximum number of rows of open thinking. If there are more, the first and the last rows are shown, with one row
+/// between them that says how many are missing.
 const ROWS_MAX: usize = 400;
 
-/// Returns the rows of an answer's thinking. Folded, it is one row. Open, it is the text in at most [`ROWS_MAX`] rows.
+/// Returns the rows of an answer's thinking. Folded, it is one row, which adds nothing to `text_offset`. Open, it is
+/// the text, limited by [`ROWS_MAX`], whose number of visible characters is added to `text_offset`.
 pub fn thinking_rows(
     answer: &Answer,
     is_selected: bool,

@@ -27,7 +27,8 @@ impl TranscriptCache {
         self.layouts.work()
     }
 
-    /// Returns the pictures in the visible rows.
+    /// Returns the pictures in the visible rows of all transcripts that were drawn since
+    /// [`TranscriptCache::begin_frame`].
     pub fn placed_pictures(&self) -> &[PlacedPicture] {
         &self.placed
     }
@@ -151,7 +152,8 @@ impl VisibleRows {
         })
     }
 
-    /// Draws a bar in the blank column to the left of the rows. It marks the selected cell.
+    /// Draws a bar in the column to the left of the rows that are not blank. It marks the selected cell. Does nothing
+    /// if the buffer has no such column.
     fn mark(&self, theme: &Theme, buffer: &mut Buffer) {
         if self.area.x <= buffer.area.x {
             return;

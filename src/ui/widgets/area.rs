@@ -24,8 +24,8 @@ pub fn height_with_border(lines: usize) -> u16 {
     wanted.max(ROWS_MIN).saturating_add(2)
 }
 
-/// Returns a rectangle of `height` rows, horizontally centered at the bottom of the screen, above the two lines for
-/// hints, so that the content at the top of the screen stays readable. Its width is [`whole_or`] of `width`.
+/// Returns a rectangle of at most `height` rows, horizontally centered at the bottom of the screen, above the two lines
+/// for hints, so that the content at the top of the screen stays readable. Its width is [`whole_or`] of `width`.
 pub fn bottom_centered(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered_rect(screen, whole_or(screen, width), height);
     Rect {
@@ -66,8 +66,8 @@ pub struct PopupListLayout {
 }
 
 /// Returns the layout of a popup with a list and, below the list, details of the selected row. The list has `len` rows,
-/// of which the one at the index `row` is selected and at most `most` are shown at once. An empty list has `empty`
-/// lines of text instead.
+/// of which the one at the index `row` is selected and at most `most` are shown at once. If the list is empty, the popup
+/// is just high enough for `empty` lines of text.
 pub fn list_with_details(
     screen: Rect,
     width: u16,

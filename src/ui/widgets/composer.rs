@@ -1,4 +1,4 @@
-//! Multi-line text input with a history of sent messages and a size limit for pasted text.
+//! Multi-line text input with a history of sent messages, undo, and a maximum length ([`COMPOSER_MAX`]).
 
 mod edit;
 mod history;
@@ -21,10 +21,10 @@ use crate::ui::widgets::composer::rows::WrappedLine;
 use crate::ui::widgets::composer::undo::{EditKind, UndoStack};
 pub use crate::ui::widgets::composer::view::{Overflow, TextAreaSize};
 
-/// Maximum length of a message, in bytes. A longer text is cut, and the user is notified.
+/// Maximum length of a message, in bytes. A longer text is cut; after a paste, the user is notified.
 pub const COMPOSER_MAX: usize = 256 * 1024;
 
-/// Maximum height of the composer, in rows.
+/// Maximum number of visible text rows of the composer, without its frame.
 pub const ROWS_MAX: u16 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,8 @@ pub struct Composer {
     /// The column in which a series of movements up and down began. The cursor returns to this column on rows that are
     /// long enough. `None` after any other movement or edit.
     goal: Option<usize>,
-    /// The first visible row at the last cursor movement, as the line and the character with which the row begins.
+    /// The first visible row at the last cursor movement, as the line and the character with which the row begins, both
+    /// from 0.
     top: (usize, usize),
     undo: UndoStack,
     kills: KillRing,
@@ -143,8 +144,8 @@ impl Composer {
         }
     }
 
-    /// Inserts or deletes text, or moves the cursor, for a key that has no other binding. `width` is the width of the
-    /// text area in columns.
+    /// Inserts or deletes text, or moves the cursor, for a key that has no other binding. Ignores a typed character if the
+    /// message has its maximum length. `width` is the width of the text area in columns.
     pub fn key(&mut self, key: KeyEvent, width: u16) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
@@ -353,7 +354,8 @@ impl Composer {
         });
     }
 
-    /// Clears the composer, adds its message to the history and returns the message.
+    /// Clears the composer, adds its message to the history and returns the message. Undo does not
+    /// bring it back.
     pub fn take(&mut self) -> String {
         let text = self.text();
         self.add_to_history(&text);

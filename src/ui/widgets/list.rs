@@ -12,7 +12,7 @@ pub fn first_row(len: usize, selected: usize, height: u16) -> usize {
 }
 
 /// Returns the index of the row to which the scroll command `by` leads from the row `at` of a list with `len` rows. A
-/// page has `page` rows. Stops at the first and at the last row.
+/// page has `page` rows. Stops at the first and at the last row; returns 0 for an empty list.
 pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     let half = (page / 2).max(1);
     let to = match by {
@@ -28,5 +28,5 @@ pub fn step(at: usize, len: usize, by: Scroll, page: usize) -> usize {
     to.min(len.saturating_sub(1))
 }
 
-/// Number of rows by which a page key moves in the list of a popup.
+/// Number of rows by which a page key moves in pickers and in the popups of jobs and MCP servers.
 pub const PAGE: usize = 10;

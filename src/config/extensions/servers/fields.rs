@@ -101,7 +101,8 @@ impl ServerEntry<'_> {
     /// Also returns a text with all entries as they are written in the file; `None` if there are no entries.
     ///
     /// # Errors
-    /// Fails if `field` is not an object of strings.
+    /// Fails if `field` is not an object of strings, if an entry contains a NUL character, or if an entry is too long
+    /// after its variables were replaced.
     pub(super) fn table(
         &mut self,
         fields: &Map<String, Value>,

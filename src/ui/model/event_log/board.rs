@@ -64,8 +64,9 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that became ready because this change of the board completed the task `done`; empty if the change
-/// did not complete `done`. `board` is the state before the change, and `changed` contains the tasks after it.
+/// Returns the tasks that this change of the board has unblocked and that waited for the task `done`: those that listed
+/// `done` in `blocked_by`, now list no blocker, and are not completed. They may have an owner. Empty if the change did
+/// not complete `done`. `board` is the state before the change, and `changed` contains the tasks after it.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)

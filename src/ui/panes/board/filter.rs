@@ -84,8 +84,8 @@ impl fmt::Display for BoardQueryError {
 }
 
 impl BoardQuery {
-    /// Parses `text`. A term that consists of a key without a value matches every task, because the user is still
-    /// typing the value.
+    /// Parses `text`. A term that consists of a key without a value matches every task, even after `!`, because the
+    /// user is still typing the value. An invalid term is ignored and listed by [`BoardQuery::errors`].
     pub fn new(text: &str) -> BoardQuery {
         let mut out = BoardQuery::default();
         for term in terms(text) {
@@ -104,7 +104,8 @@ impl BoardQuery {
         &self.problems
     }
 
-    /// Returns whether `task`, which has the status `standing` on the board, matches the filter.
+    /// Returns whether `task`, which has the status `standing` on the board, matches the filter. A plain word is
+    /// searched in the number, the subject, the owner with `@`, the tags and the status. Case does not matter.
     pub fn matches(&self, task: &Task, standing: BoardStatus) -> bool {
         let mut hay = None;
         self.terms.iter().all(|term| {

@@ -21,7 +21,7 @@ const OWNER_MAX: usize = 12;
 pub struct Label {
     /// The task's number, such as `#12`.
     pub number: String,
-    /// The task's subject as one line, cut to [`SUBJECT_MAX`].
+    /// The task's subject as one line, cut to [`SUBJECT_MAX`] characters.
     pub subject: String,
     /// The owner's display name; empty if the task has no owner.
     pub owner: String,

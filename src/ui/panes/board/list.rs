@@ -69,8 +69,9 @@ impl ListRows {
     }
 }
 
-/// Returns the rows of the unfiltered list, one for each task. A task with open blockers is indented below one of them:
-/// the one in the last layer of the graph. Tasks that are not indented are sorted by status, then by number.
+/// Returns the rows of the unfiltered list, one for each task. A blocked task is indented below one of its open
+/// blockers: the one in the last layer of the graph, and of several there the one with the highest number. Tasks that
+/// are not indented are sorted by status, then by number.
 pub fn tree(index: &Index) -> ListRows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];

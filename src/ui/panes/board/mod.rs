@@ -104,7 +104,8 @@ pub enum Shown {
 }
 
 impl CrewModel {
-    /// Records in the task history what an event changes. Must be called before the event is applied to the board.
+    /// Records in the task history what an event changes, and invalidates what was computed from the board if the event
+    /// changes tasks. Must be called before the event is applied to the board.
     pub(in crate::ui) fn remember(&mut self, event: &Event) {
         if let EventKind::Board(BoardEvent::BoardChanged { changed, removed }) = &event.kind {
             self.memo.invalidate();

@@ -28,7 +28,7 @@ fn graph_needed_message(prefs: &Preferences) -> String {
 
 impl BoardPane {
     /// Pans the graph by a quarter of the visible area without changing the selection. When the user selects another
-    /// task, the graph scrolls to that task.
+    /// task, the graph scrolls to that task. In a list, only shows a status message.
     pub fn pan(&mut self, app: &mut App, area: Rect, toward: PanDirection) {
         let places = self.layout(app, area);
         let Shown::Graph(drawing) = places.shown else {
@@ -43,7 +43,8 @@ impl BoardPane {
         self.camera = self.camera.pan(toward, &drawing, selected, places.body);
     }
 
-    /// Sets the zoom level of the graph and scrolls so that the selected task is visible.
+    /// Sets the zoom level of the graph, scrolls so that the selected task is visible, and names the level in a status
+    /// message. While a list is shown, the level has no visible effect, and the message says so.
     pub fn zoom(&mut self, app: &mut App, area: Rect, zoom: Zoom) {
         self.camera = viewport::Camera {
             zoom,
@@ -62,7 +63,8 @@ impl BoardPane {
         self.selected = Some(id);
     }
 
-    /// Selects the task in a row of the list and scrolls the graph so that the task is visible.
+    /// Selects the task in a row of the list and scrolls the graph so that the task is visible. Does nothing if the
+    /// list has no such row.
     pub fn select_row(&mut self, model: &CrewModel, row: usize) {
         let task = self.rows(model).get(row).map(|row| row.task);
         self.select_if_any(task.and_then(|task| index(model).id(task)));
@@ -123,7 +125,8 @@ impl BoardPane {
     }
 
     /// Moves the selection along an edge of the graph: forward to a task that the selected task blocks, or back to a
-    /// task that blocks it. In a list, selects the one of these tasks whose row is nearest.
+    /// task that blocks it. In a list, selects the one of these tasks whose row is nearest, and does nothing if the
+    /// list has none of them.
     pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
         match self.layout(model, area).shown {
             Shown::Graph(drawing) => {
@@ -190,7 +193,7 @@ impl BoardPane {
     }
 
     /// Applies the mouse wheel: pans the graph by `cells` cells, or moves the selection in the list up or down by
-    /// `cells` rows.
+    /// `cells` rows. Turning the wheel to the left or right does nothing in a list.
     pub fn wheel_by(&mut self, model: &CrewModel, area: Rect, toward: PanDirection, cells: usize) {
         let by = match (self.layout(model, area).shown, toward) {
             (Shown::List(_), PanDirection::Left | PanDirection::Right) => return,
@@ -203,7 +206,8 @@ impl BoardPane {
         }
     }
 
-    /// Pans the graph by columns and rows; does nothing in a list.
+    /// Moves the visible part of the graph by columns (positive: to the right) and rows (positive: down), up to the
+    /// edges of the drawing. Does nothing in a list.
     pub fn pan_by(&mut self, model: &CrewModel, area: Rect, by: (isize, isize)) {
         let places = self.layout(model, area);
         let Shown::Graph(drawing) = places.shown else {

@@ -59,7 +59,8 @@ pub fn claim(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     }
 }
 
-/// Releases the selected task; asks for confirmation if a running teammate owns it.
+/// Releases the selected task; asks for confirmation if the lead or a teammate that has not shut down owns it. If the
+/// task cannot be released, a status message says why.
 pub fn release_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     let Some((task, Some(from))) = selected_for(app, selected, TaskAction::Release) else {
         return;
@@ -71,7 +72,8 @@ pub fn release_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<E
     }
 }
 
-/// Completes the selected task; asks for confirmation if it has no owner.
+/// Completes the selected task; asks for confirmation if it has no owner. If the task cannot be completed, a status
+/// message says why.
 pub fn complete_selected(app: &mut App, selected: Option<TaskId>, out: &mut Vec<Effect>) {
     match selected_for(app, selected, TaskAction::Complete) {
         None => {}

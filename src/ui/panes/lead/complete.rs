@@ -22,7 +22,7 @@ use crate::ui::widgets::list::first_row;
 pub const ROWS_MAX: u16 = 8;
 /// Maximum width of the completion list, in columns.
 const WIDTH_MAX: u16 = 76;
-/// Maximum width of the name of a resource in the first column of the completion list, in columns.
+/// Maximum width of the name of a resource or MCP server in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
 /// Maximum width that a command or agent contributes to the first column, in columns. The description of a longer one
 /// starts further right.
@@ -33,7 +33,7 @@ const COMMANDS_MAX: usize = 14;
 pub enum Choice {
     /// Runs a command.
     Run(Action),
-    /// Inserts the word and a blank. For commands with arguments and for recipients.
+    /// Inserts the word and a blank. For commands from files and skills, prompts of MCP servers, and recipients.
     Word,
     /// Inserts a file or directory.
     File,
@@ -59,8 +59,9 @@ pub enum Completion {
 }
 
 /// Returns the completions of the typed text: for `/`, commands and prompts; for `@`, first agents, then MCP servers,
-/// files and resources. Best matches come first within each kind. Empty if nothing matches, the composer does not have
-/// the focus, or the user has closed the list.
+/// files and resources. Best matches come first within each kind. Empty if nothing matches, the composer does not
+/// receive the keys, the user has closed the list, or the draft is an unchanged message from the history; also for `@`
+/// in a shell command, and in a replay.
 pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
@@ -114,8 +115,8 @@ fn row(pane: &LeadPane) -> usize {
     }
 }
 
-/// Returns the layout of the completion list for `len` rows: directly above the composer. `None` if not even one row
-/// fits.
+/// Returns the layout of the completion list for `len` rows: directly above the composer. `None` if `len` is 0, if not
+/// even one row fits, or if the composer is not on the screen.
 pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::PopupListLayout> {
     let composer = layout.composer?;
     let above = composer.y.saturating_sub(layout.status.bottom());

@@ -35,7 +35,7 @@ pub fn note(app: &App) -> Option<String> {
     }
 }
 
-/// Returns whether the files of the project are still being read, so that no matches are known yet.
+/// Returns whether the files of the project are still being read, so that matches may be missing.
 pub fn is_reading(app: &App) -> bool {
     app.input.mentions.state() == Some(FileListState::Reading)
 }

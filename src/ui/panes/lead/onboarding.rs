@@ -59,7 +59,7 @@ fn fits(app: &App, area: Option<Rect>) -> bool {
 }
 
 /// Draws the setup page. If there is too little room, omits first the blank lines, then the explanation, then steps
-/// from the end. The problem and the keys are never omitted.
+/// from the end. If even the problem and the keys do not fit into `area`, the last lines are cut off.
 pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {

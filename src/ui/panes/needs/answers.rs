@@ -103,7 +103,8 @@ pub fn send(app: &mut App, id: &RequestId, verdict: Verdict, words: String, out:
     decide(app, id, verdict, words, out);
 }
 
-/// Sends the user's decision on a request to the crew, unless the request is closed or already answered.
+/// Sends the user's decision on a request to the crew. If the request is closed, only shows a status message; if it is
+/// already answered, does nothing.
 pub fn decide(
     app: &mut App,
     id: &RequestId,

@@ -147,7 +147,8 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
     }
 }
 
-/// Returns whether all lines of choice `number` of the selected request are visible, or as many as the card has rows.
+/// Returns whether all lines of choice `number` of the selected request, counted from 1, are visible, or as many as the
+/// card has rows. False if there is no such choice or the pane is not visible. `area` is the frame of the pane.
 pub fn shows_choice(
     pane: &NeedsPane,
     model: &CrewModel,
@@ -165,6 +166,7 @@ pub fn shows_choice(
 }
 
 /// Returns the number of lines to scroll off the top so that choice `number` of the selected request is visible.
+/// Returns the current number if the choice does not scroll or does not exist. `area` is the frame of the pane.
 pub fn scroll_to_choice(pane: &NeedsPane, model: &CrewModel, area: Rect, number: usize) -> usize {
     let layout = card_layout(pane, model, inside(area), &Theme::default());
     let is_choice = |(kind, _): &CardLine| *kind == CardLineKind::Choice(number);
@@ -324,7 +326,8 @@ fn details(model: &CrewModel, request: &Request) -> String {
     parts.join(" · ")
 }
 
-/// Names the other agents with the same request, or returns `None` if there are none.
+/// Names the agents that have sent the same request, including further requests of the same agent; `None` if there is
+/// no such request. Names at most [`OTHERS_MAX`] and counts the others.
 fn others(model: &CrewModel, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for other in model.requests.same(request) {

@@ -10,9 +10,10 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs::NeedsPane;
 
 impl NeedsPane {
-    /// Selects the oldest open request and focuses the pane. Keys that approve take effect at once, because the delay
-    /// against accidental approval is needed only if a request appears without a key press. Shows a status message if
-    /// no request is open. Does nothing while the user writes a comment.
+    /// Closes all popups, selects the first request and focuses the pane. The first request is the oldest that the user
+    /// must decide, or else the oldest that the lead may decide. Keys that approve take effect at once, because the
+    /// delay against accidental approval is needed only if a request appears without a key press. If no request is
+    /// open, only shows a status message. Does nothing while a popup contains text of the user.
     pub fn focus_oldest(&mut self, app: &mut App) {
         if app.model.requests.is_empty() {
             app.say_nothing_waits();
@@ -32,9 +33,10 @@ impl NeedsPane {
     }
 }
 
-/// Called after request `last` has changed. If this pane has the focus and no request is open any more, moves the focus
-/// back with [`return_focus`] and returns `true`; otherwise returns `false`. If the user decided `last` and the agent
-/// that made it is still running, the focus moves only when [`end_hold`] ends the delay.
+/// Called after request `last` has changed. Returns whether the focus is to move back: no request is open any more, and
+/// this pane has the focus and has received it from another part of the screen. If so, moves the focus back with
+/// [`return_focus`]. But if the user decided `last` and the agent that made it is still running, the focus moves only
+/// when [`end_hold`] ends the delay; in a replay, there is no delay.
 pub fn after_decision(app: &mut App, last: &Request) -> bool {
     let is_last = app.model.requests.is_empty()
         && app.focus == Focus::Pane(Pane::Needs)
@@ -79,8 +81,8 @@ pub fn end_hold(app: &mut App) {
     }
 }
 
-/// Moves the focus from this pane back to the part of the screen that had the focus before. Does nothing if another
-/// part of the screen has the focus.
+/// Moves the focus from this pane back to the part of the screen that had the focus before, and ends the full-screen
+/// view. Does nothing if another part of the screen has the focus.
 pub fn return_focus(app: &mut App) {
     if app.focus != Focus::Pane(Pane::Needs) {
         return;

@@ -23,7 +23,8 @@ use crate::ui::model::CrewModel;
 
 #[derive(Debug, Default)]
 pub struct NeedsPane {
-    /// The selected request. `None` means the oldest one.
+    /// The selected request. `None` means the first one: the oldest that the user must decide, or else the oldest that
+    /// the lead may decide.
     pub selected: Option<RequestId>,
     /// The time at which the selection last moved to another request without a key press. For a short time after that,
     /// keys that approve are ignored, because the user may have meant the previous request. 0 if no delay is needed.
@@ -51,7 +52,7 @@ impl NeedsPane {
     }
 
     /// Returns whether the user has seen all of permission request `id` in this pane and was warned about the parts
-    /// that are folded or cut. Always true for other kinds of requests, and false if another request is selected.
+    /// that are folded or cut. False if another request is selected; otherwise true for all other kinds of requests.
     /// `area` is the pane's frame; `None` if the pane is not visible.
     pub fn has_read(&self, model: &CrewModel, area: Option<Rect>, id: &RequestId) -> bool {
         if self.selected_id(model).as_ref() != Some(id) {

@@ -19,8 +19,12 @@ use crate::ui::popups::scopes::ScopeChoices;
 const NEEDS: Context = Context::In(Pane::Needs);
 
 impl NeedsPane {
-    /// Approves or rejects the request whose comment the user is writing, otherwise the selected request. A question
-    /// cannot be approved without an answer; in this case, a status message names the keys that answer it.
+    /// Approves or rejects the request whose comment the user is writing, together with the comment; otherwise the
+    /// selected request, without one. In these cases, sends nothing and shows a status message that says why:
+    ///
+    /// - The answer to a question is empty, or the user approves a question without writing an answer.
+    /// - The request appeared less than [`SETTLE`] ago. This does not prevent a rejection with a comment.
+    /// - The user approves a permission request without having seen all of it.
     pub fn decide(
         &mut self,
         app: &mut App,
@@ -235,7 +239,8 @@ impl NeedsPane {
     }
 }
 
-/// Shows a warning about a request in the status message. The warning stays until the request is answered or closed.
+/// Shows a warning about a request as the status message. It disappears like other status messages, and at the latest
+/// when the request is answered or closed.
 pub fn warn_about(app: &mut App, id: &RequestId, text: String) {
     let about = id.clone();
     app.warn(text);

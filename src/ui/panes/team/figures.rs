@@ -49,8 +49,9 @@ impl FigureStyle {
     }
 }
 
-/// Returns the figures of an agent, right-aligned: context usage, tokens, cost and the time of the current activity.
-/// Figures for which a row of `columns` columns has no room are omitted.
+/// Returns the figures of an agent in one line, each aligned to the right of its column: context usage, tokens, cost
+/// and the time of the current activity. Figures for which a row of `columns` columns has no room are omitted. Empty if
+/// `agent` is `None`.
 pub fn figures(
     app: &App,
     agent: Option<&AgentView>,

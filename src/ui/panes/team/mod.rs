@@ -61,7 +61,8 @@ impl TeamPane {
         rows
     }
 
-    /// Returns the rows of the whole team in the chosen order, ignoring the filter.
+    /// Returns the rows of the whole team in the order of [`TeamPane::rows`], ignoring the filter. The lead itself has
+    /// no row.
     pub fn unfiltered_rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
         let of = |parent: &Name| {
             let all = model.agents.subagents(parent);
@@ -92,9 +93,10 @@ impl TeamPane {
         }
     }
 
-    /// Returns the index of the selected row and the name of the teammate or subagent in it. If a selected subagent has
-    /// finished, its parent is selected instead. If no agent is selected or the selected one is not in the list, the
-    /// first row counts as selected. `None` if the list is empty.
+    /// Returns the index of the selected row and the name of the teammate or subagent in it. If a selected subagent is
+    /// not in the list, because it has finished or is filtered out, its parent counts as selected. If no agent is
+    /// selected, or the selected one and its parent are not in the list, the first row counts as selected. `None` if
+    /// the list is empty.
     pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
         let rows = self.rows(model);
         let at = self
@@ -122,7 +124,8 @@ impl TeamRow<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TeamRow<'a> {
     Member(&'a Member),
-    /// A running subagent, below its parent.
+    /// A running subagent. Those of a teammate are below their parent; those of the lead, which has no row, are the
+    /// first rows.
     Subagent(Name),
 }
 

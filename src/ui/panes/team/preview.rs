@@ -10,8 +10,8 @@ use crate::ui::model::{board as model_board, style};
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
 
-/// Returns the lines about an agent: its activity with details, such as the reason of a failure, and below that its
-/// task. If the agent has no task, its role is shown instead, or the prompt of a subagent.
+/// Returns the lines about an agent: its activity with details, such as the reason of a failure, in at most two lines,
+/// and below that its task in one. If the agent has no task, its role is shown instead, or the prompt of a subagent.
 pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
     let activity = app.activity(name);
     let (shape, words, style) = style::agent_activity(app, name, &activity, app.now, theme);

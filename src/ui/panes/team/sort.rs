@@ -33,7 +33,8 @@ impl TeamSort {
         }
     }
 
-    /// Returns all teammates in this order. Those that have shut down are last.
+    /// Returns all teammates in this order: for context, tokens and cost the highest first, for the state those that
+    /// need attention first. Teammates that have shut down are last, equal ones in the order of joining.
     pub fn members(self, model: &CrewModel) -> Vec<&Member> {
         let mut rows: Vec<&Member> = model.team.members.iter().collect();
         let agent = |member: &Member| model.agents.get(&member.name);

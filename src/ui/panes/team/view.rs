@@ -245,7 +245,7 @@ fn short_state(words: &str, columns: usize) -> &str {
     }
 }
 
-/// Renders the row of a subagent, which is shown below the row of its parent.
+/// Renders the row of a subagent, which begins with `└`.
 fn subagent(
     app: &App,
     name: &Name,

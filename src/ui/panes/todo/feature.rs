@@ -98,8 +98,9 @@ impl PaneFeature for TodoListPane {
         app.shown_todo().len()
     }
 
-    /// Returns the height of the list: two rows for the frame and one for each item. If all items are completed and the
-    /// pane does not have the focus, the height is one row, which shows the title and the count.
+    /// Returns the height of the list: two rows for the frame and one for each item, at least three and at most `most`.
+    /// If all items are completed and the pane does not have the focus, the height is one row, which shows the title
+    /// and the count.
     fn wanted_height(&self, app: &App, _width: u16, most: u16) -> u16 {
         if todo_is_done(app) && app.focus != Focus::Pane(Pane::Todo) {
             return 1;

@@ -13,7 +13,7 @@ use crate::ui::widgets::list::first_row;
 
 #[derive(Debug, Default)]
 pub struct TodoListPane {
-    /// The index of the selected item. `None` means the item in progress.
+    /// The index of the selected item. `None` means the item in progress, or the first one if none is in progress.
     pub selected: Option<usize>,
     /// The text of the item that was selected before the current event. After the event, the item with this text is
     /// selected.

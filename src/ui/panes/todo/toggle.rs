@@ -50,7 +50,8 @@ impl TodoListPane {
         out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 
-    /// Shows the todo list in place of another pane, and stores the current focus for [`TodoListPane::switch_back`].
+    /// Shows the todo list in place of another pane, and stores the current focus, full-screen pane and tab for
+    /// [`TodoListPane::switch_back`].
     fn switch_to(&mut self, app: &mut App) {
         self.before_toggle = Some((app.focus, app.arrangement.zoom, app.arrangement.tab));
         let has_tab = matches!(app.focus, Focus::Pane(p) if Pane::TABS.contains(&p));
@@ -64,7 +65,9 @@ impl TodoListPane {
         }
     }
 
-    /// Hides the todo list and restores the focus that [`TodoListPane::switch_to`] has stored.
+    /// Hides the todo list and restores the tab that [`TodoListPane::switch_to`] has stored; if the list has the focus,
+    /// also the stored focus and full-screen pane. If nothing is stored, selects the tab of the board and moves the
+    /// focus from the list to the lead's conversation.
     fn switch_back(&mut self, app: &mut App) {
         let before = self.before_toggle.take();
         let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));

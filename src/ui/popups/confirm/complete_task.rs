@@ -36,7 +36,7 @@ impl Question for CompleteTask {
     }
 }
 
-/// Sends the command that completes a task, without asking for confirmation.
+/// Sends the command that completes a task, without asking for confirmation, and shows a status message.
 pub fn complete(app: &mut App, task: TaskId, out: &mut Vec<Effect>) {
     let words = format!("Completing {task}…");
     send(app, words, TaskCommand::Complete { task }, out);

@@ -124,7 +124,8 @@ impl Question for MergeTask {
     }
 }
 
-/// Sends the command that merges all branches that can be merged now. Does nothing if there are fewer than two.
+/// Sends the command that merges all branches that can be merged now, and closes the dialog. Does nothing and keeps the
+/// dialog open if there are fewer than two.
 fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
     let tasks = branches::to_merge(app).as_ref().clone();
     if tasks.len() < 2 {

@@ -1,4 +1,4 @@
-//! Confirmation dialogs: the dialog itself, and one file for each question.
+//! Confirmation dialogs: the dialog itself here, and one file for each action that asks for confirmation.
 
 pub(in crate::ui) mod approve_settings;
 pub(in crate::ui) mod clear;
@@ -49,7 +49,7 @@ pub trait Question: Debug + 'static {
         }
     }
 
-    /// Does what the user has confirmed. The dialog closes afterwards.
+    /// Does what the user has confirmed, and adds the effects of this to `out`. The dialog closes afterwards.
     fn on_confirm(&self, app: &mut App, out: &mut Vec<Effect>);
 
     fn context(&self) -> Context {

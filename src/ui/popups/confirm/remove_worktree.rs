@@ -121,7 +121,8 @@ fn tree(model: &CrewModel, id: TaskId) -> String {
     task.map_or_else(String::new, |task| one_line(&task.worktree))
 }
 
-/// Sends the command that removes a worktree. The command contains the losses that the user has seen and confirmed.
+/// Sends the command that removes a worktree, and shows a status message until the worktree is gone. The command contains
+/// the losses that the user has seen and confirmed.
 fn remove(app: &mut App, check: &WorktreeCheck, out: &mut Vec<Effect>) {
     let (task, confirmed) = (check.task, check.losses.clone());
     let text = format!("Removing the worktree of {task}…");

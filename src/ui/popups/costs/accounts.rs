@@ -26,7 +26,7 @@ pub struct Account {
 /// The usage of each agent, and the total.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Accounts {
-    /// One account for each agent, most expensive first.
+    /// One account for each agent, and possibly one for former agents. [`accounts`] returns them most expensive first.
     pub all: Vec<Account>,
     pub sum: Used,
 }
@@ -37,8 +37,8 @@ impl Accounts {
         self.sum.cost.is_some()
     }
 
-    /// Returns the share of `used` in the total, in thousandths. It is the share of the cost if prices are known,
-    /// otherwise the share of the tokens.
+    /// Returns the share of `used` in the total, in thousandths. It is the share of the cost if the total cost is known and
+    /// not 0, otherwise the share of the tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {
         match (self.sum.cost, used.cost) {

@@ -161,8 +161,8 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Opt
     ))
 }
 
-/// Returns how much of its budget an agent has used, in percent. `None` if `budget` is a budget of the team, or if the
-/// agent has no such budget.
+/// Returns how much of its budget an agent has used, in percent, at most 999. `None` if `budget` is a budget of the team,
+/// if the agent has no such budget, or if the account sums up former agents.
 pub fn of_agent(model: &CrewModel, account: &Account, budget: UsageBudget) -> Option<u64> {
     if budget.is_of_team() {
         return None;

@@ -37,7 +37,8 @@ pub fn open(app: &mut App) {
 }
 
 impl CostsPopup {
-    /// Returns the index of the selected line; `None` if the panel has no line that can be selected.
+    /// Returns the index of the selected line in `lines`. If the selected target is not in `lines`, the first line with a
+    /// target counts as selected. `None` if no line has a target.
     pub fn row(&self, lines: &[CostLine]) -> Option<usize> {
         let wanted = self.selected.as_ref();
         let is_it = |line: &CostLine| wanted.is_some() && line.target.as_ref() == wanted;

@@ -237,7 +237,8 @@ fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {
     }
 }
 
-/// Returns the name of an agent, followed by the number of subagents whose usage is included.
+/// Returns the name of an agent, followed by the number of subagents whose usage is included; for the row of former
+/// agents, their number.
 fn label(account: &Account) -> String {
     let of = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match (&account.name, account.others) {

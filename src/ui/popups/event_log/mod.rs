@@ -1,4 +1,5 @@
-//! State and layout of the event log popup. Pure.
+//! The popup with the event log, a filterable list of what has happened in the crew: its state, opening and layout. Does
+//! no I/O.
 
 mod popup;
 mod query;

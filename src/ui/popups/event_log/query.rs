@@ -32,7 +32,7 @@ enum LogCondition {
 pub enum EventLogQueryError {
     /// A term with an unknown key, such as `foo:bar`. Holds the key.
     Key(String),
-    /// A term `kind:…` that names no topic. Holds the word after the colon.
+    /// A term `kind:…` whose value is not the start of a topic's name. Holds the value.
     Kind(String),
 }
 
@@ -50,7 +50,8 @@ impl fmt::Display for EventLogQueryError {
 
 impl EventLogQuery {
     /// Parses `text`. A term that consists of a key without a value matches every line, because the user is still
-    /// typing the value. The term `!` alone matches warnings and errors.
+    /// typing the value. So does a term with an unknown key or kind, which is reported in `problems`. The term `!` alone
+    /// matches warnings and errors.
     pub fn new(text: &str) -> EventLogQuery {
         let mut out = EventLogQuery::default();
         for term in terms(text) {

@@ -16,12 +16,12 @@ use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
 impl EventLogPopup {
-    /// Returns whether the filter is not empty.
+    /// Returns whether the filter contains more than blanks.
     pub fn is_filtered(&self) -> bool {
         !self.filter.text().trim().is_empty()
     }
 
-    /// Returns whether the filter is not empty or its input is open.
+    /// Returns whether the filter contains more than blanks or its input is open.
     pub fn has_filter(&self) -> bool {
         self.is_typing || self.is_filtered()
     }
@@ -48,8 +48,8 @@ impl EventLogPopup {
         lines.filter(|l| query.matches(l)).collect()
     }
 
-    /// Returns the index of the selected line in `rows`. If no line is selected, the newest one counts as selected.
-    /// `None` if `rows` is empty.
+    /// Returns the index of the selected line in `rows`. If no line is selected, the newest one counts as selected; if the
+    /// selected line is not in `rows`, the next newer one does. `None` if `rows` is empty.
     pub fn row(&self, rows: &[&LogLine]) -> Option<usize> {
         let newest = rows.len().checked_sub(1)?;
         let Some(number) = self.selected else {
@@ -104,8 +104,8 @@ impl EventLogPopup {
         self.filter.insert(&text);
     }
 
-    /// Opens what the selected line is about, such as a task or an agent. If that no longer exists, shows a status
-    /// message instead.
+    /// Opens what the selected line is about, such as a task or an agent. For a request that is closed, opens the
+    /// conversation of its agent. If there is nothing to open, shows a status message instead.
     pub(super) fn show(&self, app: &mut App) -> Next {
         let Some(about) = self.selected_line(app).map(|l| l.about.clone()) else {
             return Next::Stay;

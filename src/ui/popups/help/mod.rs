@@ -105,8 +105,8 @@ impl HelpPopup {
         entries.find(|entry| entry.at == at)
     }
 
-    /// Runs the action of the selected entry. If its key did not work where the help was opened, a status message says
-    /// where the key works.
+    /// Closes the help and runs the action of the selected entry. If the key of the entry did not work where the help was
+    /// opened, or the entry is no key, the help stays open and a status message says where or how to use the entry.
     fn run(&self, app: &mut App) -> Next {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;

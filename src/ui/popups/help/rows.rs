@@ -135,7 +135,6 @@ pub fn rows(
     out
 }
 
-/// Creates a line that cannot be selected.
 fn unselectable(line: Line<'static>) -> HelpRow {
     HelpRow { line, entry: None }
 }
@@ -185,7 +184,8 @@ fn section(out: &mut Vec<HelpRow>, title: &str, rows: Vec<HelpRow>, theme: &Them
 }
 
 /// Returns the index of the entry that is selected after the scroll key `by`, if entry `at` was selected before. Line
-/// keys move by entries; page keys move by the `page` visible rows.
+/// keys move by one entry; page and half-page keys move by `page` rows or half of them. Stops at the first and the last
+/// entry; returns 0 if there are no entries.
 pub fn step(rows: &[HelpRow], at: usize, by: Scroll, page: usize) -> usize {
     let last = rows.iter().filter_map(|row| row.entry).map(|e| e.at).max();
     let last = last.unwrap_or(0);
@@ -215,7 +215,7 @@ fn lines(rows: &[HelpRow], at: usize) -> Option<(usize, usize)> {
 
 /// Returns the index of the first visible row after scrolling just far enough to show entry `at`. If the entry is the
 /// first of its section, the heading above it is shown too. `first` is the index of the first visible row before
-/// scrolling; `page` is the number of visible rows.
+/// scrolling; `page` is the number of visible rows. Returns 0 if there is no entry `at`.
 pub fn reveal(rows: &[HelpRow], at: usize, first: usize, page: usize) -> usize {
     let Some((from, to)) = lines(rows, at) else {
         return 0;

@@ -23,7 +23,8 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Maximum width of the column with the names of the agents, in columns.
 const NAMES_MAX: usize = 12;
 
-/// Draws the popup with the background jobs. `row` is the index of the selected job.
+/// Draws the popup with the background jobs. `row` is the index of the selected job; beyond the end, the last one is
+/// selected.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = app.model.jobs.ordered_jobs();
     let title = match app.model.jobs.running_count() {
@@ -77,7 +78,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
 }
 
 /// Returns the lines below the list: the command of the selected job and the end of its output, together at most `rows`
-/// lines.
+/// lines, but at least one.
 fn output(job: &Job, (columns, rows): (usize, usize), theme: &Theme) -> Vec<Line<'static>> {
     let command = wrap(
         &format!("$ {}", escape_control_chars(&job.command)),
@@ -160,7 +161,7 @@ pub fn jobs_width(screen: Rect) -> u16 {
 pub const NO_JOBS: &str = "No background jobs. Agents start them with the tool background_run, for long commands: \
                            builds, test suites, servers.";
 
-/// Returns [`NO_JOBS`], wrapped into lines of the width of the popup.
+/// Returns [`NO_JOBS`], wrapped to the width of the popup without its border.
 pub fn no_jobs(screen: Rect) -> Vec<String> {
     wrap(NO_JOBS, usize::from(jobs_width(screen).saturating_sub(4)))
 }

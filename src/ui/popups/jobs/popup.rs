@@ -45,7 +45,8 @@ impl JobsPopup {
         jobs.get(self.row).or(jobs.last()).copied()
     }
 
-    /// Kills the selected background job. If the job has already ended, a status message says how.
+    /// Sends the command that kills the selected background job. If the job has already ended, only a status message says
+    /// how.
     fn kill(&self, app: &mut App, out: &mut Vec<Effect>) {
         let Some(job) = self.selected_job(app).cloned() else {
             return;

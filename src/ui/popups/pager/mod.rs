@@ -44,8 +44,8 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Returns the times whose age the page shows, now or when they are older. When a shown age changes, the screen is
-    /// redrawn.
+    /// Returns the ages, such as `5m`, that the page shows now or may show later. When one of them changes, the screen is
+    /// drawn again.
     fn ages(&self, _app: &App) -> Vec<ShownAge> {
         Vec::new()
     }
@@ -60,7 +60,8 @@ pub trait Page: Debug + 'static {
         false
     }
 
-    /// Called after scrolling: makes the section at the row with index `_line` the current one.
+    /// Called after scrolling: makes the section that contains the row with index `_line` the current one. `_line` is the
+    /// number of rows if the end of the text is visible.
     fn select_section(&mut self, _rows: &[PagerRow], _line: usize) {}
 
     /// Returns whether the row is the heading of the current section.
@@ -85,8 +86,8 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Returns the index of the first row of the section with the index `_part`, as [`Page::part`] returns it; `None`
-    /// if there is no such section.
+    /// Returns the index in `_rows`, from 0, of the first row of section `_part`, a value that [`Page::part`] has returned.
+    /// `None` if `_rows` has no such section.
     fn line_of_part(&self, _part: usize, _rows: &[PagerRow]) -> Option<usize> {
         None
     }
@@ -97,11 +98,12 @@ pub trait Page: Debug + 'static {
         None
     }
 
-    /// Called before each event. Remembers the item that the page shows, because the event may change its position in a
-    /// list.
+    /// Called before each event while the pager is the topmost popup. Remembers the item that the page shows, because the
+    /// event may change its position in a list.
     fn before_event(&mut self, _app: &App) {}
 
-    /// Called after each event. Makes the page show the item that [`Page::before_event`] has remembered.
+    /// Called after each event while the pager is the topmost popup. Makes the page show the item that
+    /// [`Page::before_event`] has remembered.
     fn after_event(&mut self, _app: &App) {}
 }
 
@@ -267,15 +269,17 @@ impl<P: Page> Pager<P> {
         self.page.select_section(&seen.rows, line);
     }
 
-    /// Scrolls so that the row with index `line` is at the top, as far as the length of the text allows.
+    /// Scrolls so that the row with index `line` is at the top, as far as the length of the text allows, and makes the
+    /// section of this row the current one.
     fn scroll_to(&mut self, line: usize, seen: &PagerRows) {
         self.page.select_section(&seen.rows, line);
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
-    /// Scrolls to the match that `choose` selects. `choose` is called with the matches and the index of the first
-    /// visible row; it returns the index of the match, and what to report to the user. This report is returned. Returns
-    /// [`MatchStep::NoMatch`] and does not scroll if there are no matches.
+    /// Scrolls to the match that `choose` selects, and makes this match and its section the current ones. `choose` is called
+    /// with the matches and the index of the first visible row; it returns the index of the match, and what to report to
+    /// the user. This report is returned. Returns [`MatchStep::NoMatch`] and changes nothing if there are no matches or
+    /// `choose` returns `None`.
     fn go_to(
         &mut self,
         app: &App,
@@ -306,7 +310,8 @@ impl<P: Page> Pager<P> {
         self.origin = self.scroll;
     }
 
-    /// Closes the search field; the search stays active. If nothing matches, a status message says so.
+    /// Closes the search field. A blank search text ends the search; otherwise, the search stays active, and if nothing
+    /// matches, a status message says so.
     fn finish_search_input(&mut self, app: &mut App) {
         self.is_typing = false;
         if self.search.text().trim().is_empty() {

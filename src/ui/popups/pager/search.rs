@@ -24,21 +24,21 @@ impl SearchResults {
         ((self.current + 1).min(all), all)
     }
 
-    /// Returns the index of the row in which the match with index `nth` begins.
+    /// Returns the index of the row in which the match with index `nth` begins; 0 if there is no such match.
     pub fn line(&self, nth: usize) -> usize {
         let part = self.hits.get(nth).and_then(|hit| hit.parts.first());
         part.map_or(0, |(line, _, _)| *line)
     }
 
     /// Returns the index of the first match in row `from` or below. If all matches are above that row, returns the
-    /// index of the last one.
+    /// index of the last one; if there are none, returns 0.
     pub fn nearest(&self, from: usize) -> usize {
         let at = (0..self.hits.len()).position(|nth| self.line(nth) >= from);
         at.unwrap_or(self.hits.len().saturating_sub(1))
     }
 }
 
-/// Returns the matches of `words` in `rows`; none if `words` is empty. `current` is the index of the current match. If
+/// Returns the matches of `words` in `rows`; none if `words` is blank. `current` is the index of the current match. If
 /// it is greater than the index of the last match, the last match is the current one.
 pub fn search_rows(words: &str, current: usize, rows: &[pager::PagerRow]) -> SearchResults {
     let hits = Needle::new(words).map_or_else(Vec::new, |needle| {

@@ -40,7 +40,7 @@ pub trait Choices: Debug + 'static {
     fn choose(&mut self, app: &mut App, item: Self::Item, out: &mut Vec<Effect>) -> Next;
 
     /// Returns the item that the user can choose by typing `_typed` as the search text, although no row matches that
-    /// text. `None` if there is none.
+    /// text. `None` if no item can be chosen this way.
     fn item_of(&self, _typed: &str) -> Option<Self::Item> {
         None
     }

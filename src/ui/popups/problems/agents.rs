@@ -48,7 +48,7 @@ pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     out
 }
 
-/// Returns the time at which an agent began its current activity, or `None` if it is not busy.
+/// Returns the time at which an agent began its current activity; `None` if the agent is not busy or the time is unknown.
 fn busy_since(model: &CrewModel, name: &Name) -> Option<Timestamp> {
     match model.activity(name) {
         Activity::Thinking | Activity::Compacting | Activity::Tool { .. } => {}

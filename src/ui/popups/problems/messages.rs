@@ -44,8 +44,8 @@ pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     all.into_iter().map(age).collect()
 }
 
-/// Returns a problem for each recipient who is not on the team, and for each recipient whose oldest message has been
-/// unread for too long.
+/// Returns a problem for each recipient who is not on the team, and for each recipient whose oldest unread message has
+/// waited for [`STALLED_AFTER`].
 pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
     let inboxes = unread(app).into_iter();

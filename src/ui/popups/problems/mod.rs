@@ -79,7 +79,7 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemSeverity {
     NeedsUser,
-    /// An agent failed or a file is damaged.
+    /// An agent failed, or a file is damaged or cannot be read.
     Failed,
     /// The work may not continue without help.
     Stuck,
@@ -127,7 +127,7 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
         .collect()
 }
 
-/// Renders the cause and the help of each problem, `width` columns wide.
+/// Renders the cause and the help of each problem, `width` columns wide. Problems beyond [`PROBLEMS_MAX`] are only counted.
 pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let all = problems(app);
     if all.is_empty() {

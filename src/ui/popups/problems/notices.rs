@@ -16,7 +16,7 @@ const DAMAGED: &str = "damaged";
 /// The text by which a notice about a merge conflict is recognized.
 const CONFLICT_TEXT: &str = " does not merge into ";
 
-/// Returns the problems that notices in the event log report.
+/// Returns the unresolved problems that notices in the event log report, each once.
 pub fn problems(model: &CrewModel) -> Vec<Problem> {
     let mut out: Vec<Problem> = Vec::new();
     for line in model.event_log.lines().filter(|l| l.severity.is_trouble()) {

@@ -17,7 +17,7 @@ use crate::ui::widgets::list::{PAGE, step};
 
 #[derive(Debug, Default)]
 pub struct ServersPopup {
-    /// The index of the selected row.
+    /// The index of the selected row. If the list has become shorter than that, its last row counts as selected.
     row: usize,
 }
 

@@ -43,7 +43,7 @@ pub fn place(screen: Rect, row: usize, len: usize) -> PopupListLayout {
     list_with_details(screen, popup_width(screen), (row, len, ROWS_MAX), empty)
 }
 
-/// Draws the popup. `row` is the index of the selected server.
+/// Draws the popup. `row` is the index of the selected server; an index beyond the end means the last server.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let all = app.model.servers.all();
     let row = row.min(all.len().saturating_sub(1));

@@ -118,7 +118,7 @@ impl TaskForm {
         }
     }
 
-    /// Moves the focus by `by` fields. After the last field follows the first one.
+    /// Moves the focus by `by` fields forward, or backward if `by` is negative. The first field follows the last one.
     pub fn cycle_focus(&mut self, by: isize) {
         let all = FormField::ALL;
         let count = all.len().cast_signed();
@@ -133,7 +133,7 @@ impl TaskForm {
             .all(|f| self.input(*f).text().trim().is_empty())
     }
 
-    /// Adds a task to the blockers in the form, or removes it from them.
+    /// Adds a task to the blockers in the form, or removes it from them. Clears the error of the form.
     pub fn toggle_blocker(&mut self, id: TaskId) {
         self.error.clear();
         let text = self.waits.text();
@@ -152,7 +152,7 @@ impl TaskForm {
     /// against the rules of `board`.
     ///
     /// # Errors
-    /// Returns the reason if the form is invalid.
+    /// Returns the reason if the form is invalid, or if the task cannot be changed or is no longer on the board.
     pub fn to_command(&self, board: &TaskGraph) -> Result<Option<TaskCommand>, String> {
         let blocked_by = task_numbers(&self.waits.text(), board)?;
         let tags: Vec<String> = list_words(&self.tags.text())
@@ -205,8 +205,8 @@ fn list_words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Parses task numbers that are separated by commas or white space, and removes duplicates. Returns an error message if
-/// a word is not a task number.
+/// Parses task numbers that are separated by commas or white space, and removes duplicates. Returns an error message,
+/// for which `board` is needed, if a word is not a task number. Does not check whether the tasks exist.
 fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
     for word in list_words(text) {

@@ -37,8 +37,8 @@ pub struct FormLayout {
     pub error: Rect,
 }
 
-/// Lays out the task form. Single-line fields get as many rows as their text needs, at most `LINE_ROWS`; the
-/// description gets the remaining rows.
+/// Lays out the task form. Single-line fields get as many rows as their text needs, at most [`LINE_ROWS`]; the
+/// description gets the remaining rows. On a screen that is too low, fields for which no row is left are omitted.
 pub fn fields(screen: Rect, form: &TaskForm) -> FormLayout {
     let inner = inside(area(screen));
     // The last two rows of the form are a blank row and the row of the buttons.

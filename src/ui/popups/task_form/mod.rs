@@ -27,7 +27,8 @@ pub fn add(app: &mut App) {
     open(app, None, TaskForm::new);
 }
 
-/// Opens the form that edits a task. If the user has a draft of this edit, opens that draft.
+/// Opens the form that edits a task. If the user has a draft of this edit, opens that draft. If the task is not on the
+/// board, opens the form for a new task.
 pub fn edit(app: &mut App, id: TaskId) {
     let board = app.model.board.clone();
     open(app, Some(id), || {
@@ -45,7 +46,8 @@ fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
 
-/// Keeps a form that the user closed without saving as a draft, unless the form is empty or unchanged.
+/// Keeps a form that the user closed without saving as a draft and says so in a status message, unless the form is empty
+/// or unchanged.
 fn keep_draft(app: &mut App, form: TaskForm) {
     let is_changed = form
         .to_command(&app.model.board)
@@ -58,8 +60,8 @@ fn keep_draft(app: &mut App, form: TaskForm) {
     forms(app, |forms| forms.store_draft(form));
 }
 
-/// Sends the command of the form if the form is valid and fewer than `FORMS_MAX` sent forms wait for the board.
-/// Otherwise, the form shows the error.
+/// Sends the command of the form and closes the form, if the form is valid and fewer than `FORMS_MAX` sent forms wait for
+/// the board. Closes the form without a command if nothing has changed. Otherwise, the form shows the error.
 fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
     match form.to_command(&app.model.board) {
         Err(why) => form.error = why,
@@ -81,6 +83,8 @@ fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
 }
 
 /// Adds `selected`, the task that is selected on the board, to the blockers in the open form, or removes it from them.
+/// The form shows an error if no task is selected or `selected` is the task of the form. Does nothing if the form is not
+/// the topmost popup.
 pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     let Some(form) = app.popups.top_mut::<TaskForm>() else {
         return;
@@ -94,8 +98,8 @@ pub fn toggle_blocker(app: &mut App, selected: Option<TaskId>) {
     }
 }
 
-/// Called when the board has accepted the user's action `act` on a task. If the action came from a form, removes the
-/// form and selects the task on the board.
+/// Called when the board has accepted the user's action `act` on a task. If the action came from a form, forgets the
+/// sent form, selects the task on the board and shows a status message.
 pub fn on_action_accepted(app: &mut App, task: TaskId, act: &UserAction) {
     let (id, words) = match act {
         UserAction::Added => (None, format!("{task} added.")),
@@ -109,7 +113,7 @@ pub fn on_action_accepted(app: &mut App, task: TaskId, act: &UserAction) {
 }
 
 /// Called when the crew has rejected `command`. If a form sent the command, the form reopens with the reason, or
-/// becomes a draft if a popup or the composer has the focus.
+/// becomes a draft if a popup or the composer has the focus. Otherwise, does nothing.
 pub fn on_command_rejected(app: &mut App, command: &TaskCommand, why: &str) {
     let Some(mut form) = forms(app, |forms| forms.take_rejected(command)) else {
         return;

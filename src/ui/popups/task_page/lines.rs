@@ -25,7 +25,7 @@ const STEPS_MAX: usize = 40;
 /// Width of the column with the names of the fields, in columns.
 const NAMES: usize = 12;
 
-/// Renders the subject, status, fields and history of a task, `width` columns wide.
+/// Renders the page of a task, `width` columns wide: subject, status, description, fields, dependencies and history.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let plain = |text: String, style: Style| Line::styled(text, style);
     let mut out: Vec<Line> = wrap(&task.subject, width)
@@ -130,7 +130,8 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     out
 }
 
-/// Adds the history of a task to the page, newest entry first.
+/// Adds the newest [`STEPS_MAX`] entries of a task's history to `out`, newest first, and the number of older ones. Adds
+/// nothing if there is no history.
 fn history(app: &App, task: &Task, width: usize, theme: &Theme, out: &mut Vec<Line<'static>>) {
     let mut steps = app.model.history.of(task.id);
     let newest: Vec<_> = steps.by_ref().take(STEPS_MAX).collect();

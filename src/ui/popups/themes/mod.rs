@@ -20,7 +20,7 @@ const ROWS_MAX: u16 = 10;
 #[derive(Debug)]
 pub struct ThemeChoices;
 
-/// Opens the picker with the saved theme selected.
+/// Opens the picker with the saved theme selected; with the first theme selected if the saved one no longer exists.
 pub fn open(app: &mut App) {
     let all = ThemeChoice::all(&app.prefs.own_themes);
     let row = all.iter().position(|theme| *theme == app.prefs.theme);
@@ -28,8 +28,8 @@ pub fn open(app: &mut App) {
 }
 
 impl App {
-    /// Returns the theme in which the screen is drawn: the selected theme while the theme picker is open, otherwise the
-    /// saved theme.
+    /// Returns the theme in which the screen is drawn: the selected theme while the theme picker is open and a theme matches
+    /// its search text, otherwise the saved theme.
     pub fn theme(&self) -> ThemeChoice {
         let picker = self.popups.find::<Picker<ThemeChoices>>();
         let previewed = picker.and_then(|picker| picker.selected_item(self));

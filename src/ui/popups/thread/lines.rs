@@ -17,11 +17,11 @@ pub const THREAD_MAX: usize = 100;
 /// The rendered messages between two parties. The user has opened one of them.
 pub struct Thread {
     pub lines: Vec<Line<'static>>,
-    /// The index of the first line of the opened message.
+    /// The index of the first line of the opened message; 0 if it is the only one.
     pub opened: usize,
 }
 
-/// Returns the title of the popup: both parties and the number of messages between them.
+/// Returns the title of the popup: both parties and, if there are several messages between them, their number.
 pub fn title(model: &CrewModel, traced: &TrackedMessage) -> String {
     let (from, to) = (one_line(&traced.message.from), one_line(&traced.message.to));
     match model.messages.thread(traced).count() {

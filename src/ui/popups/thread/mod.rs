@@ -13,7 +13,7 @@ pub(in crate::ui) use crate::ui::popups::thread::lines::{ages, lay_out, title};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
 
-/// The page with all messages between the sender and the recipient of a message.
+/// The page with the messages between the sender and the recipient of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPage {
     /// The number of the opened message, as in `TrackedMessage::number`.

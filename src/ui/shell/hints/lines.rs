@@ -22,8 +22,9 @@ const MESSAGE_MARGIN: usize = 5;
 const MESSAGE_LEAST: usize = 16;
 
 /// Returns the two parts of the status message: the text for the row above the key hints, and the text for the start of
-/// the hints' row. If the whole message fits into the hints' row, the first part is empty. The second part leaves room
-/// for the hints that are always shown and for the buttons of an open dialog.
+/// the hints' row. The second part leaves room for the hints that are always shown and for the buttons of an open
+/// dialog. The first part is empty if the whole message fits into the hints' row, and in a replay; the second part is
+/// empty if it would have fewer than [`MESSAGE_LEAST`] columns. A message that does not fit is cut.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());

@@ -36,7 +36,8 @@ pub enum Urgency {
     Always,
 }
 
-/// Returns the keys that have an effect now, most useful first.
+/// Returns the keys that have an effect now, most useful first. After the first key of a two-key sequence, returns all
+/// sequences that begin with this key.
 pub fn hints(state: &UiState) -> Vec<Hint> {
     if let Some(first) = &state.keys.prefix {
         let contexts = state.contexts();

@@ -23,7 +23,8 @@ pub fn at(state: &UiState, column: u16, row: u16) -> Hit {
     found.map_or(Hit::Nothing, |t| t.what)
 }
 
-/// Returns everything that can be clicked, topmost first: a click hits the first target that contains it.
+/// Returns everything that can be clicked, topmost first: a click hits the first target that contains it. Empty if the
+/// screen is too small for panes.
 pub fn targets(state: &UiState) -> Vec<PlacedPart<Hit>> {
     let layout = layout::layout(state, state.size);
     if layout.class == SizeClass::Small {

@@ -17,8 +17,8 @@ use crate::ui::shell::tour;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
 use crate::ui::widgets::cut::{cut_left, cut_top};
 
-/// Places the focused pane on `body`, the area for all panes, with a line of tabs for the other panes. On narrow
-/// screens, the layout `Focus` omits the tabs to save a row.
+/// Places the focused pane on `body`, the area for all panes, below a line of tabs and, if a request is open, the line
+/// that announces it. On narrow screens, the layout `Focus` omits the tabs to save a row.
 pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     let pane = state.focus.pane();
     let is_bare =
@@ -100,9 +100,9 @@ fn conversation_with_lines(state: &UiState, out: &mut Layout, body: Rect, empty:
 /// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them at once.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation with the todo list on the left and the other panes on the right. If `body`, the area for all
-/// panes, has fewer than [`ALL_PANES_FROM`] rows, the right side shows only the pane of the selected tab, and above it
-/// the pane "Needs you" if a request is open.
+/// Places the conversation with the todo list on the left. Places the pane "Needs you", if it has requests or the focus,
+/// and the other panes on the right. If `body`, the area for all panes, has fewer than [`ALL_PANES_FROM`] rows, the
+/// todo list is omitted on the left, and the right side shows below "Needs you" only the pane of the selected tab.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     let right = needs(state, out, right);
@@ -117,7 +117,8 @@ pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     out.panes.push((state.arrangement.tab, pane));
 }
 
-/// Places the conversation with the todo list on the left and a column with the other panes on the right.
+/// Places the conversation with the todo list on the left and a column with the other panes on the right, with the pane
+/// "Needs you" on top of that column if the pane has requests or the focus.
 pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 50);
     let right = needs(state, out, right);
@@ -152,8 +153,9 @@ fn last_in_column(app: &App) -> Pane {
         .unwrap_or(Pane::Inbox)
 }
 
-/// Places the board in the larger left column with other panes below it, and the conversation with the todo list in the
-/// right column.
+/// Places the board in the larger left column, and the conversation with the todo list in the right column, below the pane
+/// "Needs you" if that pane has requests or the focus. Below the board, a wide screen shows two other panes side by side;
+/// a screen of middle width shows one pane with tabs.
 pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
     let right = needs(state, out, right);
@@ -188,8 +190,9 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     }
 }
 
-/// Places the conversation and an area with tabs one above the other. In the layout `Board`, the tabs are above the
-/// conversation, otherwise below it. Used on screens that are narrow and tall.
+/// Places the conversation and an area with tabs one above the other, below the pane "Needs you" if it has requests or
+/// the focus. In the layout `Board`, the tabs are above the conversation, otherwise below it. Used on screens that are
+/// narrow and tall.
 pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
     let body = needs(state, out, body);
     let shared = |out: &mut Layout, area: Rect| {
@@ -263,8 +266,9 @@ const TODO_AREA_HEIGHT_MIN: u16 = 15;
 /// Minimum height, in rows, of the conversation, with its title line, above the card that shows an open request.
 const TALK_MIN: u16 = 4;
 
-/// Places the conversation, the todo list and the composer. Must be called after the pane "Needs you" was placed: the
-/// request of the shown agent gets a card above the composer only if that pane does not show the request.
+/// Places the conversation, the todo list and, except in a replay, the composer. Must be called after the pane "Needs
+/// you" was placed: the request of the shown agent gets a card above the composer only if that pane does not show the
+/// request.
 fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlacement) {
     let upper = if state.replay.is_some() {
         area
@@ -375,8 +379,9 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     rest
 }
 
-/// Places the line that announces open requests. Omits the line if the pane "Needs you" or a card above the composer
-/// shows a request, or if the tour line describes the request. Returns the rest of `body`, the area for all panes.
+/// Places the line that announces open requests above `pane`, the only pane on the screen. Omits the line if no request
+/// waits for the user, if `pane` is "Needs you", if a card above the composer shows a request, or if the tour line
+/// describes the request. Returns the rest of `body`, the area for all panes.
 pub fn banner(state: &UiState, out: &mut Layout, body: Rect, pane: Pane) -> Rect {
     let is_told = out.tour.is_some() && tour::replaces_banner(state);
     let has_card = pane == Pane::Lead && answering::request(state).is_some();

@@ -155,7 +155,8 @@ pub fn conversation_area(area: Rect, head: usize) -> Rect {
     cut_top(inside, above).1
 }
 
-/// Returns the scrollbar of the preview in `area`; `None` if all of the preview is visible.
+/// Returns the scrollbar of the preview in `area`; for an agent, that of its conversation. `None` if nothing is previewed
+/// or all lines are visible.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = preview_content(state, usize::from(list.width), &Theme::default())?;

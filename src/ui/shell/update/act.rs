@@ -17,7 +17,8 @@ use crate::ui::shell::update::{
 use crate::ui::shell::{layout, peek};
 
 /// Runs `action`. Returns `false` if no popup, no pane and no other part of the screen handles it. An action that is
-/// refused, for example in a replay, counts as handled: a status message says why.
+/// refused, for example in a replay, counts as handled: a status message says why. An action that only popups run always
+/// counts as handled.
 #[allow(clippy::too_many_lines)] // every action, once
 pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     state.pass_pane_requests();
@@ -143,8 +144,8 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     true
 }
 
-/// Runs an action that a pane handles even if another pane has the focus. Returns `false` if no pane handles the
-/// action.
+/// Offers `action` to one pane after the other, with or without the focus, until a pane handles it. Returns `false` if no
+/// pane handles it.
 fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
     let layout = layout::layout(state, state.size);
     Pane::ALL.into_iter().any(|pane| {

@@ -12,8 +12,9 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::slash::{self, Slash};
 
 /// Approves or rejects the request of the shown agent, with the draft as the comment. If the user has not seen all of a
-/// permission request, shows the request in the pane "Needs you" instead of approving it. The draft is cleared only if
-/// the request is decided.
+/// permission request, shows the request in the pane "Needs you" instead of approving it. Only shows a status message if
+/// there is no request, if it has just appeared, or if a question is to be approved, because it needs an answer. The
+/// draft is cleared only if the request is decided.
 pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     let Some(request) = answering::request(state) else {
         let text = format!("{} has no open request.", state.shown);

@@ -19,8 +19,9 @@ use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
-/// Sends the message in the composer. If the text is a slash command whose action the caller must run, returns this
-/// action; otherwise, returns `None`.
+/// Sends the message in the composer to an agent, answers the open question of the shown agent with it, runs its shell
+/// command after `!`, or shows a status message that says why nothing was sent. Does nothing if the draft is blank. If the
+/// draft is a slash command whose action the caller must run, returns this action; otherwise, returns `None`.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     // A chip stands for a pasted text. It is replaced by that text only after the recipient is known, so that a name in
     // the pasted text does not count as the recipient.
@@ -118,7 +119,8 @@ pub fn continues_line(app: &mut App) -> bool {
     continues
 }
 
-/// Unfolds all tool calls of the shown conversation, or folds all if all are open.
+/// Unfolds all tool calls of the shown conversation, or folds all if all are open. A status message says which of both
+/// was done, or that the conversation has no tool output.
 pub fn toggle_output(app: &mut App) {
     let text = match app.shown_agent().transcript.toggle_all() {
         None => "This conversation has no tool output.".into(),
@@ -137,7 +139,7 @@ pub fn toggle_output(app: &mut App) {
     app.say(text);
 }
 
-/// Runs an editing action in the focused multi-line text field. Does nothing in a single-line field.
+/// Runs an editing action in the focused multi-line text field. Does nothing if a popup without such a field is open.
 pub fn edit_text(state: &mut UiState, action: Action) {
     edit(state, |input| {
         if let TextInput::Area { text, .. } = input {
@@ -180,7 +182,7 @@ pub fn width(state: &UiState) -> u16 {
     room(state).map_or(u16::MAX, |room| room.width)
 }
 
-/// Scrolls the focused multi-line text field so that its cursor is visible.
+/// Scrolls the focused multi-line text field so that its cursor is visible. Does nothing if no such field has the focus.
 pub fn reveal(state: &mut UiState) {
     let Some(room) = room(state) else {
         return;
@@ -207,9 +209,10 @@ pub fn report(app: &mut App, pasted: PasteResult) {
     }
 }
 
-/// Does the first of these that applies: closes the popup, interrupts the shown agent, clears the focused draft, quits
-/// if the key was pressed a second time within `QUIT_WINDOW`, or asks for that second press. Each key press does only
-/// one of these, so that a double press on a draft does not quit.
+/// Does the first of these that applies: closes the topmost popup; interrupts the shown agent if it is working, the crew
+/// runs in this process, and an earlier press has not done so; clears the focused draft; quits if the key was pressed a
+/// second time within [`QUIT_WINDOW`]; or asks for that second press. Each key press does only one of these, so that a
+/// double press on a draft does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     if app.close_popup() {
         return;

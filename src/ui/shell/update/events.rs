@@ -160,8 +160,9 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     app.model.setup = Some(setup.clone());
 }
 
-/// Adds a notification if all agents are idle, or if an agent fails or gets stuck. Requests are notified by
-/// [`request_changed`].
+/// Adds a notification if all agents are idle and no request is open, or if an agent fails or gets stuck. Must be called
+/// before the event is applied, because it compares the new activity of the agent with the current one. Requests are
+/// notified by [`request_changed`].
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
     let (kind, text) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
@@ -270,7 +271,7 @@ fn request_changed(state: &mut UiState, request: &Request) {
 }
 
 /// Closes the popups of a request that is no longer open. If the user was writing a comment in one of them, the comment
-/// becomes a draft for the agent that made the request.
+/// becomes a draft for the agent that made the request; otherwise, a status message names who else has decided it.
 fn close_comment(app: &mut App, request: &Request) {
     let count = app.popups.len();
     let mut about = (app.popups.iter()).filter(|popup| popup.request() == Some(&request.id));

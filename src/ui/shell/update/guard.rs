@@ -56,7 +56,7 @@ pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
 }
 
 /// Returns whether `key` must be ignored because the key's target changed less than [`SETTLE`] ago. If so, shows a
-/// status message.
+/// status message. An ignored character outside a text field starts this time again.
 pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     let Some(moved_at) = state.keys.guard.moved_at else {
         return false;

@@ -11,7 +11,7 @@ use crate::ui::shell::update::compose;
 
 /// If a queued message can be taken back, moves the last one into the composer. Otherwise, moves the cursor one row up,
 /// or recalls the previous message of the history. At the oldest message of the history, requests the messages of
-/// earlier sessions.
+/// earlier sessions, unless they were requested before.
 pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     if let Some(at) = state.recallable() {
         let text = state.model.queued.remove(at).text;

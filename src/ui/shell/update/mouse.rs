@@ -189,9 +189,9 @@ fn click(state: &mut UiState, event: MouseEvent, out: &mut Vec<Effect>) {
     state.dirty = true;
 }
 
-/// Handles a click on the row `at` of the list in `pane`: focuses the pane and selects the row. Opens the row if the
-/// pane already had the focus and `PaneFeature::opens` allows it. `is_second` is true if the previous click was on the
-/// same row.
+/// Handles a click on the row with the index `at` of the list in `pane`: focuses the pane and selects the row. Opens the
+/// row if the pane already had the focus and `PaneFeature::opens` allows it. `is_second` is true if the previous click
+/// was on the same row.
 fn row(state: &mut UiState, pane: Pane, at: usize, is_second: bool, out: &mut Vec<Effect>) {
     let had_keys = state.focus == Focus::Pane(pane);
     let opens = state.panes.get(pane).opens(state, at, is_second);

@@ -17,7 +17,8 @@ use crate::ui::shell::state::UiState;
 
 use crate::ui::shell::peek::{self, Peek};
 
-/// Focuses a pane. If the pane already has the focus, switches full screen on or off.
+/// Focuses a pane. If the pane already has the focus, switches full screen on or off, unless the last key has moved the
+/// focus from the composer to this pane.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     if app.focus != Focus::Pane(pane) || app.keys.left_composer {
         focus(app, pane);
@@ -89,9 +90,9 @@ pub fn back(state: &mut UiState) {
     }
 }
 
-/// Closes the popup, ends full screen, or leaves the conversation of a teammate or subagent. If none of these applies
-/// or the composer has the focus, quits crewdeck. If agents are busy or jobs are running, asks the user for
-/// confirmation before quitting.
+/// Goes one step back, as [`back`] does, if a popup is open, a pane is shown full screen or the shown conversation is not
+/// that of the lead. Otherwise, or if the composer has the focus, quits crewdeck. If quitting would stop busy agents or
+/// jobs, asks the user for confirmation instead.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
@@ -105,6 +106,7 @@ pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
 }
 
 /// Scrolls the focused pane, if it is a conversation or the inbox, to the newest entry, and keeps new entries visible.
+/// Does nothing while a popup other than a preview is open.
 pub fn follow(state: &mut UiState) {
     if !state.is_in_panes() {
         return;
@@ -115,7 +117,7 @@ pub fn follow(state: &mut UiState) {
 }
 
 /// Selects the next or previous tool call in the conversation, the next or previous request, or on the board a task
-/// that blocks the selected one or is blocked by it.
+/// that blocks the selected one or is blocked by it. Does nothing in the other panes.
 pub fn neighbour(state: &mut UiState, way: Way) {
     let pane = state.focus.pane();
     let area = areas::frame_of(state, pane);

@@ -22,7 +22,8 @@ pub fn open(state: &mut UiState) {
     state.panes.get_mut(pane).open(&mut state.app, area);
 }
 
-/// Opens the filter field of the focused pane, if the pane has a filter.
+/// Opens the filter field of the focused pane, if the pane has a filter, and closes the preview. Does nothing if another
+/// popup is open.
 pub fn filter(state: &mut UiState) {
     if state.is_in_panes() {
         // The preview closes, because the filter field is in the pane.
@@ -34,7 +35,8 @@ pub fn filter(state: &mut UiState) {
 }
 
 /// Accepts the text that is typed in the focused pane, such as a filter. If this accepts a slash command from the
-/// completion list, returns the command's action for the caller to run. Otherwise, returns `None`.
+/// completion list, returns the command's action for the caller to run. Otherwise, returns `None`. Does nothing while a
+/// popup is open.
 pub fn accept(state: &mut UiState) -> Option<Action> {
     if !state.popups.is_empty() {
         return None;
@@ -44,7 +46,8 @@ pub fn accept(state: &mut UiState) -> Option<Action> {
 }
 
 /// Copies a text to the clipboard: the text that the topmost popup offers, or the selection of the focused pane if no
-/// popup is open or the popup leaves copying to the pane. If there is no text, shows a status message.
+/// popup is open or the popup leaves copying to the pane. A status message says what was copied, or that there is nothing
+/// to copy.
 pub fn copy(state: &mut UiState, out: &mut Vec<Effect>) {
     let Some((what, text)) = selected_text(state) else {
         state.say("Nothing to copy here yet.");

@@ -95,8 +95,8 @@ fn apply_newest(state: &mut UiState, more: usize) {
     state.replay = Some(player);
 }
 
-/// Applies the recorded `events` without notifying the user. `before` is the event that precedes `events` in the
-/// recording; `None` if there is none.
+/// Applies the recorded `events`. Runs no effects; notifications that the events add stay pending until the caller clears
+/// them. `before` is the event that precedes `events` in the recording; `None` if there is none.
 pub fn recall(state: &mut UiState, before: Option<&Event>, events: &[Event]) {
     let mut before = before.map(|e| e.seq);
     for event in events {
@@ -125,7 +125,8 @@ pub fn refuses(app: &App, action: Action) -> Option<String> {
     (app.replay.is_some() && is_change).then(|| UNCHANGED.into())
 }
 
-/// In a replay, drops the effects that need a running crew, and shows a status message that nothing can be changed.
+/// In a replay, drops the effects that need a running crew. If there are any, also forgets what the user has decided and
+/// queued, and shows a status message that nothing can be changed.
 pub fn hold_back(app: &mut App, out: &mut Vec<Effect>) {
     if app.replay.is_none() {
         return;

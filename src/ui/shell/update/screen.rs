@@ -8,7 +8,7 @@ use crate::ui::frame::layout::{SizeClass, TALL};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
 
-/// Switches to the next layout, saves it, and shows its name.
+/// Switches to the next layout, saves it with an effect, ends full screen, and shows the layout's name.
 pub fn next(app: &mut App, out: &mut Vec<Effect>) {
     let is_low = frame_layout::class(app.size) == SizeClass::Narrow && app.size.height < TALL;
     app.arrangement.screen.layout = match app.arrangement.screen.layout.next() {

@@ -28,7 +28,8 @@ const SIMILARITY_MIN: f64 = 0.7;
 pub enum Slash<'a> {
     /// The message is not a command, for example because it begins with a path.
     No,
-    /// A text that looks like a command but is not a known one, with an error message.
+    /// A text that looks like a command but is not a known one, or a known command with text that it does not take. Holds
+    /// the error message.
     Unknown(String),
     /// A command of similar programs that crewdeck does not have. The text says what to use instead, with placeholders
     /// for keys.
@@ -77,14 +78,14 @@ pub fn is_from_file(app: &App, text: &str) -> bool {
     name.is_some_and(|name| !is_built_in(name) && app.model.skills.command(name).is_some())
 }
 
-/// Returns whether a built-in command is called `name`. `name` does not include the slash.
+/// Returns whether a built-in command or one of its aliases is called `name`. `name` does not include the slash.
 pub fn is_built_in(name: &str) -> bool {
     let is_name = |command: &str| command.strip_prefix('/') == Some(name);
     SLASH.iter().any(|(known, ..)| is_name(known))
         || SLASH_ALIASES.iter().any(|(alias, _)| is_name(alias))
 }
 
-/// Returns the known command that is most similar to `word`; `None` if none is similar enough.
+/// Returns the known command that is most similar to `word`, with its slash; `None` if none is similar enough.
 fn nearest(word: &str) -> Option<&'static str> {
     let aliases = SLASH_ALIASES.iter().map(|(alias, _)| *alias);
     let known = SLASH.iter().map(|(known, ..)| *known).chain(aliases);
@@ -109,9 +110,10 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs `action`, the action of a slash command in the composer. `argument` is the text after the command. If
-/// `argument` is empty, runs nothing and returns the action for the caller to run. Does the same for the actions that
-/// approve or reject, which use the draft as their comment. In all other cases, returns `None`.
+/// Runs `action`, the action of a slash command in the composer, and clears the composer. `argument` is the text after the
+/// command. If `argument` is empty, does not run the action, but returns it for the caller to run. Also returns an action
+/// that approves or rejects, and leaves the draft, because the draft is its comment. In all other cases, returns `None`. A
+/// status message says why an action was refused.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment, so it stays in the composer until the decision is sent.
@@ -131,7 +133,8 @@ pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     None
 }
 
-/// Runs `action`, the action of a slash command. `argument` is the text after the command; it may be empty.
+/// Runs `action`, the action of a slash command. `argument` is the text after the command; it may be empty. Does nothing
+/// for an action that this file has no function for.
 pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) {
     match action {
         Action::Compact => compact(app, argument, out),
@@ -175,7 +178,8 @@ fn compact(app: &mut App, focus: &str, out: &mut Vec<Effect>) {
     }));
 }
 
-/// Empties the conversation of the shown agent. If the agent is working, asks the user first.
+/// Empties the conversation of the shown agent. If the agent is working, asks the user first. For a subagent, only shows a
+/// message that its conversation cannot be cleared.
 fn clear(app: &mut App, out: &mut Vec<Effect>) {
     let agent = app.shown.clone();
     if agent.parent().is_some() {
@@ -215,7 +219,8 @@ fn init(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Exports the shown conversation to the file `name`, whose extension selects the format. If `name` is empty, the file
-/// is named after the session and the agent. If no format has this extension, shows a warning instead.
+/// is named after the session and the agent. If no format has this extension or the conversation is empty, only shows a
+/// status message.
 fn export(app: &mut App, name: &str, out: &mut Vec<Effect>) {
     let setup = app.model.setup.as_ref();
     let session = setup.map_or("conversation", |setup| setup.session.as_str());

@@ -17,7 +17,7 @@ use crate::ui::theme::Theme;
 /// of a style would be visible.
 const BLANK: &str = " ";
 
-/// Draws the status message and the key hints into `row`.
+/// Draws the status message, or the second part of a long one, and the key hints that fit beside it into `row`.
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (above, before) = message(state, row);
     let level = state.status.as_ref().map(|status| status.level);
@@ -47,7 +47,8 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the first part of a long status message over the lowest row of the panes, directly above the hints. A border
-/// in that row, usually the lower border of the composer, stays visible around the message.
+/// in that row, usually the lower border of the composer, stays visible around the message. Draws nothing if the whole
+/// message fits beside the hints.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let (Some(status), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
         return;

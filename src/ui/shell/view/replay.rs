@@ -30,7 +30,8 @@ pub fn draw(player: &Player, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     .render(row, buffer);
 }
 
-/// Returns the areas of the play/pause symbol and of the bar.
+/// Returns the areas of the play/pause symbol and of the bar in the progress line `row`. The bar is empty if the texts
+/// beside it leave no room.
 pub fn places(player: &Player, row: Rect) -> (Rect, Rect) {
     let mark = Rect {
         width: 3.min(row.width),

@@ -50,7 +50,7 @@ impl StatusPiece {
     }
 }
 
-/// Rank up to which a piece is essential. If the essential pieces do not fit, their short forms are used.
+/// Rank up to which a piece on the left is essential. If the essential pieces do not fit, their short forms are used.
 const ESSENTIAL: u8 = 4;
 
 /// Maximum width of a branch name, in columns, if the status line has no room for everything in full.
@@ -85,7 +85,8 @@ pub fn places(state: &UiState, row: Rect) -> Vec<PlacedPart<Hit>> {
         .collect()
 }
 
-/// Returns the parts of the status line that fit into `row`, with their areas.
+/// Returns the parts of the status line that fit into `row`, with their areas: the left parts from the left edge, then the
+/// right parts, of which the last ends at the right edge.
 fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let columns = usize::from(row.width);
     let all = |address: usize| all_pieces(state, theme, columns, address);
@@ -286,8 +287,9 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     out
 }
 
-/// Returns `address` if it fits into `columns` columns. Of a longer address, returns only the end of the host. That
-/// part says whose server it is, because the owner of a host chooses the names before it and the path after it.
+/// Returns `address` if it fits into `columns` columns. Of a longer address, returns only the host, cut at its start if it
+/// is too long. Its end says whose server it is, because the owner of a host chooses the names before it and the path
+/// after it.
 fn shown_address(address: &str, columns: usize) -> Cow<'_, str> {
     if width(address) <= columns {
         return address.into();

@@ -201,7 +201,8 @@ pub fn many_messages() -> Vec<EventKind> {
     (0..60).map(one).collect()
 }
 
-/// Returns a permission request of the agent `who` for `command`, with scopes for the whole team.
+/// Returns a permission request of the agent `who` for `command`, with scopes for the whole team, created `after` seconds
+/// after the usual one.
 pub fn permission_request(id: &str, who: &str, command: &str, after: f64) -> Request {
     let mut request = permission(id);
     request.from = name(who);

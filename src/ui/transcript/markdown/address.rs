@@ -1,7 +1,7 @@
 //! Finds URLs in a text that are not marked up as links.
 
-/// Returns the byte range of the first URL in `text`, without punctuation at the end of the URL; `None` if there is
-/// none.
+/// Returns the byte range of the first URL in `text` that begins with `http://` or `https://`, without punctuation at
+/// the end of the URL; `None` if there is none.
 pub fn address(text: &str) -> Option<std::ops::Range<usize>> {
     const STARTS: [&str; 2] = ["https://", "http://"];
     let found = STARTS.iter().filter_map(|s| Some((text.find(s)?, s.len())));

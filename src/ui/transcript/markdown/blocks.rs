@@ -165,8 +165,8 @@ impl Blocks {
         self.spans(columns, theme, false)
     }
 
-    /// Returns the margin to draw to the left of a text. Each list marker is drawn only once, before the first row of
-    /// its item.
+    /// Returns the margin to draw to the left of a text. The markers of all enclosing list items that were not drawn
+    /// yet are in front of the first row, and count as drawn from then on.
     pub fn margin(&mut self, columns: usize, theme: &Theme) -> Margin {
         let first = self.spans(columns, theme, true);
         let rest = self.spans(columns, theme, false);

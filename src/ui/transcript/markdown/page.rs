@@ -43,7 +43,7 @@ pub struct PageBuilder<'a> {
     /// For a table that is rendered in several [`Piece`](super::Piece)s: the layout that the pieces share, and whether
     /// the head of the table is in an earlier piece. Used for the first table of this piece.
     shared: (Option<TableLayout>, bool),
-    /// The widths that the columns of the first table need; `None` if there is no table so far.
+    /// The measurements of the first table; `None` if no table has ended so far.
     measured: Option<TableMeasure>,
 }
 

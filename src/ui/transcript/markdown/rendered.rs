@@ -11,16 +11,18 @@ use crate::ui::transcript::markdown::table::TableMeasure;
 pub struct Continuation {
     /// The token, such as a block comment, that is open at the end of the piece's code.
     pub code: OpenToken,
-    /// The last top-level list of the piece.
+    /// The state of the piece's last top-level list; `None` if the piece contains no such list.
     pub list: Option<ListState>,
 }
 
 /// The result of rendering one [`Piece`](super::Piece) of a Markdown text.
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
-    /// Number of visible characters up to the end of the piece, including those before the piece.
+    /// Number of visible characters up to the end of the piece, counted from the `text_offset` with which the
+    /// [`PageBuilder`](super::page::PageBuilder) began. [`piece`](super::piece) begins with 0, so that those before the
+    /// piece do not count.
     pub end_offset: usize,
     pub continuation: Continuation,
-    /// The widths that the columns of the first table in the piece need; `None` if the piece contains no table.
+    /// The measurements of the first table in the piece; `None` if the piece contains no table.
     pub measured: Option<TableMeasure>,
 }

@@ -265,7 +265,7 @@ fn answers_of_same_length_do_not_share_a_layout() {
     }
 }
 
-/// Each step consists of an event and the screen that is expected after it.
+/// Each step consists of events and the rows that are expected after them, separated by `|`.
 #[test]
 fn answer_is_drawn_after_each_event() {
     let mut one = Transcript::default();

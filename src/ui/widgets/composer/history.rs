@@ -67,7 +67,8 @@ impl Composer {
         self.history = older;
     }
 
-    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft.
+    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft, or does nothing if no
+    /// message was recalled. `width` is the width of the text area in columns.
     pub fn cursor_down_or_recall(&mut self, width: u16) {
         if self.move_row(VerticalDirection::Down, width) {
             return;
@@ -83,7 +84,8 @@ impl Composer {
         }
     }
 
-    /// Moves the history and the deleted texts of `other` into this composer.
+    /// Moves the history, the deleted texts and the texts of earlier pastes of `other` into this composer, in place of its
+    /// own.
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
         self.kills = std::mem::take(&mut other.kills);

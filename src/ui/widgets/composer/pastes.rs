@@ -71,8 +71,8 @@ impl Pastes {
         folded.filter_map(move |(chip, known)| (**known == *text).then_some(chip))
     }
 
-    /// Returns the character range of the first chip in `line` for which `is_it` returns true; `None` if there is no
-    /// such chip.
+    /// Returns the character range of a chip in `line` for which `is_it` returns true: of several, the one that was pasted
+    /// first. `None` if there is no such chip.
     fn range(&self, line: &str, is_it: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
         self.folded.iter().find_map(|(chip, _)| {
             let at = line.find(chip)?;
@@ -116,7 +116,8 @@ fn is_long(text: &str) -> bool {
 }
 
 impl Composer {
-    /// Inserts pasted text at the cursor, as a chip if it is long.
+    /// Inserts pasted text like [`Composer::paste`], but as a chip if it is long, and leaves [`TYPED_ROOM`] bytes of the
+    /// message for typed text.
     pub fn paste_folded(&mut self, text: &str) -> PasteResult {
         let (clean, result) = self.clean(text, COMPOSER_MAX - TYPED_ROOM);
         if is_long(&clean) && self.pastes.folded.len() < CHIPS_MAX {

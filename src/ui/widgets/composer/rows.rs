@@ -76,7 +76,7 @@ impl<'a> WrappedLine<'a> {
     }
 
     /// Returns the position of the character at a column of a row. A column past the end maps to the last position of
-    /// the row.
+    /// the row; a row past the end counts as the last one.
     pub fn position_at(&self, row: usize, column: usize) -> usize {
         let row = row.min(self.len() - 1);
         let is_last = row + 1 == self.len();

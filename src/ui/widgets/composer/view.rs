@@ -74,7 +74,7 @@ impl<'a> LaidOutRows<'a> {
 }
 
 impl Composer {
-    /// Places the cursor at the position nearest to the cell `at`, in a text drawn in `area`.
+    /// Places the cursor at the text position nearest to `at`, a cell of the screen, in a text drawn in `area`.
     pub fn click_at(&mut self, area: Rect, at: Position) {
         let row = at.y.saturating_sub(area.y);
         let column = at.x.saturating_sub(area.x);

@@ -240,7 +240,7 @@ fn about(
 }
 
 /// Describes which tasks become ready when the task at index `place` is completed, and how many other blocked tasks
-/// depend on this task.
+/// depend on this task directly. Begins with a space; empty if no blocked task depends on it.
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();

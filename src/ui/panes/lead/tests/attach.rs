@@ -71,7 +71,8 @@ fn files_are_offered_where_a_mention_is_typed() {
     assert_eq!(sent, [expected]);
 }
 
-/// A mention of a known file has the style of a chip in the draft; other words and shell commands do not.
+/// A mention of a known file or of an explicit path such as `/tmp/a.png` has the style of a chip in the draft; other
+/// words and shell commands do not.
 #[test]
 fn mentions_of_files_are_styled_in_the_draft() {
     let theme = Theme::default();

@@ -194,7 +194,7 @@ impl ServerTools {
 
     /// Returns the instructions of the servers whose tools the agent may use, sorted by server: each server's name and
     /// the text for the conversation. Leaves out instructions that an earlier call has returned (see
-    /// [`ServerTools::forget_instructions`]). Returns at most [`INSTRUCTIONS_MAX`] bytes of instructions; the next call
+    /// [`ServerTools::forget_instructions`]). Returns at most `INSTRUCTIONS_MAX` bytes of instructions; the next call
     /// returns the rest.
     pub fn take_instructions(&self) -> Vec<(String, String)> {
         let mut view = self.view();

@@ -37,7 +37,7 @@ pub struct Mailbox {
 /// Unread messages, and the position to acknowledge once the messages are stored in the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnreadMessages {
-    /// The messages, oldest first: the first unread ones, at most [`inbox::MESSAGES_MAX`] and about [`BYTES_MAX`] bytes.
+    /// The messages, oldest first: the first unread ones, at most `inbox::MESSAGES_MAX` and about `BYTES_MAX` bytes.
     pub messages: Vec<MailMessage>,
     /// The position after the last line that was read, to pass to
     /// [`InboxReader::acknowledge`](super::InboxReader::acknowledge).
@@ -224,7 +224,7 @@ impl Mailbox {
         Ok(if fits { cursor } else { Cursor::default() })
     }
 
-    /// Returns the newest messages of all inboxes, at most `limit`. Reads only the last [`RECENT_MAX`] bytes of each inbox.
+    /// Returns the newest messages of all inboxes, at most `limit`. Reads only the last `RECENT_MAX` bytes of each inbox.
     /// An unreadable inbox becomes a notice.
     ///
     /// # Errors

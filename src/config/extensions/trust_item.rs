@@ -46,7 +46,7 @@ pub struct TrustItem {
     pub own_uses: String,
     /// The hash of the project directory, the content of the declaring file (for the user's own server, its command
     /// line), the item's position and the content of the files that its command names. For a hook that is missing in its
-    /// file, its [`ApprovedHook::identity`] instead. `Err`: why the item cannot be approved.
+    /// file, its `ApprovedHook::identity` instead. `Err`: why the item cannot be approved.
     pub digest: Result<String, String>,
     /// The user's decision about exactly this content; `None` if there is none, and for a hook that is missing in its
     /// file.

@@ -28,7 +28,7 @@ impl RedactingStream {
     }
 
     /// Adds a piece of input and returns the redacted output. Bytes at the end that may be the start of a secret, at most
-    /// [`PENDING_MAX`], are held back until a later call decides. The output can therefore be empty.
+    /// `PENDING_MAX`, are held back until a later call decides. The output can therefore be empty.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.pending.extend_from_slice(piece);
         self.process(InputState::Partial)

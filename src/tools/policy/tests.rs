@@ -93,6 +93,7 @@ fn destructive_commands_need_approval() {
         "env -S 'rm -rf src'",
         "env -iS'rm -rf src'",
         "env --split-string='rm -rf src'",
+        "env --split='rm -rf src'",
         "env -i A=1 -S 'rm -rf src'",
         "stdbuf -o L rm -rf src",
         "ionice -c 2 rm -rf src",

@@ -143,8 +143,9 @@ pub fn strip(words: &[Word]) -> Unwrapped {
 
 /// Returns whether `option` is the option of `env` that splits a text into a command, alone or after other short options.
 fn is_split_option(option: &str) -> bool {
+    // `env` accepts long options cut to any unique length, and only `--split-string` begins with an s.
     if option.starts_with("--") {
-        return option.starts_with("--split-string");
+        return option.starts_with("--s");
     }
     let short = option.strip_prefix('-').and_then(|o| o.split_once('S'));
     short.is_some_and(|(before, _)| before.chars().all(|c| "iv0".contains(c)))

@@ -11,7 +11,7 @@ use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::hooks::EndDecision;
-pub use super::model_config::{ModelConfig, SharedModelConfig};
+pub use super::model_config::{AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig};
 use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
@@ -46,8 +46,8 @@ pub struct Driver {
     pub system: String,
     /// The descriptions of the agent's tools, as sent to the model.
     pub specs: Arc<Vec<ToolSpec>>,
-    /// The model configuration. The user may change it between model calls.
-    pub model: SharedModelConfig,
+    /// The agent's model. The user may change it between model calls.
+    pub model: Arc<AgentModel>,
     pub tool_runner: ToolRunner,
     pub budget_gate: Arc<dyn BudgetGate>,
     pub event_sender: EventSender,
@@ -233,6 +233,7 @@ impl Driver {
                         };
                         self.back_off(wait, activity, control, inputs).await;
                     }
+                    TurnEffect::UseFallback { why } => self.use_fallback(&why).await,
                     TurnEffect::Run(calls) => {
                         self.repair_log().await;
                         self.run(calls, control, inputs).await;
@@ -248,12 +249,37 @@ impl Driver {
         }
     }
 
-    /// Returns a copy of the model configuration, so that no lock is held during a model call.
     pub(super) fn model_config(&self) -> ModelConfig {
-        self.model
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.model.current()
+    }
+
+    /// Changes to the model that replaces the current one after it has failed for good, and tells the user why.
+    async fn use_fallback(&self, why: &str) {
+        let failed = self.model_config().name;
+        let Some(next) = self.model.fallback() else {
+            return;
+        };
+        let text = format!(
+            "{failed} has failed: {why}. {} continues with {}, until you choose another model with /model.",
+            self.name, next.name
+        );
+        self.model.set_own(next);
+        let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
+        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
+            .await;
+    }
+
+    /// Publishes the agent's model if it is not the one that was published last.
+    async fn publish_model(&mut self, model_config: &ModelConfig) {
+        let effort = self.effort.or(model_config.options.effort);
+        let published = Some((model_config.name.clone(), effort));
+        if self.state.published_model == published {
+            return;
+        }
+        self.state.published_model = published;
+        let model = model_config.name.clone();
+        self.publish(AgentEvent::ModelChanged { model, effort }.of(self.name.clone()))
+            .await;
     }
 
     pub async fn activity(&self, activity: Activity) {
@@ -298,6 +324,7 @@ impl Driver {
         }
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
+        self.publish_model(&model_config).await;
         let mut partial = String::new();
         let mut thought_ms = 0;
         let mut stream = self.stream(&model_config, &mut partial, &mut thought_ms);
@@ -328,6 +355,7 @@ impl Driver {
                 TurnInput::ModelFailed {
                     error,
                     jitter: (self.jitter)(),
+                    has_fallback: self.model.fallback().is_some(),
                 }
             }
             None => TurnInput::Interrupt { partial },

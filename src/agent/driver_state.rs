@@ -7,6 +7,7 @@ use super::published_calls::PublishedCalls;
 use super::turn::Turn;
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::mail::MailMessage;
+use crate::domain::role::RoleEffort;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::Usage;
@@ -61,6 +62,8 @@ pub struct DriverState {
     /// The agent's todo list. The tool `todo` replaces it.
     pub todo: TodoList,
     pub approved_shutdown: Option<MailMessage>,
+    /// The model and the effort that were published last; `None` before the first model call.
+    pub(super) published_model: Option<(String, Option<RoleEffort>)>,
     pub(super) log_completeness: LogCompleteness,
     /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
     /// none.
@@ -101,6 +104,7 @@ impl DriverState {
             calls: 0,
             todo: TodoList::default(),
             approved_shutdown: None,
+            published_model: None,
             log_completeness: LogCompleteness::Empty,
             pending_inbox: None,
             unacknowledged_inbox: None,

@@ -1,7 +1,8 @@
 //! The configuration of the model that agents call, and its context window.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::domain::role::RoleEffort;
 use crate::domain::usage::Price;
 use crate::model::{ContextWindow, Model, providers};
 
@@ -16,6 +17,19 @@ pub struct ModelConfig {
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
+    /// What the settings of a named model add.
+    pub options: ModelOptions,
+}
+
+/// Options that only a named model has.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelOptions {
+    /// The reasoning effort of agents whose role sets none.
+    pub effort: Option<RoleEffort>,
+    /// How many tokens the model may use to think.
+    pub thinking_budget: Option<u32>,
+    /// The model to change to if this one fails for good.
+    pub fallback: Option<String>,
 }
 
 impl ModelConfig {
@@ -30,6 +44,81 @@ impl ModelConfig {
 
 /// A model configuration that several agents share, so that a change applies to all of them.
 pub type SharedModelConfig = Arc<RwLock<ModelConfig>>;
+
+/// Finds the configuration of a model by its name: that of a named model, or a model of the crew's server.
+pub trait FindModel: Send + Sync {
+    /// # Errors
+    /// Fails with the reason if the model's server cannot be used, for example because a key is missing.
+    fn find(&self, name: &str) -> Result<ModelConfig, String>;
+}
+
+/// The model of one agent: the shared one, or its own.
+pub struct AgentModel {
+    shared: SharedModelConfig,
+    own: RwLock<Option<ModelConfig>>,
+    /// The model for summaries of the conversation; `None` for the agent's model.
+    summary: RwLock<Option<String>>,
+    models: Arc<dyn FindModel>,
+}
+
+impl AgentModel {
+    /// Creates the model of an agent that uses `own`, or the `shared` configuration if `own` is `None`.
+    pub fn new(
+        shared: SharedModelConfig,
+        own: Option<ModelConfig>,
+        summary: Option<String>,
+        models: Arc<dyn FindModel>,
+    ) -> AgentModel {
+        AgentModel {
+            shared,
+            own: RwLock::new(own),
+            summary: RwLock::new(summary),
+            models,
+        }
+    }
+
+    /// Returns a copy of the configuration in use, so that no lock is held during a model call.
+    pub fn current(&self) -> ModelConfig {
+        let own = self.own.read().unwrap_or_else(PoisonError::into_inner);
+        match &*own {
+            Some(own) => own.clone(),
+            None => self
+                .shared
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
+        }
+    }
+
+    /// Makes the agent use `config`, from its next model call on, also after the shared configuration changes.
+    pub fn set_own(&self, config: ModelConfig) {
+        *self.own.write().unwrap_or_else(PoisonError::into_inner) = Some(config);
+    }
+
+    /// Makes the agent use the shared configuration.
+    pub fn share(&self) {
+        *self.own.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns the configuration of the model that only summarises the agent's conversation; `None` if no such model is
+    /// set, or if it cannot be used.
+    pub fn summary_model(&self) -> Option<ModelConfig> {
+        let name = self.summary.read().unwrap_or_else(PoisonError::into_inner);
+        self.models.find(name.as_deref()?).ok()
+    }
+
+    /// Makes the agent's model write the summaries.
+    pub fn drop_summary_model(&self) {
+        *self.summary.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Returns the model that replaces the current one if that fails for good; `None` if there is none, or if it cannot
+    /// be used either.
+    pub fn fallback(&self) -> Option<ModelConfig> {
+        let name = self.current().options.fallback?;
+        self.models.find(&name).ok()
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -81,6 +170,7 @@ mod tests {
                 window: set,
                 price: None,
                 max_tokens: 1000,
+                options: ModelOptions::default(),
             };
             assert_eq!(
                 model_config.known_window(),

@@ -93,10 +93,12 @@ impl Driver {
         }
     }
 
-    /// Returns the reasoning effort of the agent's role; `None` if the role sets none or the model has refused it.
+    /// Returns the reasoning effort of the agent's role, else that of its model. `None` if neither sets one or the model
+    /// has refused it.
     fn effort_input(&self, model_config: &ModelConfig) -> Option<RoleEffort> {
         let has_refused = self.state.refused.effort.as_ref() == Some(&model_config.name);
-        self.effort.filter(|_| !has_refused)
+        let effort = self.effort.or(model_config.options.effort);
+        effort.filter(|_| !has_refused)
     }
 
     /// Returns whether `error` means that the model accepts no reasoning effort. If so, warns the user once and records
@@ -114,7 +116,7 @@ impl Driver {
         }
         self.state.refused.effort = Some(model_config.name.clone());
         let text = format!(
-            "The model {} accepts no effort level, so effort {} of {}'s role is ignored.",
+            "The model {} accepts no effort level, so effort {} of {} is ignored.",
             model_config.name,
             effort.word(),
             self.name
@@ -146,6 +148,7 @@ impl Driver {
             max_tokens: model_config.max_tokens,
             images: self.image_input(model_config),
             effort: self.effort_input(model_config),
+            thinking_budget: model_config.options.thinking_budget,
         });
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());

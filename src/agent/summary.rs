@@ -17,8 +17,9 @@ use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::domain::todo::TodoList;
 use crate::model::http::truncated_error;
+use crate::model::retry;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{AgentEvent, Compaction, EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, Compaction, CrewEvent, EventKind, NoticeLevel};
 use crate::tools::Access;
 
 /// Maximum number of decisions on requests that are added to the conversation after a compaction.
@@ -60,9 +61,26 @@ impl Driver {
             return stop;
         }
         self.activity(Activity::Compacting).await;
-        let model_config = self.model_config();
-        let work = self.ask(&model_config, question);
-        match until_interrupt(control, inputs, work).await {
+        let mut model_config = self.model_config();
+        let answer;
+        if let Some(other) = self.model.summary_model() {
+            let work = self.ask(&other, question.clone());
+            match until_interrupt(control, inputs, work).await {
+                Some(Err(error)) if retry::pause(&error, 0, 0.0).is_none() => {
+                    self.stop_using_summary_model(&other.name, &error).await;
+                    let work = self.ask(&model_config, question);
+                    answer = until_interrupt(control, inputs, work).await;
+                }
+                other_answer => {
+                    answer = other_answer;
+                    model_config = other;
+                }
+            }
+        } else {
+            let work = self.ask(&model_config, question);
+            answer = until_interrupt(control, inputs, work).await;
+        }
+        match answer {
             Some(Ok(reply)) => {
                 self.count(&model_config, &reply).await;
                 TurnInput::Replied(reply)
@@ -70,11 +88,23 @@ impl Driver {
             Some(Err(error)) => TurnInput::ModelFailed {
                 error,
                 jitter: (self.jitter)(),
+                has_fallback: self.model.summary_model().is_none() && self.model.fallback().is_some(),
             },
             None => TurnInput::Interrupt {
                 partial: String::new(),
             },
         }
+    }
+
+    async fn stop_using_summary_model(&self, name: &str, error: &ModelError) {
+        self.model.drop_summary_model();
+        let text = format!(
+            "{name} cannot summarise the conversation of {}: {error}. The agent's own model does it from now on.",
+            self.name
+        );
+        let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
+        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
+            .await;
     }
 
     async fn ask(
@@ -95,6 +125,7 @@ impl Driver {
             max_tokens: model_config.max_tokens,
             images: self.image_input(model_config),
             effort: None,
+            thinking_budget: None,
         });
         while let Some(delta) = stream.next().await {
             match delta? {

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 
 use super::settings::{self, Setting, Settings};
+use crate::domain::named_model;
 use crate::domain::text::{clip, closest_match, one_line};
 
 /// Maximum length of the parser's message in an error, in characters.
@@ -47,11 +48,24 @@ fn unknown(table: &toml::Table) -> Option<String> {
             let known: Vec<&str> = settings::all().map(|s| s.name).collect();
             return Some(unknown_text(name, name, &known));
         };
+        if setting.name == "models" {
+            return unknown_field(value);
+        }
         let inner = value.as_table().filter(|_| !setting.keys.is_empty())?;
         let key = inner
             .keys()
             .find(|key| !setting.keys.contains(&key.as_str()))?;
         Some(unknown_text(&format!("{name}.{key}"), key, setting.keys))
+    })
+}
+
+/// Returns a message about the first unknown field of a named model; `None` if all are known.
+fn unknown_field(models: &toml::Value) -> Option<String> {
+    models.as_table()?.iter().find_map(|(name, model)| {
+        let mut fields = model.as_table()?.keys().map(String::as_str);
+        let field = fields.find(|field| !named_model::FIELDS.contains(field))?;
+        let full = format!("models.{}.{field}", one_line(&clip(name, 80)));
+        Some(unknown_text(&full, field, named_model::FIELDS))
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::themes;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
+use crate::domain::named_model::ModelUses;
 
 /// A setting whose value can be overridden, as a whole or in part, by a settings file that is read later.
 pub trait Layer: Sized {
@@ -30,6 +31,12 @@ impl<V> Layer for BTreeMap<String, V> {
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)
+    }
+}
+
+impl Layer for ModelUses {
+    fn layer(self, later: Self) -> Self {
+        self.merged_with(later)
     }
 }
 

@@ -5,6 +5,7 @@ mod approvals;
 pub mod extensions;
 mod file;
 mod layer;
+mod named_models;
 mod project_policy;
 #[cfg(test)]
 mod reference;

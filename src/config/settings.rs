@@ -10,9 +10,11 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::layer::Layer;
+use super::named_models;
 use super::values::{self, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
+use crate::domain::named_model::{ModelUses, NamedModel};
 use crate::domain::notification::{NotifyKind, NotifyMethod};
 use crate::domain::request::Approver;
 use crate::domain::sandbox::{NetworkRules, SocketGroup};
@@ -81,6 +83,14 @@ pub trait Optional {
 
 impl<T> Optional for Option<T> {
     type Value = T;
+}
+
+/// Returns the name of a setting whose field is a raw identifier, because the name is a keyword of Rust.
+const fn strip_raw(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
 }
 
 /// Declares all settings, by section. A setting has one of two defaults. `default` is only a text for the
@@ -166,7 +176,7 @@ macro_rules! settings {
             $( Section {
                 title: $title,
                 settings: &[ $( Setting {
-                    name: stringify!($name),
+                    name: strip_raw(stringify!($name)),
                     alias: settings!(@option $($alias)?),
                     doc: &[$($doc),+],
                     default: settings!(@default [$($default)?] [$($value)?]),
@@ -206,6 +216,23 @@ settings! {
             example: "32768",
             in_project: InProject::Applies,
             range: (WINDOW_MIN, u64::from(TOKENS_MAX)),
+        }
+        /// Models under names of your choice, each with its own server: `provider`, `base_url`, `model`, `key_var` (the
+        /// environment variable with the API key), `window`, `effort`, `thinking_budget`, `max_tokens`, `prices`,
+        /// `headers`, `options`, `fallback`. See [models](models.md).
+        models: BTreeMap<String, NamedModel> {
+            default: "none",
+            example: "{ fast = { provider = \"openai\", model = \"gpt-5-mini\", effort = \"low\" } }",
+            in_project: InProject::NeedsApproval { effect: "names servers that receive your keys and prompts" },
+            check: named_models::check,
+        }
+        /// Which model agents use: `lead`, `teammate`, `subagent`, and `summary` for the summary of a long conversation.
+        /// Each is the name of a model of the setting `models`, or a name that the server uses. `--model` overrides `lead`.
+        r#use: ModelUses {
+            default: "`lead`: the setting `model`; teammates: as the lead; subagents: as their parent; summaries: as the agent",
+            example: "{ lead = \"opus\", teammate = \"fast\" }",
+            in_project: InProject::Applies,
+            keys: &["lead", "teammate", "subagent", "summary"],
         }
         /// How much of the context window a conversation may fill before it is summarised, in percent.
         compact_at: Option<u64> {

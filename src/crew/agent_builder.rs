@@ -12,7 +12,7 @@ use super::registry::AgentHandle;
 use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
 use crate::agent::budget_gate::BudgetGate;
-use crate::agent::driver::{Control, Driver, DriverState};
+use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
@@ -79,9 +79,7 @@ pub struct AgentSpec<'a> {
     /// The agent's name, role and team as text, which is added to the conversation again after a compaction. Empty for
     /// the lead and for subagents.
     pub identity: String,
-    /// The name of the agent's own model. If empty, the agent uses the crew's shared model, even after the user
-    /// switches that model.
-    pub model: String,
+    pub model: Arc<AgentModel>,
     /// The agent's role; `None` if no role file defines it.
     pub role: Option<AppliedRole>,
     /// Limits on the agent's tools in addition to those of its role. For a subagent, these are the limits of its
@@ -121,7 +119,7 @@ pub struct AgentStores {
 
 pub struct AgentBuilder {
     context: Arc<CrewContext>,
-    models: Arc<ModelSwitch>,
+    pub models: Arc<ModelSwitch>,
     skills: Arc<SkillWatch>,
     pub roles: Arc<RoleBook>,
     budget_gate: Arc<dyn BudgetGate>,
@@ -243,11 +241,16 @@ impl AgentBuilder {
         for text in role.iter().flat_map(|r| &r.given) {
             mailbox.record_given(text.clone());
         }
-        let (handle, control) = AgentHandle::new(Arc::clone(&mailbox), spec.tags, limits);
+        let (handle, control) = AgentHandle::new(
+            Arc::clone(&mailbox),
+            Arc::clone(&spec.model),
+            spec.tags,
+            limits,
+        );
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
-            model: self.models.model_config_for(&spec.model),
+            model: spec.model,
             tool_runner: ToolRunner {
                 tools: Arc::new(tools),
                 rules: Arc::clone(&self.settings.rules),

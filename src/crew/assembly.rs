@@ -268,17 +268,18 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         mailbox,
         requests,
     } = base;
+    let calls_max = parts.models.calls_max;
     let models = Arc::new(ModelSwitch::new(
         context.clone(),
-        parts.models.model_config,
-        parts.models.prices,
+        registry.clone(),
+        parts.models,
         parts.setup,
     ));
     let budget = Arc::new(TeamBudget::new(
         context.clone(),
         broker.clone(),
         models.clone(),
-        parts.models.calls_max,
+        calls_max,
         parts.budgets,
     ));
     let roles = Arc::new(RoleBook::new(

@@ -126,8 +126,12 @@ impl CommandHandler for Commands {
             }
             Command::StartTeam { preset } => self.start_team(preset).await,
             Command::ListModels => self.models.list().await,
-            Command::UseModel { name } => {
-                self.models.switch_to(name).await;
+            Command::UseModel { name, agent } => {
+                self.models.switch_to(name.clone(), agent.as_ref()).await?;
+                if let Some(agent) = agent {
+                    let set = self.team.set_model(&agent, name).await;
+                    set.map_err(|e| format!("The model cannot be stored: {e}"))?;
+                }
                 self.budget.warn_unknown_price().await;
                 Ok(())
             }

@@ -74,7 +74,7 @@ impl LeadAgent {
             caller: Caller::Lead,
             limits: TurnLimits::default(),
             identity: String::new(),
-            model: String::new(),
+            model: builder.models.of_lead(),
             gate: PlanGate::Open,
             tags: Vec::new(),
             system: &prompt::lead,

@@ -11,6 +11,7 @@ use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::memory::ProjectMemory;
+use crate::domain::named_model::ModelUses;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -21,11 +22,26 @@ use crate::protocol::event::SessionInfo;
 use crate::store::{Roles, Skills};
 use crate::tools::policy::PermissionRules;
 
+/// The named models of the settings. Connects to a server when one of its models is used first.
+pub trait NamedModels: Send + Sync {
+    /// Returns the names, in the order in which the user sees them.
+    fn names(&self) -> Vec<String>;
+
+    /// Returns the configuration of the named model `name`; `None` if there is no such named model.
+    ///
+    /// # Errors
+    /// Fails with the reason if the model's server cannot be used, for example because a key is missing.
+    fn find(&self, name: &str) -> Option<Result<ModelConfig, String>>;
+}
+
 pub struct ModelParts {
     /// The configuration of the model for all agents without a model of their own.
     pub model_config: ModelConfig,
     /// The known token prices, by model name.
     pub prices: BTreeMap<String, Price>,
+    pub named: Arc<dyn NamedModels>,
+    /// Which model each kind of agent uses. The lead's is already `model_config`.
+    pub uses: ModelUses,
     /// Maximum number of concurrent model calls. The crew only publishes it; the model in `model_config` enforces it.
     pub calls_max: usize,
 }

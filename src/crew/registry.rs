@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::lock;
 use super::signals::CrewSignals;
-use crate::agent::driver::Control;
+use crate::agent::driver::{AgentModel, Control};
 use crate::agent::mailbox::AgentMailbox;
 use crate::domain::ids::Name;
 use crate::domain::role::ToolSelection;
@@ -36,6 +36,7 @@ pub enum AgentState {
 pub struct AgentHandle {
     pub control: mpsc::Sender<Control>,
     pub mailbox: Arc<AgentMailbox>,
+    pub model: Arc<AgentModel>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
     /// The limits on the agent's tools. They also apply to its subagents.
@@ -48,6 +49,7 @@ impl AgentHandle {
     /// Creates the handle of an idle agent. Also returns the channel from which the agent receives texts and commands.
     pub fn new(
         mailbox: Arc<AgentMailbox>,
+        model: Arc<AgentModel>,
         tags: Vec<String>,
         limits: Arc<[ToolSelection]>,
     ) -> (AgentHandle, mpsc::Receiver<Control>) {
@@ -55,6 +57,7 @@ impl AgentHandle {
         let handle = AgentHandle {
             control,
             mailbox,
+            model,
             state: Arc::new(Mutex::new(AgentState::Idle)),
             tags,
             limits,
@@ -247,12 +250,18 @@ impl AgentRegistry {
 mod tests {
     use pretty_assertions::assert_eq;
 
+    use super::super::test_support::silent_agent_model;
     use super::*;
 
     fn registry(names: &[&str]) -> AgentRegistry {
         let registry = AgentRegistry::new(Arc::default());
         for name in names {
-            let (handle, _) = AgentHandle::new(Arc::default(), Vec::new(), Arc::default());
+            let (handle, _) = AgentHandle::new(
+            Arc::default(),
+            silent_agent_model(),
+            Vec::new(),
+            Arc::default(),
+        );
             registry.add(Name::party(name).unwrap(), handle);
         }
         registry

@@ -87,8 +87,8 @@ impl Subagents {
             Some(name) => Some(self.builder.roles.require(name).await?),
             None => None,
         };
-        let model = role.as_ref().map(|r| r.role.model.clone());
-        let model = model.filter(|m| !m.is_empty());
+        let chosen = role.as_ref().map_or("", |r| r.role.model.as_str());
+        let model = self.builder.models.of_subagent(chosen, &parent.model)?;
         let system =
             |place: &prompt::PromptContext| prompt::subagent(&order.parent, order.kind, place);
         let spec = AgentSpec {
@@ -102,7 +102,7 @@ impl Subagents {
             gate: parent.mailbox.gate(),
             tags: Vec::new(),
             identity: String::new(),
-            model: model.unwrap_or_else(|| self.team.model_of(&order.parent)),
+            model,
             role,
             // A subagent gets no tool that the limits of its parent exclude.
             tools: parent.limits.to_vec(),

@@ -66,14 +66,6 @@ impl TeamRoster {
         }
     }
 
-    /// Returns the name of the model of the teammate `name`; empty if the teammate uses the shared model or is not in
-    /// the team as last published.
-    pub fn model_of(&self, name: &Name) -> String {
-        let team = lock(&self.published);
-        let member = team.find(name);
-        member.map(|m| m.model.clone()).unwrap_or_default()
-    }
-
     /// Adds a member to the roster. Returns the team with the new member. Publishes nothing.
     ///
     /// # Errors
@@ -94,6 +86,12 @@ impl TeamRoster {
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
         run_blocking(move || roster.clear_first_instructions(&name).map(drop)).await
+    }
+
+    /// Stores the model of a teammate, which the teammate also uses after the session is resumed.
+    pub async fn set_model(&self, name: &Name, model: String) -> Result<(), StoreError> {
+        let (roster, name) = (self.roster.clone(), name.clone());
+        run_blocking(move || roster.set_model(&name, model).map(drop)).await
     }
 
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {

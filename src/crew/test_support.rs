@@ -27,7 +27,9 @@ use super::request_broker::{BrokerParts, RequestBroker};
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::{Control, ModelConfig};
+use super::parts::{ModelParts, NamedModels};
+use crate::agent::driver::{AgentModel, Control, FindModel, ModelConfig, ModelOptions};
+use crate::domain::named_model::ModelUses;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::permission::SettingsPermissions;
@@ -116,7 +118,12 @@ impl TestCrew {
 
     /// Registers an idle agent named `name`. Returns its handle, and the receiver of its commands.
     pub fn agent(&self, name: &Name) -> (AgentHandle, mpsc::Receiver<Control>) {
-        let (handle, inbox) = AgentHandle::new(Arc::default(), Vec::new(), Arc::default());
+        let (handle, inbox) = AgentHandle::new(
+            Arc::default(),
+            silent_agent_model(),
+            Vec::new(),
+            Arc::default(),
+        );
         self.registry.add(name.clone(), handle.clone());
         (handle, inbox)
     }
@@ -187,13 +194,6 @@ impl TestCrew {
     /// Returns a model switch whose model `silent` has no known price and answers calls with nothing. The settings
     /// contain a price only for the model `loud`.
     pub fn models(&self) -> Arc<ModelSwitch> {
-        let model_config = ModelConfig {
-            model: Arc::new(SilentModel),
-            name: "silent".into(),
-            window: Some(1000),
-            price: None,
-            max_tokens: 100,
-        };
         let setup = SessionInfo {
             session: self.context.session.clone(),
             root: "here".into(),
@@ -213,10 +213,18 @@ impl TestCrew {
             cache_write: None,
         };
         let prices = std::collections::BTreeMap::from([("loud".to_string(), price)]);
+        let parts = ModelParts {
+            model_config: silent_config(),
+            prices,
+            named: Arc::new(OneNamedModel),
+            uses: ModelUses::default(),
+            calls_max: 1,
+        };
+        let registry = self.registry.clone();
         Arc::new(ModelSwitch::new(
             self.context.clone(),
-            model_config,
-            prices,
+            registry,
+            parts,
             setup,
         ))
     }
@@ -289,6 +297,52 @@ pub fn repository(root: &Path, files: &[&str]) -> String {
         board.complete(task, &bob(), now).unwrap();
     }
     git(root, &["rev-parse", "--short=10", "HEAD"])
+}
+
+fn silent_config() -> ModelConfig {
+    ModelConfig {
+        model: Arc::new(SilentModel),
+        name: "silent".into(),
+        window: Some(1000),
+        price: None,
+        max_tokens: 100,
+        options: ModelOptions::default(),
+    }
+}
+
+/// Returns the model of an agent whose only model answers calls with nothing.
+pub fn silent_agent_model() -> Arc<AgentModel> {
+    let shared = Arc::new(RwLock::new(silent_config()));
+    Arc::new(AgentModel::new(shared, None, None, Arc::new(NoOtherModel)))
+}
+
+struct NoOtherModel;
+
+impl FindModel for NoOtherModel {
+    fn find(&self, name: &str) -> Result<ModelConfig, String> {
+        Err(format!("there is no model {name}"))
+    }
+}
+
+/// Has the named model `strong`, and the named model `keyless`, whose key is missing.
+struct OneNamedModel;
+
+impl NamedModels for OneNamedModel {
+    fn names(&self) -> Vec<String> {
+        vec!["strong".into(), "keyless".into()]
+    }
+
+    fn find(&self, name: &str) -> Option<Result<ModelConfig, String>> {
+        match name {
+            "strong" => Some(Ok(ModelConfig {
+                name: "strong-1".into(),
+                window: Some(5000),
+                ..silent_config()
+            })),
+            "keyless" => Some(Err("there is no API key".into())),
+            _ => None,
+        }
+    }
 }
 
 struct SilentModel;

@@ -20,6 +20,7 @@ pub mod mail;
 pub mod mcp;
 pub mod memory;
 pub mod mention;
+pub mod named_model;
 pub mod new_request;
 pub mod notification;
 pub mod path;

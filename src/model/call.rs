@@ -64,6 +64,9 @@ pub struct ModelRequest {
     pub images: ImageInput,
     /// How much the model should think; `None` for the server's default.
     pub effort: Option<RoleEffort>,
+    /// How many tokens the model may use to think, in addition to `max_tokens`; `None` for the server's default.
+    /// Ignored by providers without such a limit.
+    pub thinking_budget: Option<u32>,
 }
 
 /// Whether a model gets the images of the conversation.

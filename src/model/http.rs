@@ -1,5 +1,6 @@
 //! The HTTP client of all providers: requests, streamed responses and error messages.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -17,6 +18,15 @@ use super::window::ListedWindows;
 use super::{Delta, ErrorKind, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
+
+/// Headers that the HTTP client sets, because they must match the request.
+const OWN_HEADERS: &[&str] = &[
+    "host",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "connection",
+];
 
 /// Maximum size, in bytes, of an error response or of a response that is not streamed. The call fails if the latter is
 /// larger. The message in a larger error response is ignored.
@@ -114,6 +124,30 @@ impl Http {
             read_timeout,
             windows: ListedWindows::default(),
         })
+    }
+
+    /// Adds headers from the settings to each request. A header of the provider with the same name is replaced.
+    ///
+    /// # Errors
+    /// Fails if a name or a value is invalid, or if the name is one of a connection, such as `Host`.
+    pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Http, ModelError> {
+        for (name, value) in headers {
+            let bad = |why: &str| {
+                let name = one_line(&clip(name, 80));
+                let text = format!("the header '{name}' {why}");
+                ModelError::new(ErrorKind::BadRequest, text, "Correct it in headers of the setting models.")
+            };
+            let header = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| bad("has an invalid name"))?;
+            if OWN_HEADERS.contains(&header.as_str()) {
+                return Err(bad("cannot be set"));
+            }
+            let mut value = HeaderValue::from_str(value)
+                .map_err(|_| bad("has a value with invalid characters"))?;
+            value.set_sensitive(true);
+            self.headers.insert(header, value);
+        }
+        Ok(self)
     }
 
     /// Requests the list of models from `path`, and stores the models' context windows. Returns the names of at most

@@ -35,6 +35,8 @@ pub struct ProviderSpec {
     /// Context windows of the vendor's model families, as pairs of name prefix and tokens. See
     /// [`super::window::FAMILIES`].
     pub windows: &'static [(&'static str, u64)],
+    /// Whether requests can limit the tokens that the model uses to think.
+    pub has_thinking_budget: bool,
     /// Returns advice for an HTTP error. The arguments are the status code and the server's error text in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
     pub decoder: fn() -> Box<dyn Decode>,
@@ -121,6 +123,8 @@ pub struct ModelServerConfig {
     /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,
     pub read_timeout: Duration,
+    /// Additional headers of each request; their values may be secret.
+    pub headers: BTreeMap<String, String>,
 }
 
 impl ModelServerConfig {
@@ -132,6 +136,7 @@ impl ModelServerConfig {
             key: None,
             options: BTreeMap::new(),
             read_timeout: READ_TIMEOUT,
+            headers: BTreeMap::new(),
         }
     }
 

@@ -141,7 +141,12 @@ pub enum Command {
     },
     /// Switches all agents that have no model of their own to another model, from the next model call on. Answered by
     /// `Ready`.
-    UseModel { name: String },
+    UseModel {
+        name: String,
+        /// The teammate; `None` for the model that all agents without a model of their own share.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<Name>,
+    },
 }
 
 /// An action of the user on an MCP server.

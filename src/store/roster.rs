@@ -107,6 +107,14 @@ impl Roster {
         self.change_member(name, |member| member.first.clear())
     }
 
+    /// Sets the model of a member, and returns the new team. An unknown name changes nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_model(&self, name: &Name, model: String) -> Result<Team, StoreError> {
+        self.change_member(name, |member| member.model = model)
+    }
+
     /// Marks a member as shut down and clears its session and its first instructions, so that it is not restarted when
     /// the session is resumed. Returns the new team. An unknown name changes nothing.
     ///

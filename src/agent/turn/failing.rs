@@ -2,7 +2,8 @@
 
 use super::{Retry, Turn, TurnEffect, TurnPhase};
 use crate::domain::chat::Block;
-use crate::model::{ErrorKind, ModelError, retry};
+use crate::model::retry::{self, FailedTries};
+use crate::model::{ErrorKind, ModelError};
 use crate::protocol::event::TurnEnd;
 
 /// Maximum number of consecutive empty answers, including the first.
@@ -23,7 +24,12 @@ impl Turn {
         })
     }
 
-    pub(super) fn on_model_failed(&mut self, error: &ModelError, jitter: f64) -> Vec<TurnEffect> {
+    pub(super) fn on_model_failed(
+        &mut self,
+        error: &ModelError,
+        jitter: f64,
+        has_fallback: bool,
+    ) -> Vec<TurnEffect> {
         let again = match &self.phase {
             TurnPhase::Calling if error.kind == ErrorKind::ContextTooLong => {
                 return self.overflow();
@@ -50,6 +56,14 @@ impl Turn {
                     attempts_max: retry::max_tries(error),
                     cause: error.message.clone(),
                 }]
+            }
+            None if has_fallback => {
+                self.tries = FailedTries::default();
+                self.phase = TurnPhase::Waiting(again);
+                let why = error.message.clone();
+                let mut effects = vec![TurnEffect::UseFallback { why }];
+                effects.extend(self.retry());
+                effects
             }
             None => {
                 let tries = self.tries.count();

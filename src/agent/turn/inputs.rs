@@ -25,6 +25,8 @@ pub enum TurnInput {
         /// A random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
         /// time.
         jitter: f64,
+        /// Whether another model can replace the one that failed.
+        has_fallback: bool,
     },
     /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
@@ -115,6 +117,11 @@ pub enum TurnEffect {
         attempts_max: u32,
         /// Why the last try failed, in one line.
         cause: String,
+    },
+    /// Change to the agent's fallback model, because its model has failed for good.
+    UseFallback {
+        /// Why the model failed, in one line.
+        why: String,
     },
     /// Run these calls in parallel. The driver answers with one [`TurnInput::ToolDone`] for each.
     Run(Vec<ToolCall>),

@@ -36,6 +36,7 @@ fn model_failure(fault: ErrorKind) -> TurnInput {
     TurnInput::ModelFailed {
         error: ModelError::new(fault, "it failed", ""),
         jitter: 0.5,
+        has_fallback: false,
     }
 }
 

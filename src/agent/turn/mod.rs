@@ -176,7 +176,11 @@ impl Turn {
                 | TurnPhase::Archiving { .. }
                 | TurnPhase::Running(_) => self.on_reply(reply),
             },
-            TurnInput::ModelFailed { error, jitter } => self.on_model_failed(&error, jitter),
+            TurnInput::ModelFailed {
+                error,
+                jitter,
+                has_fallback,
+            } => self.on_model_failed(&error, jitter, has_fallback),
             TurnInput::RetryDue => self.retry(),
             TurnInput::ToolDone {
                 call,

@@ -54,7 +54,11 @@ pub(super) fn done(id: &str) -> TurnInput {
 
 pub(super) fn error(fault: ErrorKind) -> TurnInput {
     let error = ModelError::new(fault, "it failed", "do this");
-    TurnInput::ModelFailed { error, jitter: 0.5 }
+    TurnInput::ModelFailed {
+        error,
+        jitter: 0.5,
+        has_fallback: false,
+    }
 }
 
 /// Returns a turn that has just called the model for the first time.

@@ -22,7 +22,7 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::{Control, run_blocking};
+use crate::agent::driver::{AgentModel, Control, run_blocking};
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
@@ -91,11 +91,12 @@ impl Teammates {
             member.model.clone_from(&role.model);
         }
         member.set_color(role.as_ref().and_then(|applied| applied.role.color));
+        let model = self.builder.models.of_teammate(&member.model)?;
         let added = self.team.add(member.clone(), self.limits.agents_max).await;
         let team = added.map_err(|e| e.to_string())?;
         // Shutdown requests for an earlier member with the same name do not apply to this one.
         self.shutdowns.finish_all(&member.name).await;
-        let life = TeammateLoop::new(&self, member, (role, Vec::new()), &team, host);
+        let life = TeammateLoop::new(&self, member, (role, Vec::new()), model, &team, host);
         self.team.read().await;
         let first = TurnInput::Say(vec![Block::text(first)]);
         self.context.spawn(life.live(Some(first)));
@@ -129,7 +130,8 @@ impl Teammates {
         host: Arc<dyn Host>,
     ) -> Result<RestoredTeammate, StoreError> {
         let role = self.builder.roles.of_restored(&member).await;
-        let mut life = TeammateLoop::new(self, member, role, team, host);
+        let model = self.model_of_restored(&member).await;
+        let mut life = TeammateLoop::new(self, member, role, model, team, host);
         let transcript = life.agent.driver.transcript.clone();
         let recalled = run_blocking(move || transcript.load()).await?;
         for notice in recalled.notices {
@@ -171,6 +173,22 @@ impl Teammates {
             (Some(_), _) | (None, true) => TurnState::Open,
         };
         Ok(RestoredTeammate { life, first, turn })
+    }
+}
+
+impl Teammates {
+    /// Returns the model of a member of a resumed session. If its own model cannot be used any more, warns the user and
+    /// returns the shared model.
+    async fn model_of_restored(&self, member: &Member) -> Arc<AgentModel> {
+        let models = &self.builder.models;
+        match models.of_teammate(&member.model) {
+            Ok(model) => model,
+            Err(why) => {
+                let text = format!("{} uses the lead's model: {why}", member.name);
+                self.context.notice(NoticeLevel::Warn, text).await;
+                models.of_lead()
+            }
+        }
     }
 }
 
@@ -223,6 +241,7 @@ impl TeammateLoop {
         crew: &Arc<Teammates>,
         member: Member,
         (role, tools): (Option<AppliedRole>, Vec<ToolSelection>),
+        model: Arc<AgentModel>,
         team: &Team,
         host: Arc<dyn Host>,
     ) -> TeammateLoop {
@@ -242,7 +261,7 @@ impl TeammateLoop {
                 ..TurnLimits::default()
             },
             identity: prompt::identity(&member.name, &member.role, &team.team_name),
-            model: member.model.clone(),
+            model,
             gate: match member.plan {
                 PlanRule::Free => PlanGate::Open,
                 PlanRule::Required => PlanGate::Closed,

@@ -84,7 +84,12 @@ async fn waiting_commands_survive_the_session_and_are_bounded() {
         queue.take()
     };
     let mailbox = AgentMailbox::new(PlanGate::Open, Some(Arc::new(queue())));
-    let (handle, _inbox) = AgentHandle::new(Arc::new(mailbox), Vec::new(), Arc::default());
+    let (handle, _inbox) = AgentHandle::new(
+        Arc::new(mailbox),
+        silent_agent_model(),
+        Vec::new(),
+        Arc::default(),
+    );
     crew.registry.add(lead.clone(), handle.clone());
     let shell = shell(&crew);
     shell.run(&lead, "echo hello".into()).await.unwrap();

@@ -56,7 +56,7 @@ impl RoleSource {
 }
 
 /// The reasoning effort that a role asks of its model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleEffort {
     Low,

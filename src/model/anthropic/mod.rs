@@ -40,6 +40,7 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     ],
     local_servers: &[],
     windows: &[("claude-", 200_000)],
+    has_thinking_budget: true,
     refusal_hints,
     decoder: || Box::new(decode::Decoder::default()),
     connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
@@ -104,7 +105,8 @@ impl Anthropic {
         let base = config.base_url.trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Anthropic {
-            http: Http::new(base, headers, config.spec, config.read_timeout)?,
+            http: Http::new(base, headers, config.spec, config.read_timeout)?
+                .with_headers(&config.headers)?,
         })
     }
 }

@@ -33,6 +33,11 @@ pub fn body(request: &ModelRequest) -> Value {
         }
         body["tools"] = Value::Array(tools);
     }
+    if let Some(budget) = request.thinking_budget {
+        // The limit of the answer includes the thinking.
+        body["max_tokens"] = request.max_tokens.saturating_add(budget).into();
+        body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
+    }
     if let Some(effort) = request.effort {
         body["output_config"] = json!({"effort": effort.word()});
     }

@@ -62,6 +62,7 @@ pub static SPEC: ProviderSpec = ProviderSpec {
         ("o3", 200_000),
         ("o4-mini", 200_000),
     ],
+    has_thinking_budget: false,
     refusal_hints,
     decoder: || Box::new(decode::Decoder::default()),
     connect: |config| Ok(Arc::new(OpenAi::new(config)?)),
@@ -103,7 +104,8 @@ impl OpenAi {
             _ => MAX_TOKENS,
         };
         Ok(OpenAi {
-            http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?,
+            http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?
+                .with_headers(&config.headers)?,
             max_tokens,
         })
     }

@@ -151,6 +151,7 @@ async fn call_until_done(rate_limiter: Arc<RateLimiter>, start: Instant) -> Resu
             max_tokens: 1,
             images: ImageInput::Sent,
             effort: None,
+            thinking_budget: None,
         });
         let mut reported: Option<Duration> = None;
         let failed = loop {

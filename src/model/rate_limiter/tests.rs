@@ -121,6 +121,7 @@ fn request(agent: &str) -> ModelRequest {
         max_tokens: 1,
         images: ImageInput::Sent,
         effort: None,
+        thinking_budget: None,
     }
 }
 

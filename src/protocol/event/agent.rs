@@ -7,7 +7,7 @@ use super::{Compaction, EventKind, TurnEnd};
 use crate::domain::attachment::PromptImage;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
-use crate::domain::role::RoleColor;
+use crate::domain::role::{RoleColor, RoleEffort};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::team::Activity;
 use crate::domain::todo::TodoList;
@@ -111,6 +111,14 @@ pub enum AgentEvent {
         /// Number of model calls so far; 0 if not counted.
         #[serde(default)]
         calls: u64,
+    },
+    /// An agent uses another model or another reasoning effort from now on. Also sent before an agent's first model call.
+    ModelChanged {
+        /// The model, by the name that its server uses.
+        model: String,
+        /// The reasoning effort; `None` for the default of the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<RoleEffort>,
     },
     /// An agent's conversation was shortened, automatically or to answer [`crate::protocol::Command::Compact`].
     Compacted {

@@ -11,7 +11,9 @@ use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::hooks::EndDecision;
-pub use super::model_config::{AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig};
+pub use super::model_config::{
+    AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig,
+};
 use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};

@@ -88,7 +88,8 @@ impl Driver {
             Some(Err(error)) => TurnInput::ModelFailed {
                 error,
                 jitter: (self.jitter)(),
-                has_fallback: self.model.summary_model().is_none() && self.model.fallback().is_some(),
+                has_fallback: self.model.summary_model().is_none()
+                    && self.model.fallback().is_some(),
             },
             None => TurnInput::Interrupt {
                 partial: String::new(),

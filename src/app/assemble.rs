@@ -10,11 +10,12 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
+use super::named_models::NamedModels;
 use super::{
     demo, describe_error, jitter, new_id, now, resume, root, secrets, settings, supervisor,
     team_size,
 };
-use crate::agent::driver::ModelConfig;
+use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::cli::GlobalOptions;
 use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
@@ -31,7 +32,6 @@ use crate::domain::team_preset::TeamPreset;
 use crate::domain::trust::ApprovalCheck;
 use crate::mcp;
 use crate::model::providers::ProviderChoice;
-use crate::model::rate_limiter::RateLimiter;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
@@ -234,18 +234,32 @@ async fn start_crew(
     };
     let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
-    let connection = connect_model(blueprint).await?;
-    let journal = JournalWriter::open(root, &session);
-    let model = name_of_model(settings, &connection, &event_sender).await?;
-    let probe = Probe::of(settings, &connection);
-    let calls_max = settings.calls_max();
-    let model_config = ModelConfig {
-        window: settings.window.or(connection.window),
-        price: settings.prices.get(&model).copied(),
-        max_tokens: settings.max_tokens(),
-        name: model.clone(),
-        model: Arc::new(RateLimiter::new(connection.model, calls_max, jitter)),
+    let named = NamedModels::new(settings, blueprint.choice.as_ref(), blueprint.speed);
+    let wanted = NamedModels::wanted_by_lead(settings);
+    let entry = wanted.and_then(|name| Some((name, named.get(name)?)));
+    let unnamed = match entry {
+        Some(_) => None,
+        None => Some(named.add(connect_model(blueprint).await?)),
     };
+    let journal = JournalWriter::open(root, &session);
+    let (connection, model_config) = match (entry, unnamed) {
+        (Some((name, entry)), _) => named.connect(name, entry)?,
+        (None, Some(connection)) => {
+            let model = name_of_model(wanted, &connection, &event_sender).await?;
+            let model_config = ModelConfig {
+                window: settings.window.or(connection.window),
+                price: settings.prices.get(&model).copied(),
+                max_tokens: settings.max_tokens(),
+                name: model,
+                model: Arc::clone(&connection.model),
+                options: ModelOptions::default(),
+            };
+            (connection, model_config)
+        }
+        (None, None) => return Err(model_setup::no_model().into()),
+    };
+    let probe = Probe::of(entry.map(|_| &model_config.name).or(wanted), &connection);
+    let calls_max = settings.calls_max();
     let tools = match &settings.tools {
         Some(names) => table::narrow(names).map_err(|why| anyhow!(why))?,
         None => table::TABLE.iter().map(|t| t.name.to_string()).collect(),
@@ -254,7 +268,7 @@ async fn start_crew(
         session,
         root: format_path(root),
         provider: connection.provider.into(),
-        model,
+        model: model_config.name.clone(),
         scripted: connection.scripted,
         git: root.join(".git").exists(),
         window: model_config.window,
@@ -270,6 +284,8 @@ async fn start_crew(
         models: ModelParts {
             model_config,
             prices: settings.prices.clone(),
+            named: Arc::new(named),
+            uses: settings.r#use.clone(),
             calls_max,
         },
         worktrees: settings

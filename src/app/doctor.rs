@@ -150,7 +150,9 @@ impl LocalFacts {
 
     /// Contacts the model server. Returns the facts about it together with the local ones.
     async fn with_model(self, global: &GlobalOptions) -> DoctorContext {
+        let named_models = self.settings.as_ref().map(model::named_models);
         DoctorContext {
+            named_models: named_models.unwrap_or_default(),
             model: model::facts(global, self.settings).await,
             now: now(),
             crew: running_crew(&self.root),

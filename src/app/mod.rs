@@ -23,6 +23,7 @@ mod mcp;
 mod mcp_test;
 pub mod model_setup;
 mod mouse;
+pub mod named_models;
 mod onboarding;
 mod pending_requests;
 mod pictures;
@@ -411,8 +412,13 @@ fn settings(global: &GlobalOptions, root: &Path) -> Result<LoadedSettings> {
         base_url: model_setup::address(&files.clone().overlaid(options.clone())),
         ..Settings::default()
     };
+    let mut settings = files.overlaid(environment).overlaid(options);
+    if global.model.is_some() || global.provider.is_some() || global.base_url.is_some() {
+        // These options select the lead's model, so the setting does not.
+        settings.r#use.lead = None;
+    }
     Ok(LoadedSettings {
-        settings: files.overlaid(environment).overlaid(options),
+        settings,
         project,
         allow_file,
     })

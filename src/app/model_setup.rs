@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow};
 use secrecy::SecretString;
 
 use super::assemble::Blueprint;
+use super::named_models::Endpoint;
 use super::{demo, local_server};
 use crate::config::Settings;
 use crate::domain::redact::Redactor;
@@ -102,6 +103,7 @@ impl ModelUnavailable {
 /// A connection to the server of a provider, or to a scripted model.
 pub struct ModelConnection {
     pub model: Arc<dyn Model>,
+    pub endpoint: Endpoint,
     /// The provider's name; `script` or `demo` for a scripted model.
     pub provider: &'static str,
     pub scripted: bool,
@@ -119,30 +121,51 @@ pub struct ModelConnection {
 /// address or the key is invalid, or if no provider is selected and no server is found.
 pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
     let settings = &blueprint.settings;
-    let script = |text: &str, shown: &str, provider| -> Result<ModelConnection> {
-        let script = Script::parse(text, blueprint.speed).map_err(|e| anyhow!("{shown}: {e}"))?;
-        Ok(ModelConnection {
-            name: Some(script.name().to_string()),
-            window: script.window(),
-            model: Arc::new(script),
-            provider,
-            scripted: true,
-        })
-    };
-    match &blueprint.choice {
-        Some(ProviderChoice::Demo) => script(demo::SCRIPT, "the demo's script", "demo"),
-        Some(ProviderChoice::Script(file)) => script(&script_text(file)?, file, "script"),
-        Some(ProviderChoice::Server(spec)) => connect_server(&server(spec, settings, None)?),
+    let endpoint = match &blueprint.choice {
+        Some(ProviderChoice::Demo) => Endpoint::Script(None),
+        Some(ProviderChoice::Script(file)) => Endpoint::Script(Some(file.clone())),
+        Some(ProviderChoice::Server(spec)) => Endpoint::Server(server(spec, settings, None)?),
         None => {
             let found = tokio::task::spawn_blocking(local_server::find).await?;
-            match found {
-                Some((spec, found)) => {
-                    connect_server(&server(spec, settings, Some(found.base_url))?)
-                }
-                None => Err(no_model().into()),
-            }
+            let (spec, found) = found.ok_or_else(no_model)?;
+            Endpoint::Server(server(spec, settings, Some(found.base_url))?)
         }
-    }
+    };
+    connect_endpoint(endpoint, blueprint.speed)
+}
+
+/// Connects to `endpoint`. Sends no request yet. `speed` is the speed factor of a script.
+///
+/// # Errors
+/// Fails if a script is invalid or cannot be read. Fails with [`ModelUnavailable`] if the address, the key or a header is
+/// invalid.
+pub fn connect_endpoint(endpoint: Endpoint, speed: f64) -> Result<ModelConnection> {
+    let (text, shown, provider) = match &endpoint {
+        Endpoint::Server(config) => {
+            let model = config
+                .connect()
+                .map_err(|e| ModelUnavailable::from_refusal(&e))?;
+            return Ok(ModelConnection {
+                model,
+                provider: config.spec.name,
+                endpoint,
+                scripted: false,
+                name: None,
+                window: None,
+            });
+        }
+        Endpoint::Script(None) => (demo::SCRIPT.to_string(), "the demo's script", "demo"),
+        Endpoint::Script(Some(file)) => (script_text(file)?, file.as_str(), "script"),
+    };
+    let script = Script::parse(&text, speed).map_err(|e| anyhow!("{shown}: {e}"))?;
+    Ok(ModelConnection {
+        name: Some(script.name().to_string()),
+        window: script.window(),
+        model: Arc::new(script),
+        provider,
+        endpoint,
+        scripted: true,
+    })
 }
 
 /// Returns the text of the model script in `file`. The error names the file.
@@ -180,19 +203,6 @@ fn selected_provider(choice: Option<&ProviderChoice>) -> Option<&'static Provide
         Some(ProviderChoice::Server(spec)) => Some(spec),
         Some(ProviderChoice::Demo | ProviderChoice::Script(_)) | None => None,
     }
-}
-
-fn connect_server(config: &ModelServerConfig) -> Result<ModelConnection> {
-    let model = config
-        .connect()
-        .map_err(|e| ModelUnavailable::from_refusal(&e))?;
-    Ok(ModelConnection {
-        model,
-        provider: config.spec.name,
-        scripted: false,
-        name: None,
-        window: None,
-    })
 }
 
 /// Returns the error for a configuration that selects no model.
@@ -269,7 +279,7 @@ pub fn server(
 
 /// Returns the key in the environment variable `name`. If the variable is unset or blank, returns `None` for a server on
 /// this machine and an error for any other server.
-fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
+pub fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     match variable(name) {
         Some(key) => Ok(Some(key.trim().to_string().into())),
         None if crate::model::is_local(base_url) => Ok(None),
@@ -286,18 +296,18 @@ fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     }
 }
 
-/// Returns the configured model name, or else the first one that the server lists. If the server lists several,
+/// Returns the configured model name `wanted`, or else the first one that the server lists. If the server lists several,
 /// publishes a notice with the choice. There is no built-in default name, because model names become outdated.
 ///
 /// # Errors
 /// Fails with [`ModelUnavailable`] if no name is configured and the server lists no model, has no list or refuses the
 /// request for it.
 pub async fn name_of_model(
-    settings: &Settings,
+    wanted: Option<&String>,
     wire: &ModelConnection,
     event_sender: &EventSender,
 ) -> Result<String> {
-    if let Some(name) = settings.model.clone().or_else(|| wire.name.clone()) {
+    if let Some(name) = wanted.cloned().or_else(|| wire.name.clone()) {
         return Ok(name);
     }
     let offered = wire.model.list().await.map_err(|error| no_list(&error))?;
@@ -332,10 +342,10 @@ impl Probe {
     /// whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
-    /// Creates a probe. Returns `None` if no check is needed: the model is scripted, or `settings` name no model, so
-    /// that the name comes from the server's list.
-    pub fn of(settings: &Settings, wire: &ModelConnection) -> Option<Probe> {
-        let name = settings.model.clone()?;
+    /// Creates a probe for the configured model `wanted`. Returns `None` if no check is needed: the model is scripted, or
+    /// none is configured, so that the name comes from the server's list.
+    pub fn of(wanted: Option<&String>, wire: &ModelConnection) -> Option<Probe> {
+        let name = wanted?.clone();
         (!wire.scripted).then(|| Probe {
             model: Arc::clone(&wire.model),
             name,

@@ -22,6 +22,7 @@ use anyhow::{Result, anyhow, bail};
 use crate::domain::request::Approver;
 use crate::store::{os_errors, regular_file};
 pub use approvals::SettingsDecision;
+pub use named_models::provider as named_model_provider;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};

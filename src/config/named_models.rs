@@ -110,7 +110,11 @@ fn check_options(spec: &ProviderSpec, model: &NamedModel) -> Result<(), String> 
         let key = one_line(&clip(key, 80));
         return Err(match closest_match(&key, &known) {
             Some(nearest) => format!("options.{key} is unknown: did you mean '{nearest}'?"),
-            None => format!("options.{key} is unknown: {} has {}", spec.name, known.join(", ")),
+            None => format!(
+                "options.{key} is unknown: {} has {}",
+                spec.name,
+                known.join(", ")
+            ),
         });
     }
     spec.check_options(&model.options)

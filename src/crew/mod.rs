@@ -87,9 +87,7 @@ pub use approvers::Approvers;
 pub use attachments::decode_image;
 pub use crew::Crew;
 pub use hooks::HookParts;
-pub use parts::{
-    CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels, TeamLimits,
-};
+pub use parts::{CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
 pub use viewer::{Runner, Viewer, ViewerParts};

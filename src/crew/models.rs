@@ -9,6 +9,7 @@ use super::registry::AgentRegistry;
 use crate::agent::driver::{AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig};
 use crate::domain::ids::Name;
 use crate::domain::named_model::ModelUses;
+use crate::domain::role::is_model_alias;
 use crate::domain::usage::Price;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, SessionInfo};
 
@@ -91,8 +92,7 @@ impl ModelSwitch {
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
     pub fn of_teammate(&self, chosen: &str) -> Result<Arc<AgentModel>, String> {
-        let name = Some(chosen).filter(|name| !name.is_empty());
-        let name = name.or(self.uses.teammate.as_deref());
+        let name = self.chosen(chosen).or(self.uses.teammate.as_deref());
         let own = name.map(|name| self.models.find(name)).transpose()?;
         Ok(self.agent_model(own))
     }
@@ -107,11 +107,17 @@ impl ModelSwitch {
         chosen: &str,
         parent: &Arc<AgentModel>,
     ) -> Result<Arc<AgentModel>, String> {
-        let name = Some(chosen).filter(|name| !name.is_empty());
-        match name.or(self.uses.subagent.as_deref()) {
+        match self.chosen(chosen).or(self.uses.subagent.as_deref()) {
             Some(name) => Ok(self.agent_model(Some(self.models.find(name)?))),
             None => Ok(Arc::clone(parent)),
         }
+    }
+
+    /// Returns `name`; `None` if it is empty, or an alias of Claude Code that is not the name of a named model.
+    fn chosen<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let is_named = || self.models.named.names().iter().any(|named| named == name);
+        let is_known = || !is_model_alias(name) || is_named();
+        Some(name).filter(|name| !name.is_empty() && is_known())
     }
 
     fn agent_model(&self, own: Option<ModelConfig>) -> Arc<AgentModel> {
@@ -189,7 +195,10 @@ impl ModelSwitch {
         match listed {
             Ok(listed) => names.extend(listed),
             Err(error) if names.is_empty() => {
-                return Err(format!("The models cannot be listed: {error}. {}", error.hint));
+                return Err(format!(
+                    "The models cannot be listed: {error}. {}",
+                    error.hint
+                ));
             }
             Err(_) => {}
         }

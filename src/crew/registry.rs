@@ -257,11 +257,11 @@ mod tests {
         let registry = AgentRegistry::new(Arc::default());
         for name in names {
             let (handle, _) = AgentHandle::new(
-            Arc::default(),
-            silent_agent_model(),
-            Vec::new(),
-            Arc::default(),
-        );
+                Arc::default(),
+                silent_agent_model(),
+                Vec::new(),
+                Arc::default(),
+            );
             registry.add(Name::party(name).unwrap(), handle);
         }
         registry

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, RwLock, Weak};
 
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
@@ -22,16 +22,16 @@ use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
+use super::parts::{ModelParts, NamedModels};
 use super::registry::{AgentHandle, AgentRegistry};
 use super::request_broker::{BrokerParts, RequestBroker};
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use super::parts::{ModelParts, NamedModels};
 use crate::agent::driver::{AgentModel, Control, FindModel, ModelConfig, ModelOptions};
-use crate::domain::named_model::ModelUses;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;

@@ -31,6 +31,8 @@ pub struct DoctorContext {
     pub settings: SettingsFacts,
     pub roles: RoleCatalog,
     pub model: ModelFacts,
+    /// The named models of the settings. For each, what it uses, or why it cannot be used.
+    pub named_models: Vec<(String, Result<String, String>)>,
     pub sandbox: SandboxFacts,
     pub environment: EnvironmentFacts,
 }

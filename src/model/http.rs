@@ -135,10 +135,14 @@ impl Http {
             let bad = |why: &str| {
                 let name = one_line(&clip(name, 80));
                 let text = format!("the header '{name}' {why}");
-                ModelError::new(ErrorKind::BadRequest, text, "Correct it in headers of the setting models.")
+                ModelError::new(
+                    ErrorKind::BadRequest,
+                    text,
+                    "Correct it in headers of the setting models.",
+                )
             };
-            let header = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| bad("has an invalid name"))?;
+            let header =
+                HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("has an invalid name"))?;
             if OWN_HEADERS.contains(&header.as_str()) {
                 return Err(bad("cannot be set"));
             }

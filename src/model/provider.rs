@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::sse::SseEvent;
 use super::{Delta, Model, ModelError, Reply};
@@ -125,6 +125,22 @@ pub struct ModelServerConfig {
     pub read_timeout: Duration,
     /// Additional headers of each request; their values may be secret.
     pub headers: BTreeMap<String, String>,
+}
+
+/// Two configurations are equal if their requests go to the same server with the same key, options and headers.
+impl PartialEq for ModelServerConfig {
+    fn eq(&self, other: &ModelServerConfig) -> bool {
+        let key = |config: &ModelServerConfig| {
+            let key = config.key.as_ref();
+            key.map(|key| key.expose_secret().to_string())
+        };
+        self.spec == other.spec
+            && self.base_url.trim_end_matches('/') == other.base_url.trim_end_matches('/')
+            && self.options == other.options
+            && self.headers == other.headers
+            && self.read_timeout == other.read_timeout
+            && key(self) == key(other)
+    }
 }
 
 impl ModelServerConfig {

@@ -37,6 +37,7 @@ mod long_sessions;
 mod mcp;
 mod merging;
 mod model_server;
+mod named_models;
 mod needs;
 #[cfg(target_os = "linux")]
 mod network_by_role;

@@ -8,10 +8,12 @@ use anyhow::Result;
 
 use crate::app::headless;
 use crate::app::local_server;
-use crate::app::model_setup::{self, ModelUnavailable, variable};
+use crate::app::model_setup::{self, ModelUnavailable};
+use crate::app::named_models::{Endpoint, NamedModels};
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::doctor::{ModelFacts, ModelListing, ModelServer};
+use crate::domain::named_model::NamedModel;
 use crate::model::ModelError;
 use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
@@ -35,6 +37,25 @@ pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelF
     }
 }
 
+/// Returns the named models, each with its model and server, or with the reason why it cannot be used.
+pub fn named_models(settings: &Settings) -> Vec<(String, Result<String, String>)> {
+    let choice = model_setup::choice(settings).ok().flatten();
+    let models = NamedModels::new(settings, choice.as_ref(), 1.0);
+    let state = |(name, entry): (&String, &NamedModel)| {
+        let model = entry.model.as_ref().unwrap_or(name);
+        let state = models.endpoint(entry).map(|endpoint| match endpoint {
+            Some(Endpoint::Server(config)) => {
+                format!("{model} of {} at {}", config.spec.name, config.base_url)
+            }
+            Some(Endpoint::Script(Some(file))) => format!("scripted: {file}"),
+            Some(Endpoint::Script(None)) => "scripted: the demo's".into(),
+            None => format!("{model} of the server that is found on this machine"),
+        });
+        (name.clone(), state.map_err(|e| e.to_string()))
+    };
+    settings.models.iter().map(state).collect()
+}
+
 fn missing_model(error: &anyhow::Error) -> ModelFacts {
     match error.downcast_ref::<ModelUnavailable>() {
         Some(no) => ModelFacts::Missing {
@@ -50,6 +71,9 @@ fn missing_model(error: &anyhow::Error) -> ModelFacts {
 }
 
 async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts> {
+    if let Some(facts) = named(settings)?.filter(|_| !global.demo) {
+        return lead_model(facts).await;
+    }
     let demo = global.demo.then_some(ProviderChoice::Demo);
     let choice = match demo {
         Some(demo) => Some(demo),
@@ -85,18 +109,69 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
             None => return Err(model_setup::no_model().into()),
         },
     };
-    if let Some((key, address)) = model_setup::foreign_key_address(&config) {
+    let key = config.spec.key_var;
+    Ok(server(&config, why, key, NamedModels::wanted_by_lead(settings).cloned()).await)
+}
+
+async fn server(
+    config: &ModelServerConfig,
+    why: String,
+    key: &str,
+    wanted: Option<String>,
+) -> ModelFacts {
+    if let Some((key, address)) = model_setup::foreign_key_address(config) {
         headless::eprint_key_address(key, &address);
     }
-    let key = config.spec.key_var;
-    Ok(ModelFacts::Server(ModelServer {
+    ModelFacts::Server(ModelServer {
         provider: config.spec.name,
         why,
         url: config.base_url.clone(),
-        key: (key, variable(key).is_some()),
-        wanted: settings.model.clone(),
-        listing: ask(&config).await,
+        key: (key.to_string(), config.key.is_some()),
+        wanted,
+        listing: ask(config).await,
+    })
+}
+
+/// The named model that the lead uses.
+struct LeadModel {
+    name: String,
+    entry: NamedModel,
+    endpoint: Option<Endpoint>,
+}
+
+/// Returns the named model that the lead uses; `None` if it uses no named model.
+///
+/// # Errors
+/// Fails if a key or a variable in a header is missing.
+fn named(settings: &Settings) -> Result<Option<LeadModel>> {
+    let models = NamedModels::new(settings, model_setup::choice(settings)?.as_ref(), 1.0);
+    let Some(name) = NamedModels::wanted_by_lead(settings) else {
+        return Ok(None);
+    };
+    let Some(entry) = models.get(name).cloned() else {
+        return Ok(None);
+    };
+    Ok(Some(LeadModel {
+        name: name.clone(),
+        endpoint: models.endpoint(&entry)?,
+        entry,
     }))
+}
+
+async fn lead_model(lead: LeadModel) -> Result<ModelFacts> {
+    match lead.endpoint {
+        Some(Endpoint::Script(Some(file))) => Ok(ModelFacts::Scripted { what: file }),
+        Some(Endpoint::Script(None)) => Ok(ModelFacts::Scripted {
+            what: "the demo's".into(),
+        }),
+        Some(Endpoint::Server(config)) => {
+            let why = format!("the model {}", lead.name);
+            let key = lead.entry.key_var.as_deref().unwrap_or(config.spec.key_var);
+            let model = lead.entry.model.clone().unwrap_or(lead.name);
+            Ok(server(&config, why, key, Some(model)).await)
+        }
+        None => Err(model_setup::no_model().into()),
+    }
 }
 
 async fn ask(config: &ModelServerConfig) -> ModelListing {

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::crew::registry::AgentHandle;
-use crate::crew::test_support::{TestCrew, bob};
+use crate::crew::test_support::{TestCrew, bob, silent_agent_model};
 use crate::domain::chat::Block;
 use crate::protocol::CrewEvent;
 use crate::protocol::event::EventKind;

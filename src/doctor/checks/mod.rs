@@ -9,6 +9,7 @@ pub mod git;
 pub mod leftovers;
 pub mod mail;
 pub mod model;
+mod named_models;
 pub mod records;
 pub mod requests;
 pub mod roles;
@@ -29,6 +30,7 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     settings::run,
     roles::run,
     model::run,
+    named_models::run,
     git::run,
     terminal::run,
     sandbox::run,

@@ -29,7 +29,7 @@ pub struct ModelServer {
     /// The base URL. It may contain a password, which the caller of [`crate::doctor::examine`] redacts in the findings.
     pub url: String,
     /// The environment variable that holds the API key, and whether it is set.
-    pub key: (&'static str, bool),
+    pub key: (String, bool),
     /// The configured model, if any.
     pub wanted: Option<String>,
     pub listing: ModelListing,

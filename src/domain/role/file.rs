@@ -53,8 +53,13 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "the lead or a team preset writes the first prompt",
     ),
 ];
-/// Names of models that only Claude Code knows. A role with one of them uses the lead's model, with a notice.
+/// Names that only Claude Code gives a meaning. Here, they mean a named model of the settings, or the lead's model.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
+
+/// Returns whether `model` is a name that only Claude Code gives a meaning.
+pub fn is_model_alias(model: &str) -> bool {
+    MODEL_ALIASES.contains(&model)
+}
 
 /// Why a role's file cannot be used. The message contains the line number (from 1), the problem and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -215,12 +220,11 @@ impl RoleReader<'_> {
         let Some(model) = self.text("model").filter(|m| m != "inherit") else {
             return String::new();
         };
-        if MODEL_ALIASES.contains(&model.as_str()) {
+        if is_model_alias(&model) {
             let text = format!(
-                "{model} is a model alias of Claude Code: the lead's model is used; write a full model name"
+                "{model} is a model alias of Claude Code: your model of that name is used ([models.{model}]), else the lead's model"
             );
             self.note("model", text);
-            return String::new();
         }
         clip(&model, MODEL_MAX)
     }

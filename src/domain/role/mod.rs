@@ -13,7 +13,7 @@ use serde_json::Value;
 pub use super::agent_color::RoleColor;
 use super::team::DEFAULT_ROLE;
 
-pub use file::{RoleError, RoleFile};
+pub use file::{RoleError, RoleFile, is_model_alias};
 pub use tools::{ToolSelection, ToolUse};
 
 /// Maximum number of roles. Further roles cannot be used and are reported in [`RoleCatalog::broken`].

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::domain::ids::{CallId, Name};
-use crate::domain::role::RoleColor;
+use crate::domain::role::{RoleColor, RoleEffort};
 use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -47,6 +47,35 @@ pub enum TurnStatus {
     Interrupted,
 }
 
+/// The name of a model and its reasoning effort, as the screen shows them: without the vendor before a `/` and without
+/// the date at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentModelLabel(String);
+
+/// Maximum length of the label of a model, in characters. A longer one is cut.
+const MODEL_LABEL_MAX: usize = 40;
+
+impl AgentModelLabel {
+    pub fn new(model: &str, effort: Option<RoleEffort>) -> AgentModelLabel {
+        let model = one_line(model);
+        let name = model.rsplit('/').next().unwrap_or(&model);
+        let is_date = |end: &str| end.len() == 8 && end.bytes().all(|b| b.is_ascii_digit());
+        let name = match name.rsplit_once('-') {
+            Some((name, end)) if is_date(end) => name,
+            Some(_) | None => name,
+        };
+        let name = clip(name, MODEL_LABEL_MAX);
+        AgentModelLabel(match effort {
+            Some(effort) => format!("{name} {}", effort.word()),
+            None => name,
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct AgentView {
     pub transcript: Transcript,
@@ -67,6 +96,8 @@ pub struct AgentView {
     pub window_is_assumed: bool,
     /// The cost in US dollars, if known, including that of earlier agents with the same name.
     pub cost: Option<f64>,
+    /// The agent's model and reasoning effort; empty before its first model call.
+    pub model: AgentModelLabel,
     /// The part of the usage that belongs to earlier agents with the same name.
     earlier: Used,
     /// The usage of those subagents of this agent that were dropped from memory.
@@ -112,6 +143,9 @@ impl AgentView {
                     calls: *calls,
                     cost: *cost,
                 });
+            }
+            AgentEvent::ModelChanged { model, effort } => {
+                self.model = AgentModelLabel::new(model, *effort);
             }
             AgentEvent::TodoChanged { list } => self.todo = list.clone(),
             AgentEvent::AnswerFinished { text, .. } => {

@@ -35,13 +35,28 @@ fn in_use(model: &CrewModel) -> usize {
         .unwrap_or(0)
 }
 
+/// Asks the crew to use the model `name`: for the teammate whose conversation is shown, else for all agents without a
+/// model of their own.
+pub fn use_model(app: &mut App, name: String, out: &mut Vec<Effect>) {
+    let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
+    let agent = Some(shown).filter(|agent| !agent.is_lead());
+    let who = agent.as_ref().map_or_else(String::new, |agent| format!("{agent}: "));
+    app.say(format!("{who}{name} is used from the next model call on."));
+    out.push(Effect::Command(Command::UseModel { name, agent }));
+}
+
 impl Choices for ModelChoices {
     type Item = String;
 
-    const TIP: &'static str = "The models that the server offers";
+    const TIP: &'static str = "Named models of your settings, then the models that the server offers";
 
-    fn title(&self, _app: &App) -> String {
-        "Model".into()
+    fn title(&self, app: &App) -> String {
+        let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
+        if shown.is_lead() {
+            "Model".into()
+        } else {
+            format!("Model of {shown}")
+        }
     }
 
     fn rows(&self, app: &App) -> Vec<PickerRow<String>> {
@@ -58,8 +73,7 @@ impl Choices for ModelChoices {
     }
 
     fn choose(&mut self, app: &mut App, name: String, out: &mut Vec<Effect>) -> Next {
-        app.say(format!("{name} is used from the next model call on."));
-        out.push(Effect::Command(Command::UseModel { name }));
+        use_model(app, name, out);
         Next::Close
     }
 

@@ -148,6 +148,7 @@ fn keys_send_commands_to_crew() {
                 models(),
                 Effect::Command(Command::UseModel {
                     name: "gpt-x".into(),
+                    agent: None,
                 }),
             ],
         ),
@@ -332,7 +333,8 @@ fn model_is_chosen_from_server_list() {
     assert_eq!(
         done,
         [Effect::Command(Command::UseModel {
-            name: "small-3".into()
+            name: "small-3".into(),
+            agent: None,
         })]
     );
     assert!(state.popups.is_empty());

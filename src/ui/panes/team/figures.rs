@@ -2,13 +2,14 @@
 
 use ratatui::text::Span;
 
+use crate::domain::ids::Name;
 use crate::domain::screen::TeamSort;
 use crate::domain::team::Activity;
 use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
-use crate::ui::text::{age, count, dollars, pad};
+use crate::ui::text::{age, count, dollars, fit, pad, width};
 use crate::ui::theme::Theme;
 
 /// Minimum width of a row, in columns, to show the cost and the long form of the activity bars.
@@ -19,6 +20,11 @@ const UNIT_FROM: usize = 76;
 pub const CONTEXT_FROM: usize = 46;
 /// Minimum width of a row, in columns, to show the tokens and the time of the current activity.
 const TOKENS_FROM: usize = 60;
+
+/// Minimum width of a row, in columns, to show the agents' models.
+const MODEL_FROM: usize = 70;
+/// Maximum width of the column with the models, in columns.
+const MODEL_MAX: usize = 18;
 
 /// The heading of the name column. Its trailing blank reserves the width of the mark that is shown if the list is
 /// sorted by name.
@@ -38,6 +44,8 @@ pub enum FigureStyle {
     InColumns {
         /// Whether the cost of any agent is known, so that there is a column for it.
         has_cost: bool,
+        /// The width of the column with the models; 0 if all agents use the same model, so that there is no column.
+        model: usize,
     },
 }
 
@@ -45,8 +53,24 @@ impl FigureStyle {
     pub fn in_columns(model: &CrewModel) -> FigureStyle {
         FigureStyle::InColumns {
             has_cost: model.agents.cost().is_some(),
+            model: models_width(model),
         }
     }
+}
+
+/// Returns the width that the longest label of a model needs, at most [`MODEL_MAX`]; 0 if all teammates use the model of
+/// the lead.
+fn models_width(model: &CrewModel) -> usize {
+    let label = |name: &Name| model.agents.get(name).map_or("", |agent| agent.model.text());
+    let lead = label(&Name::lead());
+    let labels = || {
+        let members = model.team.present();
+        members.map(|member| label(&member.name))
+    };
+    if labels().all(|text| text.is_empty() || text == lead) {
+        return 0;
+    }
+    labels().map(width).max().unwrap_or(0).clamp(5, MODEL_MAX)
 }
 
 /// Returns the figures of an agent in one line, each aligned to the right of its column: context usage, tokens, cost
@@ -83,8 +107,9 @@ pub fn figures(
     } else {
         String::new()
     };
-    if let FigureStyle::InColumns { has_cost } = style {
-        return in_columns([&context, &tokens, &cost, &time], has_cost, columns);
+    if let FigureStyle::InColumns { .. } = style {
+        let model = agent.model.text();
+        return in_columns([model, &context, &tokens, &cost, &time], style, columns);
     }
     let mut parts = Vec::new();
     if !context.is_empty() && columns >= CONTEXT_FROM {
@@ -103,11 +128,18 @@ pub fn figures(
     parts.join("  ")
 }
 
-/// Returns context usage, tokens, cost and time in columns of fixed width. Figures for which a row of `columns` columns
+/// Returns model, context usage, tokens, cost and time in columns of fixed width. Figures for which a row of `columns` columns
 /// has no room are omitted.
-fn in_columns(cells: [&str; 4], has_cost: bool, columns: usize) -> String {
-    let [context, tokens, cost, time] = cells;
+fn in_columns(cells: [&str; 5], style: FigureStyle, columns: usize) -> String {
+    let [label, context, tokens, cost, time] = cells;
+    let (has_cost, model) = match style {
+        FigureStyle::InColumns { has_cost, model } => (has_cost, model),
+        FigureStyle::WithUnits => (false, 0),
+    };
     let mut parts = Vec::new();
+    if model > 0 && columns >= MODEL_FROM {
+        parts.push(pad(&fit(label, model), model));
+    }
     if columns >= CONTEXT_FROM {
         parts.push(format!("{context:>5}"));
     }
@@ -135,11 +167,10 @@ pub fn headings(
         let mark = if sort == by { "▾" } else { "" };
         format!("{mark}{title}")
     };
-    let has_cost = matches!(style, FigureStyle::InColumns { has_cost: true });
     let context = marked(TeamSort::Context, "ctx");
     let tokens = marked(TeamSort::Tokens, "tokens");
     let cost = marked(TeamSort::Cost, "cost");
-    let right = in_columns([&context, &tokens, &cost, "time"], has_cost, columns);
+    let right = in_columns(["model", &context, &tokens, &cost, "time"], style, columns);
     let left = format!(
         "  {} {} task",
         pad(marked(TeamSort::Name, NAME_HEADING).trim_end(), name_width),

@@ -194,7 +194,7 @@ pub fn agents(
     theme: &Theme,
 ) -> Vec<CostLine> {
     let form = form(app, accounts, columns);
-    let names = columns.saturating_sub(columns_width(&form)).min(NAMES_MAX);
+    let names = columns.saturating_sub(columns_width(&form)).min(names_max(accounts, app));
     let mut out = vec![heads("agent", names, &form, sort, theme)];
     for account in &accounts.all {
         let style = if account.is_gone {
@@ -206,8 +206,8 @@ pub fn agents(
         let mut spans = vec![
             Span::styled(shape, shape_style),
             Span::raw(" "),
-            Span::styled(pad(&label(account), names.saturating_sub(2)), style),
         ];
+        spans.extend(name_and_model(app, account, names.saturating_sub(2), style, theme));
         let budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
             .into_iter()
             .filter_map(|c| limits::of_agent(app, account, c))
@@ -225,6 +225,36 @@ pub fn agents(
     sum.extend(figures(&form, &accounts.sum, 1000, None, theme.text, theme));
     out.push(CostLine::plain(sum));
     out
+}
+
+/// Returns the label of the model of an account's agent; empty if it is unknown.
+fn model_label<'a>(model: &'a CrewModel, account: &Account) -> &'a str {
+    let agent = account.name.as_ref().and_then(|name| model.agents.get(name));
+    agent.map_or("", |agent| agent.model.text())
+}
+
+/// Returns the maximum width of the column with the names, which also shows the models where they are known.
+fn names_max(accounts: &Accounts, model: &CrewModel) -> usize {
+    let labels = accounts.all.iter().map(|a| width(model_label(model, a)));
+    match labels.max().unwrap_or(0) {
+        0 => NAMES_MAX,
+        most => NAMES_MAX + 1 + most,
+    }
+}
+
+/// Returns the name of an account and, as far as there is room in `columns` columns, the model of its agent.
+fn name_and_model(
+    app: &App,
+    account: &Account,
+    columns: usize,
+    style: Style,
+    theme: &Theme,
+) -> [Span<'static>; 2] {
+    let name = fit(&label(account), columns);
+    let room = columns.saturating_sub(width(&name) + 1);
+    let model = format!(" {}", fit(model_label(app, account), room));
+    let model = pad(&model, columns.saturating_sub(width(&name)));
+    [Span::styled(name, style), Span::styled(model, theme.dim)]
 }
 
 fn shape(app: &App, account: &Account, theme: &Theme) -> (&'static str, Style) {

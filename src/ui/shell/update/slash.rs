@@ -13,7 +13,7 @@ use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::clear::ClearConversation;
 use crate::ui::popups::confirm::start_session;
-use crate::ui::popups::{doctor, sessions};
+use crate::ui::popups::{doctor, models, sessions};
 use crate::ui::text::format_date;
 use crate::ui::transcript::{ExportFormat, ExportHead};
 
@@ -151,8 +151,7 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
         Action::Export => export(app, argument, out),
         Action::Doctor => doctor::open(app, out),
         Action::Models => {
-            let name = argument.to_string();
-            out.push(Effect::Command(Command::UseModel { name }));
+            models::use_model(app, argument.to_string(), out);
         }
         _ => {}
     }
@@ -335,7 +334,7 @@ mod tests {
         assert_eq!(effects, [Effect::StartSession(Some("0190".into()))]);
         let name = String::from("qwen3:8b");
         let effects = press(&mut state, "\"/model qwen3:8b\" enter");
-        assert_eq!(effects, [Effect::Command(Command::UseModel { name })]);
+        assert_eq!(effects, [Effect::Command(Command::UseModel { name, agent: None })]);
         assert_eq!(
             press(&mut state, "\"/resume\" enter"),
             [Effect::ListSessions]

@@ -1,0 +1,187 @@
+//! Named models in a whole crew: which agent calls which model, what happens if one fails, and what `doctor` says.
+
+use serde_json::Value;
+
+use crate::common::project::Project;
+
+/// The lead spawns alice, who answers with the text of the model that she uses.
+const LEAD: &str = r"
+model: lead-script
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: spawn_teammate, input: { name: alice, prompt: report } }
+  - agent: alice
+    say: alice speaks with the model of the lead
+  - { times: 0, say: Done. }
+";
+
+const OTHER: &str = r"
+model: other-script
+rules:
+  - { times: 0, say: spoken by the other model }
+";
+
+struct Events(Vec<Value>);
+
+impl Events {
+    fn parse(out: &str) -> Events {
+        let event = |line: &str| serde_json::from_str(line).unwrap();
+        Events(out.lines().map(event).collect())
+    }
+
+    /// Returns the models of an agent, in the order in which it used them.
+    fn models(&self, agent: &str) -> Vec<&str> {
+        let changed = self.0.iter().filter(|e| e["type"] == "model_changed");
+        let own = changed.filter(|e| e["agent"] == agent);
+        own.map(|e| e["model"].as_str().unwrap()).collect()
+    }
+
+    fn said(&self, agent: &str) -> Vec<&str> {
+        let said = self.0.iter().filter(|e| e["type"] == "said");
+        let own = said.filter(|e| e["agent"] == agent);
+        own.map(|e| e["text"].as_str().unwrap()).collect()
+    }
+
+    fn notices(&self) -> Vec<&str> {
+        let notices = self.0.iter().filter(|e| e["type"] == "notice");
+        notices.map(|e| e["text"].as_str().unwrap()).collect()
+    }
+
+    fn tool_output(&self, tool: &str) -> &str {
+        let ended = |e: &&Value| e["type"] == "tool_finished" && e["tool"] == tool;
+        self.0.iter().find(ended).unwrap()["output"].as_str().unwrap()
+    }
+}
+
+fn project(settings: &str) -> Project {
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    project.write("lead.yaml", LEAD);
+    project.write("other.yaml", OTHER);
+    project.write_user_settings(settings);
+    project
+}
+
+fn run(project: &Project, options: &[&str]) -> Events {
+    let ran = project.run(&[&["run", "go", "--json"], options].concat());
+    Events::parse(&ran.out())
+}
+
+#[test]
+fn each_kind_of_agent_uses_the_model_of_the_settings() {
+    let project = project(
+        "[models.boss]\nprovider = 'script:lead.yaml'\n[models.cheap]\nprovider = 'script:other.yaml'\neffort = 'low'\n[use]\nlead = 'boss'\nteammate = 'cheap'\n",
+    );
+    let events = run(&project, &[]);
+    assert_eq!(events.models("lead"), ["lead-script"]);
+    assert_eq!(events.models("alice"), ["other-script"]);
+    assert_eq!(events.said("alice"), ["spoken by the other model"]);
+    let of_alice = |e: &&Value| e["type"] == "model_changed" && e["agent"] == "alice";
+    let change = events.0.iter().find(of_alice).unwrap();
+    assert_eq!(change["effort"], "low");
+}
+
+#[test]
+fn option_model_selects_a_named_model_and_overrides_the_setting() {
+    let project = project(
+        "[models.boss]\nprovider = 'script:lead.yaml'\n[models.cheap]\nprovider = 'script:other.yaml'\n[use]\nlead = 'cheap'\n",
+    );
+    let events = run(&project, &["--model", "boss"]);
+    assert_eq!(events.models("lead"), ["lead-script"]);
+    // Without a model of its own, a teammate uses that of the lead.
+    assert_eq!(events.said("alice"), ["alice speaks with the model of the lead"]);
+}
+
+#[test]
+fn teammate_whose_model_has_no_key_is_not_started() {
+    let project = project(
+        "[models.strong]\nprovider = 'anthropic'\nkey_var = 'MISSING_API_KEY'\n[use]\nteammate = 'strong'\n",
+    );
+    let events = run(&project, &["--provider", "script:lead.yaml"]);
+    let output = events.tool_output("spawn_teammate");
+    assert!(
+        output.contains("the model 'strong' cannot be used: There is no API key")
+            && output.contains("export MISSING_API_KEY=…"),
+        "{output}"
+    );
+}
+
+#[test]
+fn failing_model_is_replaced_by_its_fallback_within_the_turn() {
+    // The port is closed again, so that connections to it are refused.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let settings = |fallback: &str| {
+        format!(
+            "[models.down]\nbase_url = 'http://127.0.0.1:{port}/v1'\nmodel = 'gone'\n{fallback}\n[models.cheap]\nprovider = 'script:other.yaml'\n[use]\nlead = 'down'\n"
+        )
+    };
+    let with = project(&settings("fallback = 'cheap'"));
+    let events = run(&with, &[]);
+    assert_eq!(events.models("lead"), ["gone", "other-script"]);
+    assert_eq!(events.said("lead"), ["spoken by the other model"]);
+    let notices = events.notices();
+    assert!(
+        notices.iter().any(|text| text.starts_with("gone has failed: ")
+            && text.contains("lead continues with other-script")),
+        "{notices:#?}"
+    );
+    let without = project(&settings(""));
+    let ran = without.run(&["run", "go"]);
+    assert_eq!(ran.code(), 1, "{}", ran.err());
+}
+
+#[test]
+fn doctor_checks_the_named_models() {
+    let project = project(
+        "[models.boss]\nprovider = 'script:lead.yaml'\n[models.strong]\nprovider = 'anthropic'\nkey_var = 'MISSING_API_KEY'\n[models.odd]\nbase_url = 'http://127.0.0.1:9/v1'\nheaders = { X-Team = '${UNSET_TEAM}' }\n[use]\nlead = 'boss'\n",
+    );
+    let out = project.run(&["doctor"]).out();
+    for expected in [
+        "boss: scripted: lead.yaml",
+        "strong cannot be used: There is no API key",
+        "odd cannot be used: the header X-Team needs the variable UNSET_TEAM",
+    ] {
+        assert!(out.contains(expected), "{expected}\n{out}");
+    }
+}
+
+#[test]
+fn invalid_named_models_are_reported_with_the_remedy() {
+    for (settings, expected) in [
+        (
+            "[models.a]\nprovder = 'openai'",
+            "unknown setting 'models.a.provder': did you mean 'provider'?",
+        ),
+        (
+            "[models.a]\nprovider = 'opnai'",
+            "models.a.provider is 'opnai': use anthropic,",
+        ),
+        (
+            "[models.a]\nkey_var = 'MINE'",
+            "models.a.key_var is 'MINE': choose a variable whose name says that it is a key",
+        ),
+        (
+            "[models.a]\nfallback = 'b'\n[models.b]\nfallback = 'a'",
+            "models.a.fallback leads back to 'a'",
+        ),
+        (
+            "[models.a]\nfallback = 'c'",
+            "models.a.fallback is 'c', which is no entry of models",
+        ),
+        (
+            "[models.a]\nprovider = 'openai'\nthinking_budget = 2000",
+            "thinking_budget works only with provider = \"anthropic\"",
+        ),
+        ("[models.'a b']", "models has an entry 'a b': use letters"),
+        ("[use]\nled = 'a'", "unknown setting 'use.led': did you mean 'lead'?"),
+    ] {
+        let project = project(settings);
+        let error = project.expect_refusal(&["run", "go"]);
+        assert!(error.contains(expected), "{settings}\n{error}");
+    }
+}

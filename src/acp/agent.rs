@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::connection::{AgentConnection, EndHandle};
 use super::session::{self, AcpSession};
@@ -22,6 +23,8 @@ pub struct AcpAgent {
     /// Held while a program is started, so that sessions that are opened at the same time share it.
     starting: tokio::sync::Mutex<Weak<AgentConnection>>,
     state: Mutex<AgentState>,
+    /// Is cancelled when no session may be opened any more.
+    shutdown: CancellationToken,
 }
 
 #[derive(Default)]
@@ -31,7 +34,6 @@ struct AgentState {
     /// Number of crashes in a row, and the time of the last one.
     crashes: u32,
     last_crash: Option<Instant>,
-    is_shut_down: bool,
 }
 
 impl AcpAgent {
@@ -41,6 +43,7 @@ impl AcpAgent {
             options,
             starting: tokio::sync::Mutex::default(),
             state: Mutex::default(),
+            shutdown: CancellationToken::new(),
         }
     }
 
@@ -70,7 +73,12 @@ impl AcpAgent {
         let connection = match running {
             Some(connection) => connection,
             None => {
-                let connection = Arc::new(self.start().await?);
+                let started = tokio::select! {
+                    biased;
+                    () = self.shutdown.cancelled() => return Err(self.shut_down_error()),
+                    started = self.start() => started?,
+                };
+                let connection = Arc::new(started);
                 if self.agent.shares_process() {
                     *starting = Arc::downgrade(&connection);
                 }
@@ -90,26 +98,17 @@ impl AcpAgent {
         if let Some(wait_until) = wait_until {
             tokio::time::sleep_until(wait_until).await;
         }
-        if self.lock().is_shut_down {
-            return Err(self.shut_down_error());
-        }
         let started = AgentConnection::start(&self.agent, &self.options).await;
         let mut state = self.lock();
         match &started {
             Ok(connection) => {
                 let end = connection.end_handle().clone();
-                if state.is_shut_down {
-                    end.stop();
-                }
                 state.programs.push((end, Instant::now()));
             }
             Err(_) => {
                 state.crashes += 1;
                 state.last_crash = Some(Instant::now());
             }
-        }
-        if state.is_shut_down {
-            return Err(self.shut_down_error());
         }
         started
     }
@@ -124,11 +123,11 @@ impl AcpAgent {
     /// Ends all programs of the agent, and waits until they have ended: at most the time that a program has to exit,
     /// and a second more. No session can be opened from then on.
     pub async fn shut_down(&self) {
-        let programs = {
-            let mut state = self.lock();
-            state.is_shut_down = true;
-            std::mem::take(&mut state.programs)
-        };
+        self.shutdown.cancel();
+        // The lock is free when no start is under way any more. A start that was dropped ends its program.
+        let starting = self.starting.lock().await;
+        let programs = std::mem::take(&mut self.lock().programs);
+        drop(starting);
         for (end, _) in &programs {
             end.stop();
         }

@@ -29,15 +29,18 @@ pub struct ToolCallChange {
 /// The calls of a session, oldest first.
 #[derive(Default)]
 pub struct ToolCallTable {
-    calls: VecDeque<AgentToolCall>,
+    /// The calls, each with its size in bytes.
+    calls: VecDeque<(AgentToolCall, usize)>,
+    /// The sum of the sizes.
+    bytes: usize,
 }
 
 impl ToolCallTable {
     /// Adds what `change` says to the call with its id, and returns the call. Creates the call if it is new. Empty values
     /// do not replace earlier ones, and a call that has ended stays ended.
     pub fn merge(&mut self, change: ToolCallChange) -> AgentToolCall {
-        let known = self.calls.iter().position(|call| call.id == change.id);
-        let mut call = match known.and_then(|at| self.calls.remove(at)) {
+        let known = self.calls.iter().position(|(call, _)| call.id == change.id);
+        let mut call = match known.and_then(|at| self.remove(at)) {
             Some(call) => call,
             None => new_call(change.id),
         };
@@ -64,33 +67,39 @@ impl ToolCallTable {
         if let Some(diffs) = change.diffs.filter(|list| !list.is_empty()) {
             call.diffs = diffs;
         }
-        self.make_room(size(&call));
-        match known {
-            // The order stays that of the first messages, except that dropped calls may have moved the position.
-            Some(at) => self.calls.insert(at.min(self.calls.len()), call.clone()),
-            None => self.calls.push_back(call.clone()),
-        }
+        let size = size(&call);
+        self.make_room(size);
+        self.bytes += size;
+        // The order stays that of the first messages, except that dropped calls may have moved the position.
+        let at = known.map_or(self.calls.len(), |at| at.min(self.calls.len()));
+        self.calls.insert(at, (call.clone(), size));
         call
     }
 
     /// Returns the calls that have not ended, and removes all calls.
     pub fn take_open(&mut self) -> Vec<AgentToolCall> {
-        let calls = std::mem::take(&mut self.calls);
-        calls
-            .into_iter()
-            .filter(|call| !call.status.is_final())
-            .collect()
+        self.bytes = 0;
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let calls = calls.map(|(call, _)| call);
+        calls.filter(|call| !call.status.is_final()).collect()
+    }
+
+    fn remove(&mut self, at: usize) -> Option<AgentToolCall> {
+        let (call, size) = self.calls.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(size);
+        Some(call)
     }
 
     /// Drops calls until another one of `bytes` bytes has room.
     fn make_room(&mut self, bytes: usize) {
-        let mut total = bytes + self.calls.iter().map(size).sum::<usize>();
-        while self.calls.len() >= CALLS_MAX || (total > CALLS_BYTES_MAX && !self.calls.is_empty()) {
-            let ended = self.calls.iter().position(|call| call.status.is_final());
-            let Some(dropped) = self.calls.remove(ended.unwrap_or(0)) else {
+        while self.calls.len() >= CALLS_MAX || self.bytes + bytes > CALLS_BYTES_MAX {
+            let ended = self
+                .calls
+                .iter()
+                .position(|(call, _)| call.status.is_final());
+            if self.remove(ended.unwrap_or(0)).is_none() {
                 return;
-            };
-            total = total.saturating_sub(size(&dropped));
+            }
         }
     }
 }
@@ -219,7 +228,9 @@ mod tests {
                 ..change(&n.to_string())
             });
         }
-        assert!(table.calls.iter().map(size).sum::<usize>() <= CALLS_BYTES_MAX);
-        assert!(table.calls.iter().any(|call| call.id == "39"));
+        let sizes = table.calls.iter().map(|(call, _)| size(call));
+        assert_eq!(sizes.sum::<usize>(), table.bytes);
+        assert!(table.bytes <= CALLS_BYTES_MAX);
+        assert!(table.calls.iter().any(|(call, _)| call.id == "39"));
     }
 }

@@ -3,6 +3,7 @@
 
 mod approvals;
 pub mod extensions;
+mod external_agents;
 mod file;
 mod layer;
 mod project_policy;
@@ -21,6 +22,7 @@ use anyhow::{Result, anyhow, bail};
 use crate::domain::request::Approver;
 use crate::store::{os_errors, regular_file};
 pub use approvals::SettingsDecision;
+pub use external_agents::external_agents;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
 pub use save::save_theme;
 pub use settings::{InProject, SECTIONS, Section, Setting, Settings};

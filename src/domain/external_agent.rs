@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::closest_match;
+use super::text::{clip, closest_match, one_line};
 pub use presets::{AgentPreset, PRESETS, RefusalEffect};
 
 /// Maximum length of the name of an external agent, in bytes.
@@ -120,6 +120,75 @@ impl ExternalAgent {
     }
 }
 
+/// What is shown about an external agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExternalAgentInfo {
+    /// Distinguishes external agents from roles in lists that have both.
+    #[serde(rename = "type")]
+    pub kind: ExternalKind,
+    pub name: String,
+    /// The name of the product; empty if there is no preset.
+    pub title: String,
+    /// The program, followed by its arguments.
+    pub command: Vec<String>,
+    /// The path of the program; `None` if it is not installed.
+    pub path: Option<String>,
+    /// How the program is installed; empty if it is not known.
+    pub install: String,
+    pub ask_mode: Option<String>,
+    pub plan_mode: Option<String>,
+    /// Whether a session can be loaded after its process was killed; `None` if it is not known.
+    pub loads_after_kill: Option<bool>,
+    pub notes: Vec<String>,
+    /// Why the agent cannot be used although it may be installed; empty if there is no such reason.
+    pub problem: String,
+}
+
+/// The value of the field `type` of [`ExternalAgentInfo`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExternalKind {
+    External,
+}
+
+impl ExternalAgentInfo {
+    /// Returns what is shown about `agent`, whose program has the path `path`; `None` if it is not installed.
+    pub fn of(agent: &ExternalAgent, path: Option<String>) -> ExternalAgentInfo {
+        let preset = agent.preset;
+        let notes = preset.map_or(&[][..], |preset| preset.notes);
+        ExternalAgentInfo {
+            kind: ExternalKind::External,
+            name: agent.name.clone(),
+            title: preset.map_or(String::new(), |preset| preset.title.to_string()),
+            command: agent.argv.clone(),
+            path,
+            install: preset.map_or(String::new(), |preset| preset.install.to_string()),
+            ask_mode: agent.ask_mode.clone(),
+            plan_mode: agent.plan_mode().map(str::to_string),
+            loads_after_kill: preset.map(|preset| preset.loads_after_kill),
+            notes: notes.iter().map(ToString::to_string).collect(),
+            problem: String::new(),
+        }
+    }
+
+    /// Returns what is shown about the agent `name`, whose settings cannot be used for the reason `problem`.
+    pub fn unusable(name: String, problem: String) -> ExternalAgentInfo {
+        ExternalAgentInfo {
+            kind: ExternalKind::External,
+            name,
+            title: String::new(),
+            command: Vec::new(),
+            path: None,
+            install: String::new(),
+            ask_mode: None,
+            plan_mode: None,
+            loads_after_kill: None,
+            notes: Vec::new(),
+            problem,
+        }
+    }
+}
+
 impl ExternalAgentSettings {
     fn preset_for(&self, name: &str) -> Result<Option<&'static AgentPreset>, String> {
         let Some(wanted) = &self.preset else {
@@ -147,6 +216,14 @@ impl ExternalAgentSettings {
             return Err(format!(
                 " has no valid name: use at most {AGENT_NAME_MAX} lowercase letters, digits and hyphens"
             ));
+        }
+        for variable in self.env.keys() {
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                let variable = one_line(&clip(variable, 80));
+                return Err(format!(
+                    ".env has '{variable}', which is not a valid variable name"
+                ));
+            }
         }
         let preset = self.preset_for(name)?;
         let program = match &self.command {

@@ -37,7 +37,7 @@ pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 pub use trust::ExtensionTrust;
 use trust::NewItem;
 pub use trust_item::{HookChange, ItemKind, TrustItem};
-pub use variables::Variable;
+pub use variables::{Variable, expand};
 
 /// The file with the project's MCP servers, relative to the project root.
 pub const SERVER_FILE: &str = ".mcp.json";

@@ -28,10 +28,17 @@ async fn missing_program_is_named() {
 
 #[tokio::test]
 async fn unknown_protocol_version_is_an_error() {
-    for (version, shown) in [("2", "2"), ("null", "null"), ("\"2027-01-01\"", "2027-01-01")] {
+    for (version, shown) in [
+        ("2", "2"),
+        ("null", "null"),
+        ("\"2027-01-01\"", "2027-01-01"),
+    ] {
         let test = TestAgent::new(&["--version", version]);
         let error = open_error(&test).await;
-        assert!(matches!(&error, AcpError::UnsupportedVersion { .. }), "{error:?}");
+        assert!(
+            matches!(&error, AcpError::UnsupportedVersion { .. }),
+            "{error:?}"
+        );
         assert!(error.to_string().contains(shown), "{error}");
         test.agent.shut_down().await;
     }
@@ -42,11 +49,15 @@ async fn silent_agent_times_out() {
     for method in ["initialize", "session/new"] {
         let test = TestAgent::with(test_config(&["--hang", method]), |options| {
             // Long enough for the start of the program, which must answer `initialize` in the second case.
-            options.start_timeout = Duration::from_secs(if method == "initialize" { 1 } else { 60 });
+            options.start_timeout =
+                Duration::from_secs(if method == "initialize" { 1 } else { 60 });
             options.request_timeout = Duration::from_millis(100);
         });
         let error = open_error(&test).await;
-        assert!(matches!(&error, AcpError::TimedOut { method: m, .. } if m == method), "{error:?}");
+        assert!(
+            matches!(&error, AcpError::TimedOut { method: m, .. } if m == method),
+            "{error:?}"
+        );
         test.agent.shut_down().await;
     }
 }
@@ -57,7 +68,10 @@ async fn exit_during_the_start_has_its_cause() {
     let error = open_error(&test).await;
     assert!(matches!(&error, AcpError::CannotStart { .. }), "{error:?}");
     let text = error.to_string();
-    assert!(text.contains("exit code 7") && text.contains("exit as told"), "{text}");
+    assert!(
+        text.contains("exit code 7") && text.contains("exit as told"),
+        "{text}"
+    );
     let test = TestAgent::new(&["--exit", "session/new"]);
     let error = open_error(&test).await;
     assert!(matches!(&error, AcpError::Ended { .. }), "{error:?}");
@@ -82,7 +96,10 @@ async fn session_that_cannot_be_loaded_can_be_replaced() {
     let handler = Arc::clone(&recorder) as Arc<dyn SessionHandler>;
     let error = test.agent.open(&spec, handler).await.err().unwrap();
     assert!(matches!(&error, AcpError::LoadFailed { .. }), "{error:?}");
-    assert!(error.to_string().contains("Invalid session identifier"), "{error}");
+    assert!(
+        error.to_string().contains("Invalid session identifier"),
+        "{error}"
+    );
     let session = test.open(&recorder).await;
     prompt(&session, "say new").await.unwrap();
     test.agent.shut_down().await;
@@ -99,8 +116,14 @@ async fn crash_ends_all_sessions_and_the_next_one_starts_again() {
         let error = end.unwrap_err();
         assert!(matches!(&error, AcpError::Ended { .. }), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains("exit code 3") && text.contains("first line"), "{text}");
-        assert!(text.contains("[redacted: MY_KEY]") && !text.contains("hunter2"), "{text}");
+        assert!(
+            text.contains("exit code 3") && text.contains("first line"),
+            "{text}"
+        );
+        assert!(
+            text.contains("[redacted: MY_KEY]") && !text.contains("hunter2"),
+            "{text}"
+        );
         assert!(!text.contains('\x1b'), "{text}");
     }
     assert_eq!(first.call("1").status, AgentToolStatus::Failed);
@@ -118,10 +141,18 @@ async fn error_of_a_prompt_ends_only_the_turn() {
     let test = TestAgent::new(&[]);
     let recorder = Arc::new(Recorder::default());
     let session = test.open(&recorder).await;
-    let error = prompt(&session, "fail the quota\u{7} is used up").await.unwrap_err();
-    assert!(matches!(&error, AcpError::Rejected { code: -32603, .. }), "{error:?}");
+    let error = prompt(&session, "fail the quota\u{7} is used up")
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, AcpError::Rejected { code: -32603, .. }),
+        "{error:?}"
+    );
     let text = error.to_string();
-    assert!(text.contains("is used up") && !text.contains('\u{7}'), "{text}");
+    assert!(
+        text.contains("is used up") && !text.contains('\u{7}'),
+        "{text}"
+    );
     prompt(&session, "say on").await.unwrap();
     test.agent.shut_down().await;
 }

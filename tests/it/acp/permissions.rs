@@ -12,8 +12,16 @@ use super::{Recorder, TestAgent, prompt, wait_until};
 async fn answers_choose_the_option_of_their_kind() {
     let test = TestAgent::new(&[]);
     for (answer, option, status) in [
-        (PermissionAnswer::AllowOnce, "p-once", AgentToolStatus::Completed),
-        (PermissionAnswer::AllowAlways, "p-always", AgentToolStatus::Completed),
+        (
+            PermissionAnswer::AllowOnce,
+            "p-once",
+            AgentToolStatus::Completed,
+        ),
+        (
+            PermissionAnswer::AllowAlways,
+            "p-always",
+            AgentToolStatus::Completed,
+        ),
         (PermissionAnswer::Reject, "p-no", AgentToolStatus::Failed),
     ] {
         let recorder = Recorder::answering(answer);
@@ -38,7 +46,10 @@ async fn open_and_late_requests_are_cancelled_with_the_turn() {
     let recorder = Arc::new(Recorder::default());
     let session = test.open(&recorder).await;
     let cancel = async {
-        wait_until("the agent asks", || !recorder.asked.lock().unwrap().is_empty()).await;
+        wait_until("the agent asks", || {
+            !recorder.asked.lock().unwrap().is_empty()
+        })
+        .await;
         session.cancel();
     };
     let (end, ()) = tokio::join!(prompt(&session, "ask 1 make it"), cancel);

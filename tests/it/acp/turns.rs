@@ -22,7 +22,8 @@ async fn turn_has_texts_reports_and_usage() {
     assert_eq!(end.reason, PromptEndReason::EndTurn);
     assert_eq!(end.usage.unwrap().total(), 120);
     let updates = recorder.updates.lock().unwrap();
-    let titles = |update: &&AgentUpdate| matches!(update, AgentUpdate::Title(title) if title == "A title");
+    let titles =
+        |update: &&AgentUpdate| matches!(update, AgentUpdate::Title(title) if title == "A title");
     assert_eq!(updates.iter().filter(titles).count(), 1);
     assert!(updates.contains(&AgentUpdate::Commands(vec!["init".into()])));
     let usage = ContextUsage {
@@ -40,12 +41,20 @@ async fn turn_has_texts_reports_and_usage() {
 #[tokio::test]
 async fn partial_reports_of_a_call_are_merged() {
     let test = TestAgent::new(&[]);
-    let (end, recorder) = test.run("call 1 make it\ndiff 1 /p/a.txt\nask 1 make it").await;
+    let (end, recorder) = test
+        .run("call 1 make it\ndiff 1 /p/a.txt\nask 1 make it")
+        .await;
     end.unwrap();
     let call = recorder.call("1");
-    assert_eq!((call.title.as_str(), call.kind), ("make it", AgentToolKind::Edit));
+    assert_eq!(
+        (call.title.as_str(), call.kind),
+        ("make it", AgentToolKind::Edit)
+    );
     assert_eq!(call.raw_input, Some(json!({ "command": "make it" })));
-    assert_eq!((call.status, call.text.as_str()), (AgentToolStatus::Completed, "p-once"));
+    assert_eq!(
+        (call.status, call.text.as_str()),
+        (AgentToolStatus::Completed, "p-once")
+    );
     let diff = FileChange {
         path: "/p/a.txt".into(),
         old: Some("old\n".into()),
@@ -79,9 +88,22 @@ async fn session_gets_directory_servers_mode_and_model() {
     let text = recorder.text();
     let settings: Value = serde_json::from_str(text.strip_prefix("early").unwrap()).unwrap();
     assert_eq!(settings["cwd"], test.dir.path().to_str().unwrap());
-    assert_eq!((&settings["mode"], &settings["model"]), (&json!("plan"), &json!("large")));
-    assert_eq!(settings["servers"][0]["env"], json!([{ "name": "A", "value": "b" }]));
-    assert!(session.set_mode("yolo").await.unwrap_err().to_string().contains("auto, default, plan"));
+    assert_eq!(
+        (&settings["mode"], &settings["model"]),
+        (&json!("plan"), &json!("large"))
+    );
+    assert_eq!(
+        settings["servers"][0]["env"],
+        json!([{ "name": "A", "value": "b" }])
+    );
+    assert!(
+        session
+            .set_mode("yolo")
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("auto, default, plan")
+    );
 
     let spec = SessionSpec {
         mode: Some("yolo".into()),
@@ -93,9 +115,17 @@ async fn session_gets_directory_servers_mode_and_model() {
     let unset: Vec<SessionChoice> = session.unset().iter().map(|unset| unset.choice).collect();
     assert_eq!(
         unset,
-        [SessionChoice::Model, SessionChoice::Effort, SessionChoice::Mode]
+        [
+            SessionChoice::Model,
+            SessionChoice::Effort,
+            SessionChoice::Mode
+        ]
     );
-    assert!(session.unset()[0].why.contains("keeps 'small'"), "{:?}", session.unset());
+    assert!(
+        session.unset()[0].why.contains("keeps 'small'"),
+        "{:?}",
+        session.unset()
+    );
     test.agent.shut_down().await;
 }
 
@@ -148,7 +178,10 @@ async fn cancelled_turn_ends_and_the_session_goes_on() {
         let (end, ()) = tokio::join!(prompt(&session, script), cancel);
         assert_eq!(end.unwrap().reason, PromptEndReason::Cancelled);
     }
-    assert_eq!(prompt(&session, "say on").await.unwrap().reason, PromptEndReason::EndTurn);
+    assert_eq!(
+        prompt(&session, "say on").await.unwrap().reason,
+        PromptEndReason::EndTurn
+    );
     test.agent.shut_down().await;
 }
 
@@ -181,7 +214,9 @@ async fn reports_of_unknown_sessions_are_ignored() {
 #[tokio::test]
 async fn other_requests_are_not_served() {
     let test = TestAgent::new(&[]);
-    let (end, recorder) = test.run("request fs/write_text_file\nrequest craft/x").await;
+    let (end, recorder) = test
+        .run("request fs/write_text_file\nrequest craft/x")
+        .await;
     end.unwrap();
     assert_eq!(recorder.text(), "early-32601-32601");
     test.agent.shut_down().await;

@@ -22,13 +22,14 @@ pub struct AcpAgent {
     options: AcpOptions,
     /// Held while a program is started, so that sessions that are opened at the same time share it.
     starting: tokio::sync::Mutex<Weak<AgentConnection>>,
-    state: Mutex<AgentState>,
+    history: Mutex<ProgramHistory>,
     /// Is cancelled when no session may be opened any more.
     shutdown: CancellationToken,
 }
 
+/// The programs of an agent that run or have crashed.
 #[derive(Default)]
-struct AgentState {
+struct ProgramHistory {
     /// The programs that may still run, with the time of their start.
     programs: Vec<(EndHandle, Instant)>,
     /// Number of crashes in a row, and the time of the last one.
@@ -42,7 +43,7 @@ impl AcpAgent {
             agent,
             options,
             starting: tokio::sync::Mutex::default(),
-            state: Mutex::default(),
+            history: Mutex::default(),
             shutdown: CancellationToken::new(),
         }
     }
@@ -51,8 +52,8 @@ impl AcpAgent {
         &self.agent
     }
 
-    fn lock(&self) -> MutexGuard<'_, AgentState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ProgramHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a session. Starts the program if none runs, or if sessions of this agent do not share one. After a crash,
@@ -137,7 +138,7 @@ impl AcpAgent {
     }
 }
 
-impl AgentState {
+impl ProgramHistory {
     /// Removes the programs that have ended, and counts those that crashed.
     fn count_crashes(&mut self) {
         for (end, started) in std::mem::take(&mut self.programs) {
@@ -171,16 +172,16 @@ mod tests {
     #[test]
     fn delay_before_a_restart_doubles_up_to_a_limit() {
         let now = Instant::now();
-        let after = |crashes| AgentState {
+        let after = |crashes| ProgramHistory {
             crashes,
             last_crash: Some(now),
-            ..AgentState::default()
+            ..ProgramHistory::default()
         };
         let second = Duration::from_secs(1);
         let delay = |crashes| after(crashes).restart_at(second).unwrap() - now;
         assert_eq!(delay(1), second);
         assert_eq!(delay(3), 4 * second);
         assert_eq!(delay(u32::MAX), RESTART_DELAY_MAX);
-        assert_eq!(AgentState::default().restart_at(second), None);
+        assert_eq!(ProgramHistory::default().restart_at(second), None);
     }
 }

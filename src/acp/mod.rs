@@ -12,6 +12,7 @@ mod agent;
 mod choices;
 mod connection;
 mod lines;
+mod program;
 mod route;
 mod routes;
 mod session;

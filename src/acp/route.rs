@@ -35,12 +35,12 @@ struct RouteState {
     calls: ToolCallTable,
     text: RedactingStream,
     thought: RedactingStream,
-    turn: Option<Turn>,
+    turn: Option<PromptTurn>,
 }
 
 /// A running turn.
 #[derive(Default)]
-struct Turn {
+struct PromptTurn {
     cancel: CancellationToken,
     refused: Vec<String>,
     /// Whether the agent has written text since the last refusal.
@@ -162,7 +162,7 @@ impl SessionRoute {
         if state.turn.is_some() {
             return false;
         }
-        state.turn = Some(Turn::default());
+        state.turn = Some(PromptTurn::default());
         self.is_busy.send_replace(true);
         true
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::domain::agent_update::{
-    AgentToolCall, AgentToolKind, AgentToolStatus, FileChange, FileLocation,
+    AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff, FileLocation,
 };
 
 /// Maximum number of calls that a session keeps. The oldest are dropped, those that have ended first.
@@ -23,7 +23,7 @@ pub struct ToolCallChange {
     pub raw_input: Option<Value>,
     pub locations: Option<Vec<FileLocation>>,
     pub text: Option<String>,
-    pub diffs: Option<Vec<FileChange>>,
+    pub diffs: Option<Vec<FileDiff>>,
 }
 
 /// The calls of a session, oldest first.
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn final_text_does_not_remove_the_diff() {
         let mut table = ToolCallTable::default();
-        let diff = FileChange {
+        let diff = FileDiff {
             path: "a.txt".into(),
             old: None,
             new: "x".into(),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::tool_calls::ToolCallChange;
 use crate::domain::agent_update::{
-    AgentPlanEntry, AgentToolKind, AgentToolStatus, ContextUsage, FileChange, FileLocation,
+    AgentPlanEntry, AgentToolKind, AgentToolStatus, ContextUsage, FileDiff, FileLocation,
     PlanEntryStatus,
 };
 use crate::domain::redact::Redactor;
@@ -219,7 +219,7 @@ fn output_text(output: &Value, redactor: &Redactor) -> Option<String> {
     Some(head_and_tail(&redactor.text(&text), CALL_TEXT_MAX))
 }
 
-fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileChange> {
+fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileDiff> {
     let mut out = Vec::new();
     let mut room = CALL_DIFFS_MAX;
     for part in parts {
@@ -236,7 +236,7 @@ fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileChange> {
         };
         let old = part.get("oldText").and_then(Value::as_str).map(&mut cut);
         let new = part.get("newText").and_then(Value::as_str).map(&mut cut);
-        out.push(FileChange {
+        out.push(FileDiff {
             path,
             old,
             new: new.unwrap_or_default(),

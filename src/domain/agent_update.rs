@@ -42,7 +42,7 @@ pub struct AgentToolCall {
     pub locations: Vec<FileLocation>,
     /// The output as text.
     pub text: String,
-    pub diffs: Vec<FileChange>,
+    pub diffs: Vec<FileDiff>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub struct FileLocation {
 
 /// A change of a file by a tool call. Long texts are cut in the middle, with a marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileChange {
+pub struct FileDiff {
     pub path: String,
     /// The text before the change; `None` for a new file.
     pub old: Option<String>,

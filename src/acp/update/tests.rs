@@ -28,7 +28,7 @@ fn tool_call_has_text_diffs_and_locations() {
     assert_eq!(call.text.as_deref(), Some("one\ntwo"));
     assert_eq!(
         call.diffs,
-        Some(vec![FileChange {
+        Some(vec![FileDiff {
             path: "/p/a.txt".into(),
             old: None,
             new: "new".into()

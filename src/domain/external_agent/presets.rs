@@ -61,7 +61,7 @@ pub const PRESETS: &[AgentPreset] = &[
             // Without this, the tools of MCP servers are hidden until the model searches for them.
             ("ENABLE_TOOL_SEARCH", "false"),
         ],
-        // As root, the agent refuses every session unless it is told that it runs in a sandbox.
+        // As root, the agent refuses every session unless this variable says that it runs in a sandbox.
         root_env: &[("IS_SANDBOX", "1")],
         login_variables: &[
             "ANTHROPIC_API_KEY",

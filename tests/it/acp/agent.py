@@ -235,7 +235,7 @@ def handle(message):
             answered.put(message)
         return
     if method == args.exit:
-        sys.stderr.write("exit as told\n")
+        sys.stderr.write("exit at a request\n")
         sys.stderr.flush()
         os._exit(7)
     if method == args.hang:

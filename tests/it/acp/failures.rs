@@ -69,7 +69,7 @@ async fn exit_during_the_start_has_its_cause() {
     assert!(matches!(&error, AcpError::CannotStart { .. }), "{error:?}");
     let text = error.to_string();
     assert!(
-        text.contains("exit code 7") && text.contains("exit as told"),
+        text.contains("exit code 7") && text.contains("exit at a request"),
         "{text}"
     );
     let test = TestAgent::new(&["--exit", "session/new"]);

@@ -6,7 +6,7 @@ use crewdeck::acp::{
     PermissionAnswer, PromptEndReason, SessionChoice, SessionHandler, SessionSpec, StdioServer,
 };
 use crewdeck::domain::agent_update::{
-    AgentToolKind, AgentToolStatus, AgentUpdate, ContextUsage, FileChange,
+    AgentToolKind, AgentToolStatus, AgentUpdate, ContextUsage, FileDiff,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ async fn partial_reports_of_a_call_are_merged() {
         (call.status, call.text.as_str()),
         (AgentToolStatus::Completed, "p-once")
     );
-    let diff = FileChange {
+    let diff = FileDiff {
         path: "/p/a.txt".into(),
         old: Some("old\n".into()),
         new: "new\n".into(),

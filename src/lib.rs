@@ -13,6 +13,7 @@
 //! - [`hooks`]: runs hooks
 //! - [`model`]: language models and their wire formats
 //! - [`mcp`]: MCP servers and their connections
+//! - [`acp`]: external agents and their sessions
 //! - [`tools`]: the tools and the permission policy
 //! - [`agent`]: one agent
 //! - [`crew`]: lead, teammates, subagents, jobs, requests
@@ -23,6 +24,7 @@
 //! (subcommands that read or change the state files), [`doctor`] (checks and repairs), [`fuzzing`] (fuzz targets for
 //! the parsers of untrusted input).
 
+pub mod acp;
 pub mod agent;
 pub mod app;
 pub mod cli;

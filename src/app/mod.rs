@@ -8,6 +8,7 @@ pub mod demo;
 mod doctor;
 mod editor;
 mod export;
+mod external_agents;
 mod external_program;
 mod files;
 mod frame_limiter;
@@ -103,6 +104,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             let context = CommandContext {
                 root: &root,
                 roles: assemble::roles(&root),
+                external_agents: &|| external_agents::find(&root),
                 format: form,
                 now: now(),
                 new_id,

@@ -283,7 +283,7 @@ pub enum FileVerb {
     /// Send and read messages between agents
     #[command(subcommand, after_help = mail::EXAMPLES)]
     Mail(MailVerb),
-    /// List and show the roles that agents can have
+    /// List and show the roles that agents can have, and external agents
     #[command(subcommand, after_help = agents::EXAMPLES)]
     Agents(AgentsVerb),
     /// Show who is on the team, with role and status

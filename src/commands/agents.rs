@@ -1,9 +1,12 @@
 //! The `crewdeck agents` subcommands.
 
 use anyhow::{Result, anyhow, bail};
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 
 use super::{CommandContext, CommandOutcome};
 use crate::cli::AgentsVerb;
+use crate::domain::external_agent::ExternalAgentInfo;
 use crate::domain::role::{AgentRole, RoleCatalog};
 use crate::domain::text::clip;
 
@@ -14,24 +17,57 @@ pub fn run(verb: &AgentsVerb, context: &CommandContext<'_>) -> Result<CommandOut
     let catalog = context.roles.read();
     match verb {
         AgentsVerb::List => {
-            context.print(&catalog.roles, || list(&catalog))?;
+            let (external, problems) = (context.external_agents)();
+            CommandContext::warn(&problems);
+            let all = AgentList {
+                roles: &catalog.roles,
+                external: &external,
+            };
+            context.print(&all, || list(&catalog, &external))?;
             let broken = catalog.broken.iter();
             let notices: Vec<String> = broken.map(|b| format!("{}: {}", b.path, b.why)).collect();
             CommandContext::warn(&notices);
         }
         AgentsVerb::Show { name } => {
             let found = catalog.resolve(name).map_err(|why| anyhow!(why))?;
-            let Some(role) = found else {
-                bail!("there is no role '{name}': crewdeck agents list shows all roles");
+            if let Some(role) = found {
+                context.print(role, || show(role))?;
+                return Ok(CommandOutcome::Done);
+            }
+            let (external, problems) = (context.external_agents)();
+            CommandContext::warn(&problems);
+            let Some(agent) = external.iter().find(|agent| agent.name == *name) else {
+                bail!(
+                    "there is no role or external agent '{name}': crewdeck agents list shows all"
+                );
             };
-            context.print(role, || show(role))?;
+            context.print(agent, || show_external(agent))?;
         }
     }
     Ok(CommandOutcome::Done)
 }
 
-fn list(catalog: &RoleCatalog) -> String {
-    let lines = catalog.roles.iter().map(|role| {
+/// The roles and the external agents as one list.
+struct AgentList<'a> {
+    roles: &'a [AgentRole],
+    external: &'a [ExternalAgentInfo],
+}
+
+impl Serialize for AgentList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.roles.len() + self.external.len()))?;
+        for role in self.roles {
+            list.serialize_element(role)?;
+        }
+        for agent in self.external {
+            list.serialize_element(agent)?;
+        }
+        list.end()
+    }
+}
+
+fn list(catalog: &RoleCatalog, external: &[ExternalAgentInfo]) -> String {
+    let roles = catalog.roles.iter().map(|role| {
         let notices = match role.notices.len() {
             0 => String::new(),
             1 => ", 1 notice".into(),
@@ -44,7 +80,55 @@ fn list(catalog: &RoleCatalog) -> String {
             role.source.label()
         )
     });
-    lines.collect::<Vec<_>>().join("\n")
+    let external = external.iter().map(|agent| {
+        let title = match agent.title.as_str() {
+            "" => clip(&agent.command.join(" "), DESCRIPTION_MAX),
+            title => title.to_string(),
+        };
+        let state = state(agent);
+        format!("{} (external agent): {title}; {state}", agent.name)
+    });
+    roles.chain(external).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns whether an external agent can be used: where its program is, or how to install it.
+fn state(agent: &ExternalAgentInfo) -> String {
+    match (&agent.path, agent.problem.as_str()) {
+        (_, problem) if !problem.is_empty() => format!("cannot be used: {problem}"),
+        (Some(path), _) => path.clone(),
+        (None, _) if agent.install.is_empty() => {
+            let program = agent.command.first().map_or("", String::as_str);
+            format!("not installed: there is no program {program}")
+        }
+        (None, _) => format!("not installed: {}", agent.install),
+    }
+}
+
+fn show_external(agent: &ExternalAgentInfo) -> String {
+    let unknown = || "unknown".to_string();
+    let mut out = vec![
+        format!("{}: {}", agent.name, agent.title),
+        format!("program: {}", state(agent)),
+        format!("command: {}", agent.command.join(" ")),
+        format!(
+            "mode in which it asks before it acts: {}",
+            agent.ask_mode.clone().unwrap_or_else(unknown)
+        ),
+        format!(
+            "mode in which it only plans: {}",
+            agent.plan_mode.clone().unwrap_or_else(unknown)
+        ),
+        format!(
+            "sessions can be resumed after a crash: {}",
+            match agent.loads_after_kill {
+                Some(true) => "yes",
+                Some(false) => "no",
+                None => "unknown",
+            }
+        ),
+    ];
+    out.extend(agent.notes.iter().map(|note| format!("note: {note}")));
+    out.join("\n")
 }
 
 fn show(role: &AgentRole) -> String {

@@ -13,6 +13,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::FileVerb;
+use crate::domain::external_agent::ExternalAgentInfo;
 use crate::domain::ids::Name;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -25,6 +26,8 @@ pub struct CommandContext<'a> {
     pub format: OutputFormat,
     /// The roles of the project and of the user, and the built-in ones.
     pub roles: Roles,
+    /// Finds the external agents of the settings and the presets. Also returns notices for the user.
+    pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }

@@ -3,6 +3,7 @@
 
 mod approvals;
 pub mod extensions;
+mod external_agents;
 mod file;
 mod layer;
 mod named_models;
@@ -22,6 +23,7 @@ use anyhow::{Result, anyhow, bail};
 use crate::domain::request::Approver;
 use crate::store::{os_errors, regular_file};
 pub use approvals::SettingsDecision;
+pub use external_agents::external_agents;
 pub use named_models::provider as named_model_provider;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
 pub use save::save_theme;

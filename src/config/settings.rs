@@ -14,6 +14,7 @@ use super::named_models;
 use super::values::{self, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::custom_theme::CustomTheme;
+use crate::domain::external_agent::{ExternalAgentSettings, check_agents};
 use crate::domain::named_model::{ModelUses, NamedModel};
 use crate::domain::notification::{NotifyKind, NotifyMethod};
 use crate::domain::request::Approver;
@@ -268,6 +269,17 @@ settings! {
             example: "{ max_tokens_field = \"max_tokens\" }",
             in_project: InProject::Applies,
             keys: &["max_tokens_field"],
+        }
+    }
+    "External agents" {
+        /// Coding agents of other vendors that you can use as teammates, by name: `command` (a program, or a list with
+        /// its arguments), `args`, `env`, `preset`, `mode`. In a value of `env`, `${NAME}` is replaced by the environment
+        /// variable. `crewdeck agents list` shows the presets, which need no entry.
+        agents: BTreeMap<String, ExternalAgentSettings> {
+            default: "the presets",
+            example: "{ gemini = { mode = \"default\" }, mine = { command = [\"my-agent\", \"acp\"] } }",
+            in_project: InProject::NeedsApproval { effect: "starts these programs outside of the sandbox, with your access rights" },
+            check: check_agents,
         }
     }
     "Sandbox of commands" {

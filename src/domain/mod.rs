@@ -1,6 +1,7 @@
 //! Plain data and rules. No I/O, no clock and no async code: time and ids are passed in.
 
 pub mod agent_color;
+pub mod agent_update;
 pub mod attachment;
 pub mod budget;
 pub mod call_pattern;
@@ -9,6 +10,7 @@ pub mod conversation;
 pub mod crash_recovery;
 pub mod custom_theme;
 pub mod environment;
+pub mod external_agent;
 pub mod folders;
 mod front_matter;
 pub mod graph;

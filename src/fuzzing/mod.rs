@@ -5,6 +5,7 @@
 //! panic, no stack overflow, an output size in proportion to the input, and no control or invisible characters in text
 //! for the terminal.
 
+mod acp;
 mod editing;
 mod extensions;
 mod files;
@@ -31,6 +32,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("sse", model_io::sse),
     ("tool", model_io::tool),
     ("mcp", mcp::mcp),
+    ("acp", acp::acp),
     ("script", model_io::script),
     ("edit", editing::edit),
     ("task", files::task),

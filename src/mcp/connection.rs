@@ -19,13 +19,12 @@ use super::call::{LoginChallenge, describe, login_challenge, needs_new_login};
 use super::credentials::CredentialFile;
 use super::handler::{Handler, HandlerShared};
 use super::line_limit::{EndReason, LineLimit, MESSAGE_MAX};
-use super::log_tail::LogTail;
 use super::login;
 use super::types::PoolOptions;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
-use crate::process::{JobExit, ServiceProcess, ServiceSpec};
+use crate::process::{JobExit, LogTail, ServiceProcess, ServiceSpec};
 
 /// Time for which a program may still run after it has closed its output. Then crewdeck kills the program.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -197,7 +196,7 @@ async fn start_program(
     let log = handler.0.log.clone();
     let (process, streams) = ServiceProcess::start(spec)
         .await
-        .map_err(|e| ConnectError::Permanent(cannot_start(spec, &e)))?;
+        .map_err(|e| ConnectError::Permanent(spec.start_error(&e)))?;
     log.follow(streams.stderr);
     let end_reason = EndReason::default();
     let stdout = LineLimit::new(streams.stdout, MESSAGE_MAX, Arc::clone(&end_reason));
@@ -232,10 +231,10 @@ async fn program_error(
         return match ended {
             Ok(exit) => ConnectError::Failed(format!(
                 "it ended before it answered ({}){}",
-                exit_text(exit),
-                last_line(log)
+                exit,
+                log.error_suffix()
             )),
-            Err(error) => ConnectError::Permanent(cannot_start(spec, &error)),
+            Err(error) => ConnectError::Permanent(spec.start_error(&error)),
         };
     }
     process.end().await;
@@ -244,36 +243,11 @@ async fn program_error(
         .unwrap_or_else(PoisonError::into_inner)
         .take();
     let why = reason.unwrap_or_else(|| format!("the handshake failed: {}", handshake_error(error)));
-    ConnectError::Failed(format!("{why}{}", last_line(log)))
-}
-
-fn cannot_start(spec: &ServiceSpec, error: &std::io::Error) -> String {
-    let program = spec.argv.first().map_or("", String::as_str);
-    let text = error.to_string();
-    // The supervisor's message already begins with the name of the program.
-    let text = text.strip_prefix(&format!("{program}: ")).unwrap_or(&text);
-    clip(&one_line(&format!("cannot start {program}: {text}")), 300)
+    ConnectError::Failed(format!("{why}{}", log.error_suffix()))
 }
 
 fn shown_path(path: &Path) -> String {
     clip(&one_line(&path.display().to_string()), 200)
-}
-
-/// Returns how a program ended, as a few words for an error message.
-pub fn exit_text(exit: JobExit) -> String {
-    match exit {
-        JobExit::Code(code) => format!("exit code {code}"),
-        JobExit::Signal(signal) => format!("signal {signal}"),
-        JobExit::TimedOut | JobExit::Cancelled => "killed".into(),
-    }
-}
-
-/// Returns a text with the last line of the server's log, to be appended to an error message. Empty if the log is
-/// empty.
-pub fn last_line(log: &LogTail) -> String {
-    log.last_line()
-        .map(|line| format!("; its last output: {line}"))
-        .unwrap_or_default()
 }
 
 /// Returns the error for stored tokens that cannot be used.

@@ -15,9 +15,9 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc};
 
-use super::log_tail::LogTail;
 use super::types::{CallProgress, ElicitationAnswer};
 use crate::domain::text::{clip, one_line};
+use crate::process::LogTail;
 
 /// Maximum length, in characters, of a server's text in a notice or a progress report. A longer text is cut.
 const SHOWN_MAX: usize = 200;

@@ -15,7 +15,6 @@ mod credentials;
 mod handler;
 mod line_limit;
 mod lists;
-mod log_tail;
 mod login;
 mod pool;
 pub(crate) mod schema;

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use super::call::{Link, LoginChallenge};
 use super::catalog::Catalog;
 use super::connection::Handshake;
-use super::log_tail::LogTail;
 use super::types::{McpTool, PoolEvent, PoolOptions};
 use crate::domain::mcp::{ServerConfig, ServerState};
+use crate::process::LogTail;
 
 /// Maximum number of restarts after consecutive crashes. After one more crash, the server counts as failed.
 const RESTARTS_MAX: u32 = 5;

@@ -65,6 +65,20 @@ pub fn secret_names() -> Vec<(String, WithheldReason)> {
     all
 }
 
+/// Returns the path of the program that is started for `program` in the directory `dir`; `None` if there is none, or it
+/// is not executable. A name without `/` is looked up in the folders of `PATH`.
+pub fn find_program(program: &str, dir: &Path) -> Option<PathBuf> {
+    let is_executable = |path: &PathBuf| {
+        rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+    };
+    if program.contains('/') {
+        return Some(dir.join(program)).filter(is_executable);
+    }
+    let folders = std::env::var_os("PATH")?;
+    let mut paths = std::env::split_paths(&folders).map(|folder| dir.join(folder).join(program));
+    paths.find(is_executable)
+}
+
 fn secrets(
     all: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, WithheldReason)> {

@@ -10,6 +10,7 @@ pub mod browser;
 pub mod environment;
 mod head_tail_buffer;
 pub mod history;
+mod log_tail;
 mod pipe;
 pub mod sandbox;
 pub mod separate_output;
@@ -18,6 +19,7 @@ pub mod supervisor;
 pub mod users;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -32,6 +34,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 pub use head_tail_buffer::HeadTailBuffer;
+pub use log_tail::LogTail;
 use pipe::OutputPipe;
 use sandbox::HistoryReach;
 pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
@@ -104,6 +107,17 @@ pub enum JobExit {
     Signal(i32),
     TimedOut,
     Cancelled,
+}
+
+/// Writes how a program ended, as a few words for an error message.
+impl fmt::Display for JobExit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JobExit::Code(code) => write!(f, "exit code {code}"),
+            JobExit::Signal(signal) => write!(f, "signal {signal}"),
+            JobExit::TimedOut | JobExit::Cancelled => f.write_str("killed"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
 use super::supervisor::SupervisorClient;
 use super::{JobExit, JobHandle, ProcessGroup, environment};
+use crate::domain::text::{clip, one_line};
 
 /// What to start: a program that runs until it is ended, with its directory, environment and supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,18 @@ pub struct ServiceSpec {
     pub env: BTreeMap<String, String>,
     /// The program that runs as the supervisor. `None`: only the process group is killed at the end.
     pub supervisor: Option<PathBuf>,
+}
+
+impl ServiceSpec {
+    /// Returns the error message for a program that could not be started because of `error`: one line of at most 300
+    /// characters, without control characters.
+    pub fn start_error(&self, error: &io::Error) -> String {
+        let program = self.argv.first().map_or("", String::as_str);
+        let text = error.to_string();
+        // The supervisor's message already begins with the name of the program.
+        let text = text.strip_prefix(&format!("{program}: ")).unwrap_or(&text);
+        clip(&one_line(&format!("cannot start {program}: {text}")), 300)
+    }
 }
 
 /// The standard streams of a running program. The caller must keep reading its output, because the program blocks when

@@ -19,6 +19,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("model", &["domain", "http", "model"]),
     ("hooks", &["domain", "process", "store", "hooks"]),
     ("mcp", &["domain", "store", "process", "http", "mcp"]),
+    ("acp", &["domain", "process", "acp"]),
     ("tools", &["domain", "store", "process", "tools"]),
     (
         "agent",
@@ -27,8 +28,8 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "crew",
         &[
-            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "tools", "agent",
-            "crew",
+            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "acp", "tools",
+            "agent", "crew",
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
@@ -39,14 +40,15 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "tools", "agent",
-            "crew", "ui", "config", "cli", "commands", "doctor", "app",
+            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "acp", "tools",
+            "agent", "crew", "ui", "config", "cli", "commands", "doctor", "app",
         ],
     ),
     (
         "fuzzing",
         &[
-            "domain", "protocol", "store", "model", "mcp", "tools", "ui", "config", "fuzzing",
+            "domain", "protocol", "store", "model", "mcp", "acp", "tools", "ui", "config",
+            "fuzzing",
         ],
     ),
     ("main", &["app", "cli", "domain"]),

@@ -135,6 +135,15 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
                 "[{{\"name\":{json},\"title\":{json},\"description\":{json},\"inputSchema\":{{\"properties\":{{\"a\":{{\"description\":{json}}}}}}}}},{{\"name\":\"x\",\"inputSchema\":{{\"properties\":{{{json}:{{}}}}}}}}]"
             ),
         ],
+        "acp" => vec![
+            format!(
+                "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":{json},\"title\":{json},\"kind\":{json},\"rawInput\":{{{json}:{json}}},\"locations\":[{{\"path\":{json}}}],\"content\":[{{\"type\":\"diff\",\"path\":{json},\"oldText\":{json},\"newText\":{json}}},{{\"type\":\"content\",\"content\":{{\"type\":\"text\",\"text\":{json}}}}}]}}"
+            ),
+            format!(
+                "{{\"sessionUpdate\":\"plan\",\"entries\":[{{\"content\":{json},\"status\":{json}}}]}}"
+            ),
+            format!("{{\"sessionUpdate\":\"session_info_update\",\"title\":{json}}}"),
+        ],
         "script" => vec![
             format!(
                 "rules:\n  - when: '(.*)'\n    say: {json}\n    calls: [{{tool: {json}, input: {{x: {json}}}}}]\n"

@@ -2,6 +2,7 @@
 //! shared helpers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
 
+mod acp;
 mod architecture;
 mod attachments;
 mod board;

@@ -51,7 +51,9 @@ impl Events {
 
     fn tool_output(&self, tool: &str) -> &str {
         let ended = |e: &&Value| e["type"] == "tool_finished" && e["tool"] == tool;
-        self.0.iter().find(ended).unwrap()["output"].as_str().unwrap()
+        self.0.iter().find(ended).unwrap()["output"]
+            .as_str()
+            .unwrap()
     }
 }
 
@@ -90,7 +92,10 @@ fn option_model_selects_a_named_model_and_overrides_the_setting() {
     let events = run(&project, &["--model", "boss"]);
     assert_eq!(events.models("lead"), ["lead-script"]);
     // Without a model of its own, a teammate uses that of the lead.
-    assert_eq!(events.said("alice"), ["alice speaks with the model of the lead"]);
+    assert_eq!(
+        events.said("alice"),
+        ["alice speaks with the model of the lead"]
+    );
 }
 
 #[test]
@@ -126,8 +131,10 @@ fn failing_model_is_replaced_by_its_fallback_within_the_turn() {
     assert_eq!(events.said("lead"), ["spoken by the other model"]);
     let notices = events.notices();
     assert!(
-        notices.iter().any(|text| text.starts_with("gone has failed: ")
-            && text.contains("lead continues with other-script")),
+        notices
+            .iter()
+            .any(|text| text.starts_with("gone has failed: ")
+                && text.contains("lead continues with other-script")),
         "{notices:#?}"
     );
     let without = project(&settings(""));
@@ -178,7 +185,10 @@ fn invalid_named_models_are_reported_with_the_remedy() {
             "thinking_budget works only with provider = \"anthropic\"",
         ),
         ("[models.'a b']", "models has an entry 'a b': use letters"),
-        ("[use]\nled = 'a'", "unknown setting 'use.led': did you mean 'lead'?"),
+        (
+            "[use]\nled = 'a'",
+            "unknown setting 'use.led': did you mean 'lead'?",
+        ),
     ] {
         let project = project(settings);
         let error = project.expect_refusal(&["run", "go"]);

@@ -110,7 +110,13 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
         },
     };
     let key = config.spec.key_var;
-    Ok(server(&config, why, key, NamedModels::wanted_by_lead(settings).cloned()).await)
+    Ok(server(
+        &config,
+        why,
+        key,
+        NamedModels::wanted_by_lead(settings).cloned(),
+    )
+    .await)
 }
 
 async fn server(

@@ -10,9 +10,7 @@ use super::subscription::watch_lists;
 use super::{RunEnd, Server, ServerControl};
 use crate::domain::mcp::ServerState;
 use crate::mcp::call::{Link, LinkError};
-use crate::mcp::connection::{
-    self, ConnectError, Connection, close_process, connect, exit_of, exit_text, last_line,
-};
+use crate::mcp::connection::{self, ConnectError, Connection, close_process, connect, exit_of};
 use crate::mcp::handler::{HandlerShared, ProgressTable};
 use crate::mcp::types::PoolEvent;
 use crate::mcp::{lists, tools};
@@ -56,7 +54,7 @@ impl Server {
             Ok(Err(ConnectError::Failed(why))) => return crash(why),
             Err(_) => {
                 let seconds = timeout.as_secs_f32();
-                let last = last_line(&self.log);
+                let last = self.log.error_suffix();
                 return crash(format!("it was not ready within {seconds} s{last}"));
             }
         };
@@ -123,7 +121,7 @@ impl Server {
                 Err(ConnectError::Failed(format!(
                     "its tools could not be listed: {}{}",
                     error_text(&error),
-                    last_line(&self.log)
+                    self.log.error_suffix()
                 )))
             }
         }
@@ -218,10 +216,10 @@ impl Server {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let last = last_line(&self.log);
+        let last = self.log.error_suffix();
         Some(match (reason, exit) {
             (Some(reason), _) => reason,
-            (None, Some(exit)) => format!("it ended ({}){last}", exit_text(exit)),
+            (None, Some(exit)) => format!("it ended ({}){last}", exit),
             (None, None) => format!("it closed the connection{last}"),
         })
     }

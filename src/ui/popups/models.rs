@@ -40,7 +40,9 @@ fn in_use(model: &CrewModel) -> usize {
 pub fn use_model(app: &mut App, name: String, out: &mut Vec<Effect>) {
     let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
     let agent = Some(shown).filter(|agent| !agent.is_lead());
-    let who = agent.as_ref().map_or_else(String::new, |agent| format!("{agent}: "));
+    let who = agent
+        .as_ref()
+        .map_or_else(String::new, |agent| format!("{agent}: "));
     app.say(format!("{who}{name} is used from the next model call on."));
     out.push(Effect::Command(Command::UseModel { name, agent }));
 }
@@ -48,7 +50,8 @@ pub fn use_model(app: &mut App, name: String, out: &mut Vec<Effect>) {
 impl Choices for ModelChoices {
     type Item = String;
 
-    const TIP: &'static str = "Named models of your settings, then the models that the server offers";
+    const TIP: &'static str =
+        "Named models of your settings, then the models that the server offers";
 
     fn title(&self, app: &App) -> String {
         let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());

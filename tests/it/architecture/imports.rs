@@ -14,7 +14,7 @@ use super::{Source, assert_no_problems, sources};
 /// The layers that must be free of cycles: no two of their files may import each other, directly or through other
 /// files.
 const WITHOUT_CYCLES: &[&str] = &[
-    "agent", "crew", "domain", "mcp", "model", "store", "tools", "ui/shell",
+    "acp", "agent", "crew", "domain", "mcp", "model", "store", "tools", "ui/shell",
 ];
 
 /// Maximum number of `use` through which an item is looked for.

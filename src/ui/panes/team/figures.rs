@@ -61,7 +61,12 @@ impl FigureStyle {
 /// Returns the width that the longest label of a model needs, at most [`MODEL_MAX`]; 0 if all teammates use the model of
 /// the lead.
 fn models_width(model: &CrewModel) -> usize {
-    let label = |name: &Name| model.agents.get(name).map_or("", |agent| agent.model.text());
+    let label = |name: &Name| {
+        model
+            .agents
+            .get(name)
+            .map_or("", |agent| agent.model.text())
+    };
     let lead = label(&Name::lead());
     let labels = || {
         let members = model.team.present();

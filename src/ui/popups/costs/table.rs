@@ -194,7 +194,9 @@ pub fn agents(
     theme: &Theme,
 ) -> Vec<CostLine> {
     let form = form(app, accounts, columns);
-    let names = columns.saturating_sub(columns_width(&form)).min(names_max(accounts, app));
+    let names = columns
+        .saturating_sub(columns_width(&form))
+        .min(names_max(accounts, app));
     let mut out = vec![heads("agent", names, &form, sort, theme)];
     for account in &accounts.all {
         let style = if account.is_gone {
@@ -203,11 +205,14 @@ pub fn agents(
             theme.text
         };
         let (shape, shape_style) = shape(app, account, theme);
-        let mut spans = vec![
-            Span::styled(shape, shape_style),
-            Span::raw(" "),
-        ];
-        spans.extend(name_and_model(app, account, names.saturating_sub(2), style, theme));
+        let mut spans = vec![Span::styled(shape, shape_style), Span::raw(" ")];
+        spans.extend(name_and_model(
+            app,
+            account,
+            names.saturating_sub(2),
+            style,
+            theme,
+        ));
         let budget = [UsageBudget::AgentTokens, UsageBudget::AgentCost]
             .into_iter()
             .filter_map(|c| limits::of_agent(app, account, c))
@@ -229,7 +234,10 @@ pub fn agents(
 
 /// Returns the label of the model of an account's agent; empty if it is unknown.
 fn model_label<'a>(model: &'a CrewModel, account: &Account) -> &'a str {
-    let agent = account.name.as_ref().and_then(|name| model.agents.get(name));
+    let agent = account
+        .name
+        .as_ref()
+        .and_then(|name| model.agents.get(name));
     agent.map_or("", |agent| agent.model.text())
 }
 

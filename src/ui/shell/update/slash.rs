@@ -334,7 +334,10 @@ mod tests {
         assert_eq!(effects, [Effect::StartSession(Some("0190".into()))]);
         let name = String::from("qwen3:8b");
         let effects = press(&mut state, "\"/model qwen3:8b\" enter");
-        assert_eq!(effects, [Effect::Command(Command::UseModel { name, agent: None })]);
+        assert_eq!(
+            effects,
+            [Effect::Command(Command::UseModel { name, agent: None })]
+        );
         assert_eq!(
             press(&mut state, "\"/resume\" enter"),
             [Effect::ListSessions]

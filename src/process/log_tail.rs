@@ -1,4 +1,4 @@
-//! The end of a server's log, which consists of its standard error and the log messages that it sends.
+//! The end of a program's log, such as its standard error.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ const CHUNK: usize = 4096;
 /// Maximum length, in characters, of the log's last line in an error message. A longer line is cut.
 const LINE_SHOWN_MAX: usize = 300;
 
-/// The end of a server's log, of limited size. Cheap to clone; all clones share the same log.
+/// The end of a program's log, of limited size. Cheap to clone; all clones share the same log.
 #[derive(Clone, Default)]
 pub struct LogTail {
     bytes: Arc<Mutex<VecDeque<u8>>>,
@@ -30,15 +30,18 @@ impl LogTail {
         kept.extend(bytes);
     }
 
-    /// Starts a task that appends everything from `stream` to the log until the stream ends.
-    pub fn follow(&self, mut stream: impl AsyncRead + Unpin + Send + 'static) {
+    /// Starts a task that appends everything from `stream` to the log until the stream ends. Returns the task.
+    pub fn follow(
+        &self,
+        mut stream: impl AsyncRead + Unpin + Send + 'static,
+    ) -> tokio::task::JoinHandle<()> {
         let log = self.clone();
         tokio::spawn(async move {
             let mut chunk = vec![0; CHUNK];
             while let Ok(n @ 1..) = stream.read(&mut chunk).await {
                 log.push(&chunk[..n]);
             }
-        });
+        })
     }
 
     /// Returns the stored end of the log as text. Invalid UTF-8 becomes `�`. The text may contain control characters.
@@ -53,6 +56,13 @@ impl LogTail {
         let text = self.text();
         let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
         Some(clip(&one_line(line.trim()), LINE_SHOWN_MAX))
+    }
+
+    /// Returns a text with the last line of the log, to be appended to an error message. Empty if the log is empty.
+    pub fn error_suffix(&self) -> String {
+        self.last_line()
+            .map(|line| format!("; its last output: {line}"))
+            .unwrap_or_default()
     }
 }
 

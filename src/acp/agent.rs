@@ -1,0 +1,187 @@
+//! An external agent: starts its program when a session is opened, and again after a crash.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{AgentConnection, EndHandle};
+use super::session::{self, AcpSession};
+use super::types::{AcpError, AcpOptions, SessionHandler, SessionSpec};
+use crate::domain::external_agent::ExternalAgent;
+
+/// Maximum delay before a restart.
+const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
+/// Time that a program must have run before it crashed, so that earlier crashes no longer count.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
+
+/// An external agent. Its program runs as long as it has sessions.
+pub struct AcpAgent {
+    agent: ExternalAgent,
+    options: AcpOptions,
+    /// Held while a program is started, so that sessions that are opened at the same time share it.
+    starting: tokio::sync::Mutex<Weak<AgentConnection>>,
+    history: Mutex<ProgramHistory>,
+    /// Is cancelled when no session may be opened any more.
+    shutdown: CancellationToken,
+}
+
+/// The programs of an agent that run or have crashed.
+#[derive(Default)]
+struct ProgramHistory {
+    /// The programs that may still run, with the time of their start.
+    programs: Vec<(EndHandle, Instant)>,
+    /// Number of crashes in a row, and the time of the last one.
+    crashes: u32,
+    last_crash: Option<Instant>,
+}
+
+impl AcpAgent {
+    pub fn new(agent: ExternalAgent, options: AcpOptions) -> AcpAgent {
+        AcpAgent {
+            agent,
+            options,
+            starting: tokio::sync::Mutex::default(),
+            history: Mutex::default(),
+            shutdown: CancellationToken::new(),
+        }
+    }
+
+    pub fn agent(&self) -> &ExternalAgent {
+        &self.agent
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ProgramHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a session. Starts the program if none runs, or if sessions of this agent do not share one. After a crash,
+    /// waits before the restart: the longer, the more crashes there were in a row.
+    ///
+    /// # Errors
+    /// Fails if the program does not start, demands a login, or does not open the session. A session that cannot be
+    /// loaded is [`AcpError::LoadFailed`]; the caller can then open a new one.
+    pub async fn open(
+        &self,
+        spec: &SessionSpec,
+        handler: Arc<dyn SessionHandler>,
+    ) -> Result<AcpSession, AcpError> {
+        let mut starting = self.starting.lock().await;
+        let running = starting
+            .upgrade()
+            .filter(|connection| connection.is_alive());
+        let connection = match running {
+            Some(connection) => connection,
+            None => {
+                let started = tokio::select! {
+                    biased;
+                    () = self.shutdown.cancelled() => return Err(self.shut_down_error()),
+                    started = self.start() => started?,
+                };
+                let connection = Arc::new(started);
+                if self.agent.shares_process() {
+                    *starting = Arc::downgrade(&connection);
+                }
+                connection
+            }
+        };
+        drop(starting);
+        session::open(connection, spec, handler).await
+    }
+
+    async fn start(&self) -> Result<AgentConnection, AcpError> {
+        let wait_until = {
+            let mut state = self.lock();
+            state.count_crashes();
+            state.restart_at(self.options.restart_delay)
+        };
+        if let Some(wait_until) = wait_until {
+            tokio::time::sleep_until(wait_until).await;
+        }
+        let started = AgentConnection::start(&self.agent, &self.options).await;
+        let mut state = self.lock();
+        match &started {
+            Ok(connection) => {
+                let end = connection.end_handle().clone();
+                state.programs.push((end, Instant::now()));
+            }
+            Err(_) => {
+                state.crashes += 1;
+                state.last_crash = Some(Instant::now());
+            }
+        }
+        started
+    }
+
+    fn shut_down_error(&self) -> AcpError {
+        AcpError::NotAvailable {
+            agent: self.agent.name.clone(),
+            why: "cannot be opened: crewdeck is shutting down".into(),
+        }
+    }
+
+    /// Ends all programs of the agent, and waits until they have ended: at most the time that a program has to exit,
+    /// and a second more. No session can be opened from then on.
+    pub async fn shut_down(&self) {
+        self.shutdown.cancel();
+        // The lock is free when no start is under way any more. A start that was dropped ends its program.
+        let starting = self.starting.lock().await;
+        let programs = std::mem::take(&mut self.lock().programs);
+        drop(starting);
+        for (end, _) in &programs {
+            end.stop();
+        }
+        for (end, _) in &programs {
+            end.wait().await;
+        }
+    }
+}
+
+impl ProgramHistory {
+    /// Removes the programs that have ended, and counts those that crashed.
+    fn count_crashes(&mut self) {
+        for (end, started) in std::mem::take(&mut self.programs) {
+            match end.cause() {
+                None => self.programs.push((end, started)),
+                Some(cause) if cause.is_wanted => {}
+                Some(cause) => {
+                    let was_stable = cause.at.duration_since(started) >= STABLE_AFTER;
+                    self.crashes = if was_stable { 1 } else { self.crashes + 1 };
+                    self.last_crash = self.last_crash.max(Some(cause.at));
+                }
+            }
+        }
+    }
+
+    /// Returns when the program may start again; `None` if it may start now.
+    fn restart_at(&self, first_delay: Duration) -> Option<Instant> {
+        let last = self.last_crash?;
+        let doublings = self.crashes.saturating_sub(1).min(16);
+        let delay = first_delay
+            .saturating_mul(1 << doublings)
+            .min(RESTART_DELAY_MAX);
+        Some(last + delay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delay_before_a_restart_doubles_up_to_a_limit() {
+        let now = Instant::now();
+        let after = |crashes| ProgramHistory {
+            crashes,
+            last_crash: Some(now),
+            ..ProgramHistory::default()
+        };
+        let second = Duration::from_secs(1);
+        let delay = |crashes| after(crashes).restart_at(second).unwrap() - now;
+        assert_eq!(delay(1), second);
+        assert_eq!(delay(3), 4 * second);
+        assert_eq!(delay(u32::MAX), RESTART_DELAY_MAX);
+        assert_eq!(ProgramHistory::default().restart_at(second), None);
+    }
+}

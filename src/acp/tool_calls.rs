@@ -1,0 +1,236 @@
+//! The tool calls of a session. Agents report a call in parts; this table merges them.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use crate::domain::agent_update::{
+    AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff, FileLocation,
+};
+
+/// Maximum number of calls that a session keeps. The oldest are dropped, those that have ended first.
+const CALLS_MAX: usize = 128;
+/// Maximum size, in bytes, of the texts of all calls of a session together.
+const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What a message says about a call. `None` means that the message does not mention the field.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolCallChange {
+    pub id: String,
+    pub title: Option<String>,
+    pub kind: Option<AgentToolKind>,
+    pub status: Option<AgentToolStatus>,
+    pub raw_input: Option<Value>,
+    pub locations: Option<Vec<FileLocation>>,
+    pub text: Option<String>,
+    pub diffs: Option<Vec<FileDiff>>,
+}
+
+/// The calls of a session, oldest first.
+#[derive(Default)]
+pub struct ToolCallTable {
+    /// The calls, each with its size in bytes.
+    calls: VecDeque<(AgentToolCall, usize)>,
+    /// The sum of the sizes.
+    bytes: usize,
+}
+
+impl ToolCallTable {
+    /// Adds what `change` says to the call with its id, and returns the call. Creates the call if it is new. Empty values
+    /// do not replace earlier ones, and a call that has ended stays ended.
+    pub fn merge(&mut self, change: ToolCallChange) -> AgentToolCall {
+        let known = self.calls.iter().position(|(call, _)| call.id == change.id);
+        let mut call = match known.and_then(|at| self.remove(at)) {
+            Some(call) => call,
+            None => new_call(change.id),
+        };
+        if let Some(title) = change.title.filter(|title| !title.trim().is_empty()) {
+            call.title = title;
+        }
+        if let Some(kind) = change.kind.filter(|kind| *kind != AgentToolKind::Other) {
+            call.kind = kind;
+        }
+        if let Some(status) = change.status
+            && (status.is_final() || !call.status.is_final())
+        {
+            call.status = status;
+        }
+        if let Some(input) = change.raw_input.filter(|input| !is_empty(input)) {
+            call.raw_input = Some(input);
+        }
+        if let Some(locations) = change.locations.filter(|list| !list.is_empty()) {
+            call.locations = locations;
+        }
+        if let Some(text) = change.text.filter(|text| !text.is_empty()) {
+            call.text = text;
+        }
+        if let Some(diffs) = change.diffs.filter(|list| !list.is_empty()) {
+            call.diffs = diffs;
+        }
+        let size = size(&call);
+        self.make_room(size);
+        self.bytes += size;
+        // The order stays that of the first messages, except that dropped calls may have moved the position.
+        let at = known.map_or(self.calls.len(), |at| at.min(self.calls.len()));
+        self.calls.insert(at, (call.clone(), size));
+        call
+    }
+
+    /// Returns the calls that have not ended, and removes all calls.
+    pub fn take_open(&mut self) -> Vec<AgentToolCall> {
+        self.bytes = 0;
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        let calls = calls.map(|(call, _)| call);
+        calls.filter(|call| !call.status.is_final()).collect()
+    }
+
+    fn remove(&mut self, at: usize) -> Option<AgentToolCall> {
+        let (call, size) = self.calls.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(size);
+        Some(call)
+    }
+
+    /// Drops calls until another one of `bytes` bytes has room.
+    fn make_room(&mut self, bytes: usize) {
+        while self.calls.len() >= CALLS_MAX || self.bytes + bytes > CALLS_BYTES_MAX {
+            let ended = self
+                .calls
+                .iter()
+                .position(|(call, _)| call.status.is_final());
+            if self.remove(ended.unwrap_or(0)).is_none() {
+                return;
+            }
+        }
+    }
+}
+
+fn new_call(id: String) -> AgentToolCall {
+    AgentToolCall {
+        id,
+        title: String::new(),
+        kind: AgentToolKind::Other,
+        status: AgentToolStatus::Pending,
+        raw_input: None,
+        locations: Vec::new(),
+        text: String::new(),
+        diffs: Vec::new(),
+    }
+}
+
+/// Returns whether the arguments say nothing. Some agents announce a call with empty arguments.
+fn is_empty(input: &Value) -> bool {
+    match input {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Returns the approximate size of a call, in bytes.
+fn size(call: &AgentToolCall) -> usize {
+    let input = call
+        .raw_input
+        .as_ref()
+        .map_or(0, |input| input.to_string().len());
+    let diffs = call
+        .diffs
+        .iter()
+        .map(|diff| diff.path.len() + diff.new.len() + diff.old.as_ref().map_or(0, String::len));
+    let locations = call.locations.iter().map(|location| location.path.len());
+    let texts = call.id.len() + call.title.len() + call.text.len();
+    texts + input + diffs.sum::<usize>() + locations.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    fn change(id: &str) -> ToolCallChange {
+        ToolCallChange {
+            id: id.into(),
+            ..ToolCallChange::default()
+        }
+    }
+
+    #[test]
+    fn partial_updates_are_merged() {
+        let mut table = ToolCallTable::default();
+        table.merge(ToolCallChange {
+            title: Some("Terminal".into()),
+            raw_input: Some(json!({})),
+            kind: Some(AgentToolKind::Execute),
+            ..change("1")
+        });
+        table.merge(ToolCallChange {
+            title: Some("ls".into()),
+            raw_input: Some(json!({ "command": "ls" })),
+            ..change("1")
+        });
+        table.merge(ToolCallChange {
+            status: Some(AgentToolStatus::InProgress),
+            title: Some(String::new()),
+            raw_input: Some(Value::Null),
+            ..change("1")
+        });
+        let call = table.merge(ToolCallChange {
+            status: Some(AgentToolStatus::Completed),
+            text: Some("a.txt".into()),
+            ..change("1")
+        });
+        assert_eq!((call.title.as_str(), call.text.as_str()), ("ls", "a.txt"));
+        assert_eq!(call.raw_input, Some(json!({ "command": "ls" })));
+        assert_eq!(call.kind, AgentToolKind::Execute);
+        let call = table.merge(ToolCallChange {
+            status: Some(AgentToolStatus::Pending),
+            ..change("1")
+        });
+        assert_eq!(call.status, AgentToolStatus::Completed);
+        assert!(table.take_open().is_empty());
+    }
+
+    #[test]
+    fn final_text_does_not_remove_the_diff() {
+        let mut table = ToolCallTable::default();
+        let diff = FileDiff {
+            path: "a.txt".into(),
+            old: None,
+            new: "x".into(),
+        };
+        table.merge(ToolCallChange {
+            diffs: Some(vec![diff.clone()]),
+            ..change("1")
+        });
+        let call = table.merge(ToolCallChange {
+            diffs: Some(Vec::new()),
+            text: Some("written".into()),
+            ..change("1")
+        });
+        assert_eq!(call.diffs, [diff]);
+    }
+
+    #[test]
+    fn number_and_size_of_calls_are_bounded() {
+        let mut table = ToolCallTable::default();
+        for n in 0..3 * CALLS_MAX {
+            table.merge(ToolCallChange {
+                status: (n % 2 == 1).then_some(AgentToolStatus::Completed),
+                ..change(&n.to_string())
+            });
+        }
+        assert!(table.calls.len() <= CALLS_MAX);
+        for n in 0..40 {
+            table.merge(ToolCallChange {
+                text: Some("x".repeat(CALLS_BYTES_MAX / 10)),
+                ..change(&n.to_string())
+            });
+        }
+        let sizes = table.calls.iter().map(|(call, _)| size(call));
+        assert_eq!(sizes.sum::<usize>(), table.bytes);
+        assert!(table.bytes <= CALLS_BYTES_MAX);
+        assert!(table.calls.iter().any(|(call, _)| call.id == "39"));
+    }
+}

@@ -1,0 +1,320 @@
+//! Reads the reports of an agent about its session. Reads liberally: what is missing or has an unknown form is left out.
+//! Bounds the size of every text and list.
+
+use serde_json::Value;
+
+use super::tool_calls::ToolCallChange;
+use crate::domain::agent_update::{
+    AgentPlanEntry, AgentToolKind, AgentToolStatus, ContextUsage, FileDiff, FileLocation,
+    PlanEntryStatus,
+};
+use crate::domain::redact::Redactor;
+use crate::domain::text::{clip, head_and_tail};
+use crate::domain::usage::Usage;
+
+/// Maximum size, in bytes, of one part of an answer.
+const CHUNK_MAX: usize = 256 * 1024;
+/// Maximum size, in bytes, of the output of a tool call, and of its arguments.
+const CALL_TEXT_MAX: usize = 64 * 1024;
+/// Maximum number of changed files and of locations of a tool call.
+const CALL_FILES_MAX: usize = 64;
+/// Maximum size, in bytes, of all diffs of a tool call together.
+const CALL_DIFFS_MAX: usize = 1024 * 1024;
+/// Maximum length of a path, in bytes. Longer paths are left out.
+const PATH_MAX: usize = 4096;
+/// Maximum length of an id of the protocol, in bytes. Messages with longer ids are ignored.
+pub const ID_MAX: usize = 1024;
+/// Maximum length of a title, in characters.
+pub const TITLE_MAX: usize = 300;
+/// Maximum number of entries of a plan.
+const PLAN_MAX: usize = 100;
+/// Maximum number of slash commands.
+const COMMANDS_MAX: usize = 200;
+
+/// One report of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// Not redacted, because a secret may be split between two parts.
+    Text(String),
+    /// Not redacted, like the text.
+    Thought(String),
+    ToolCall(ToolCallChange),
+    Plan(Vec<AgentPlanEntry>),
+    Context(ContextUsage),
+    Title(String),
+    Mode(String),
+    Commands(Vec<String>),
+    Notice(String),
+}
+
+/// Returns the report in the `update` of a `session/update` notification; `None` if crewdeck does not use it.
+pub fn parse_update(update: &Value, redactor: &Redactor) -> Option<Report> {
+    match update.get("sessionUpdate")?.as_str()? {
+        "agent_message_chunk" => Some(Report::Text(chunk_text(update)?)),
+        "agent_thought_chunk" => Some(Report::Thought(chunk_text(update)?)),
+        "tool_call" | "tool_call_update" => parse_tool_call(update, redactor).map(Report::ToolCall),
+        "plan" => Some(Report::Plan(plan(update.get("entries")?, redactor)?)),
+        "usage_update" => Some(Report::Context(ContextUsage {
+            used: update.get("used")?.as_u64()?,
+            size: update.get("size").and_then(Value::as_u64).unwrap_or(0),
+            cost: update.get("cost").and_then(dollars),
+        })),
+        "session_info_update" => {
+            let title = update.get("title")?.as_str()?.trim();
+            (!title.is_empty()).then(|| Report::Title(short(title, redactor)))
+        }
+        "current_mode_update" => Some(Report::Mode(id(update, "currentModeId")?)),
+        "available_commands_update" => {
+            let commands = update.get("availableCommands")?.as_array()?.iter();
+            let names = commands.filter_map(|command| command.get("name")?.as_str());
+            let names = names.take(COMMANDS_MAX).map(|name| short(name, redactor));
+            Some(Report::Commands(names.collect()))
+        }
+        "notice" => {
+            let text = update
+                .get("message")
+                .or_else(|| update.get("text"))?
+                .as_str()?;
+            Some(Report::Notice(short(text, redactor)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the tool call in `call`, which is a report about a call or the call in a permission request.
+pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChange> {
+    let text_of = |name: &str| call.get(name).and_then(Value::as_str);
+    let content = call.get("content").and_then(Value::as_array);
+    let text = content.map(|parts| content_text(parts, redactor));
+    let output = || output_text(call.get("rawOutput")?, redactor);
+    Some(ToolCallChange {
+        id: id(call, "toolCallId")?,
+        title: text_of("title").map(|title| short(title, redactor)),
+        kind: text_of("kind").map(tool_kind),
+        status: text_of("status").and_then(tool_status),
+        raw_input: call
+            .get("rawInput")
+            .filter(|input| !input.is_null())
+            .map(|input| bounded_json(input, redactor)),
+        locations: call
+            .get("locations")
+            .and_then(Value::as_array)
+            .map(|list| locations(list, redactor)),
+        text: text.filter(|text| !text.is_empty()).or_else(output),
+        diffs: content.map(|parts| diffs(parts, redactor)),
+    })
+}
+
+/// Returns the text at `name`, if it can be an id.
+pub fn id(of: &Value, name: &str) -> Option<String> {
+    let id = of.get(name)?.as_str()?;
+    (1..=ID_MAX).contains(&id.len()).then(|| id.to_string())
+}
+
+/// Returns the tokens that an agent reports in `usage`; `None` if it has no such report. Reads the names of the protocol
+/// and those that agents use in extensions.
+pub fn usage(usage: &Value) -> Option<Usage> {
+    let number = |names: &[&str]| names.iter().find_map(|name| usage.get(name)?.as_u64());
+    let input = number(&[
+        "inputTokens",
+        "input_tokens",
+        "promptTokens",
+        "promptTokenCount",
+    ]);
+    let output = number(&["outputTokens", "output_tokens", "candidatesTokenCount"]);
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
+    let read = number(&[
+        "cachedReadTokens",
+        "cached_read_tokens",
+        "cachedInputTokens",
+    ])
+    .unwrap_or(0);
+    let write = number(&["cachedWriteTokens", "cached_write_tokens"]).unwrap_or(0);
+    // Some agents count cached tokens as input, others do not. The total shows which.
+    let total = number(&["totalTokens", "total_tokens"]);
+    let apart = input
+        .saturating_add(output)
+        .saturating_add(read)
+        .saturating_add(write);
+    let includes_cached = total.is_some_and(|total| total < apart);
+    Some(Usage {
+        input: if includes_cached {
+            input.saturating_sub(read).saturating_sub(write)
+        } else {
+            input
+        },
+        output,
+        cache_read: read,
+        cache_write: write,
+    })
+}
+
+/// Returns `text` redacted, on at most [`TITLE_MAX`] characters.
+pub fn short(text: &str, redactor: &Redactor) -> String {
+    clip(&redactor.text(text), TITLE_MAX)
+}
+
+fn chunk_text(update: &Value) -> Option<String> {
+    let text = block_text(update.get("content")?)?;
+    Some(head_and_tail(&text, CHUNK_MAX))
+}
+
+/// Returns the text of a content block. Other kinds of content are named in brackets.
+fn block_text(block: &Value) -> Option<String> {
+    let text = |of: &Value, name: &str| Some(of.get(name)?.as_str()?.to_string());
+    match block.get("type")?.as_str()? {
+        "text" => text(block, "text"),
+        "resource_link" => text(block, "uri").map(|uri| format!("[{uri}]")),
+        "resource" => {
+            let resource = block.get("resource")?;
+            text(resource, "text").or_else(|| text(resource, "uri").map(|uri| format!("[{uri}]")))
+        }
+        "image" => Some("[image]".into()),
+        "audio" => Some("[audio]".into()),
+        _ => None,
+    }
+}
+
+fn content_text(parts: &[Value], redactor: &Redactor) -> String {
+    let mut out = String::new();
+    for part in parts {
+        let text = match part.get("type").and_then(Value::as_str) {
+            Some("content") => part.get("content").and_then(block_text),
+            Some("terminal") => Some("[terminal]".into()),
+            _ => None,
+        };
+        let Some(text) = text else { continue };
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&head_and_tail(&redactor.text(&text), CALL_TEXT_MAX));
+        if out.len() > 2 * CALL_TEXT_MAX {
+            out = head_and_tail(&out, CALL_TEXT_MAX);
+        }
+    }
+    head_and_tail(&out, CALL_TEXT_MAX)
+}
+
+/// Returns the output of a call that has no content.
+fn output_text(output: &Value, redactor: &Redactor) -> Option<String> {
+    let text = match output {
+        Value::Null => return None,
+        Value::String(text) => text.clone(),
+        Value::Object(fields) => {
+            let names = [
+                "output",
+                "formatted_output",
+                "aggregated_output",
+                "stdout",
+                "error",
+            ];
+            let known = names.iter().find_map(|name| fields.get(*name)?.as_str());
+            known.map_or_else(|| output.to_string(), str::to_string)
+        }
+        Value::Array(_) | Value::Bool(_) | Value::Number(_) => output.to_string(),
+    };
+    Some(head_and_tail(&redactor.text(&text), CALL_TEXT_MAX))
+}
+
+fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileDiff> {
+    let mut out = Vec::new();
+    let mut room = CALL_DIFFS_MAX;
+    for part in parts {
+        if part.get("type").and_then(Value::as_str) != Some("diff") || out.len() == CALL_FILES_MAX {
+            continue;
+        }
+        let Some(path) = path(part, redactor) else {
+            continue;
+        };
+        let mut cut = |text: &str| {
+            let text = head_and_tail(&redactor.text(text), room / 2);
+            room = room.saturating_sub(text.len());
+            text
+        };
+        let old = part.get("oldText").and_then(Value::as_str).map(&mut cut);
+        let new = part.get("newText").and_then(Value::as_str).map(&mut cut);
+        out.push(FileDiff {
+            path,
+            old,
+            new: new.unwrap_or_default(),
+        });
+    }
+    out
+}
+
+fn locations(list: &[Value], redactor: &Redactor) -> Vec<FileLocation> {
+    let places = list.iter().filter_map(|location| {
+        let line = location.get("line").and_then(Value::as_u64);
+        Some(FileLocation {
+            path: path(location, redactor)?,
+            line: line.and_then(|line| u32::try_from(line).ok()),
+        })
+    });
+    places.take(CALL_FILES_MAX).collect()
+}
+
+fn path(of: &Value, redactor: &Redactor) -> Option<String> {
+    let path = of.get("path")?.as_str()?;
+    (path.len() <= PATH_MAX).then(|| redactor.text(path).into_owned())
+}
+
+fn bounded_json(value: &Value, redactor: &Redactor) -> Value {
+    let size = value.to_string().len();
+    if size > CALL_TEXT_MAX {
+        return Value::String(format!("[{size} bytes, too large to show]"));
+    }
+    let mut value = value.clone();
+    redactor.json(&mut value);
+    value
+}
+
+fn plan(entries: &Value, redactor: &Redactor) -> Option<Vec<AgentPlanEntry>> {
+    let entries = entries.as_array()?.iter().filter_map(|entry| {
+        Some(AgentPlanEntry {
+            text: short(entry.get("content")?.as_str()?, redactor),
+            status: match entry.get("status").and_then(Value::as_str) {
+                Some("in_progress") => PlanEntryStatus::InProgress,
+                Some("completed") => PlanEntryStatus::Completed,
+                _ => PlanEntryStatus::Pending,
+            },
+        })
+    });
+    Some(entries.take(PLAN_MAX).collect())
+}
+
+fn dollars(cost: &Value) -> Option<f64> {
+    let amount = cost.get("amount")?.as_f64()?;
+    let is_dollars = cost.get("currency").and_then(Value::as_str) == Some("USD");
+    (is_dollars && amount.is_finite() && amount >= 0.0).then_some(amount)
+}
+
+fn tool_kind(kind: &str) -> AgentToolKind {
+    match kind {
+        "read" => AgentToolKind::Read,
+        "edit" => AgentToolKind::Edit,
+        "delete" => AgentToolKind::Delete,
+        "move" => AgentToolKind::Move,
+        "search" => AgentToolKind::Search,
+        "execute" => AgentToolKind::Execute,
+        "think" => AgentToolKind::Think,
+        "fetch" => AgentToolKind::Fetch,
+        "switch_mode" => AgentToolKind::SwitchMode,
+        _ => AgentToolKind::Other,
+    }
+}
+
+fn tool_status(status: &str) -> Option<AgentToolStatus> {
+    match status {
+        "pending" => Some(AgentToolStatus::Pending),
+        "in_progress" => Some(AgentToolStatus::InProgress),
+        "completed" => Some(AgentToolStatus::Completed),
+        "failed" => Some(AgentToolStatus::Failed),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

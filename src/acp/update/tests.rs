@@ -1,0 +1,150 @@
+use super::*;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+fn parse(update: &Value) -> Option<Report> {
+    parse_update(update, &Redactor::default())
+}
+
+#[test]
+fn tool_call_has_text_diffs_and_locations() {
+    let Some(Report::ToolCall(call)) = parse(&json!({
+        "sessionUpdate": "tool_call",
+        "toolCallId": "1",
+        "title": "Edit a.txt",
+        "kind": "edit",
+        "status": "in_progress",
+        "rawInput": { "path": "a.txt" },
+        "locations": [{ "path": "/p/a.txt", "line": 3 }, { "line": 4 }, 7],
+        "content": [
+            { "type": "content", "content": { "type": "text", "text": "one" } },
+            { "type": "diff", "path": "/p/a.txt", "oldText": null, "newText": "new" },
+            { "type": "unknown" },
+            { "type": "content", "content": { "type": "text", "text": "two" } },
+        ],
+    })) else {
+        panic!("no call");
+    };
+    assert_eq!(call.text.as_deref(), Some("one\ntwo"));
+    assert_eq!(
+        call.diffs,
+        Some(vec![FileDiff {
+            path: "/p/a.txt".into(),
+            old: None,
+            new: "new".into()
+        }])
+    );
+    assert_eq!(
+        call.locations,
+        Some(vec![FileLocation {
+            path: "/p/a.txt".into(),
+            line: Some(3)
+        }])
+    );
+    assert_eq!(call.kind, Some(AgentToolKind::Edit));
+}
+
+#[test]
+fn unknown_and_broken_reports_are_ignored() {
+    for update in [
+        json!(null),
+        json!([]),
+        json!({ "sessionUpdate": "new_kind" }),
+        json!({ "sessionUpdate": "tool_call" }),
+        json!({ "sessionUpdate": "tool_call", "toolCallId": "x".repeat(ID_MAX + 1) }),
+        json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text" } }),
+        json!({ "sessionUpdate": "usage_update", "used": -1 }),
+        json!({ "sessionUpdate": "plan", "entries": {} }),
+    ] {
+        assert_eq!(parse(&update), None, "{update}");
+    }
+}
+
+#[test]
+fn large_values_are_cut_with_a_marker() {
+    let long = "x".repeat(3 * CALL_DIFFS_MAX);
+    let diff = json!({ "type": "diff", "path": "a", "oldText": long, "newText": long });
+    let text = json!({ "type": "content", "content": { "type": "text", "text": long } });
+    let Some(Report::ToolCall(call)) = parse(&json!({
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": "1",
+        "title": long,
+        "rawInput": { "a": long },
+        "content": [diff, text, diff, text],
+    })) else {
+        panic!("no call");
+    };
+    let diffs = call.diffs.unwrap();
+    let all = diffs
+        .iter()
+        .map(|diff| diff.new.len() + diff.old.as_ref().map_or(0, String::len));
+    assert!(all.sum::<usize>() < CALL_DIFFS_MAX + 1000);
+    assert!(diffs[0].new.len() < long.len() && diffs[0].new.contains("bytes"));
+    assert!(call.text.unwrap().len() < CALL_TEXT_MAX + 200);
+    assert_eq!(call.title.unwrap().chars().count(), TITLE_MAX);
+    assert!(
+        call.raw_input
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .contains("too large")
+    );
+}
+
+#[test]
+fn secrets_in_tool_calls_are_redacted() {
+    let redactor = Redactor::new([("MY_KEY".to_string(), "hunter2-hunter2".to_string())]);
+    let secret = "a hunter2-hunter2 b";
+    let call = parse_tool_call(
+        &json!({
+            "toolCallId": "1",
+            "title": secret,
+            "rawInput": { "command": secret },
+            "rawOutput": { "stdout": secret },
+            "locations": [{ "path": secret }],
+            "content": [{ "type": "diff", "path": secret, "newText": secret }],
+        }),
+        &redactor,
+    );
+    let shown = format!("{call:?}");
+    assert!(!shown.contains("hunter2"), "{shown}");
+    assert_eq!(shown.matches("[redacted: MY_KEY]").count(), 6, "{shown}");
+}
+
+#[test]
+fn cached_tokens_are_counted_once() {
+    let apart = json!({
+        "inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "cachedWriteTokens": 1, "totalTokens": 116,
+    });
+    let within = json!({
+        "inputTokens": 111, "outputTokens": 5, "cachedReadTokens": 100, "cachedWriteTokens": 1, "totalTokens": 116,
+    });
+    let expected = Usage {
+        input: 10,
+        output: 5,
+        cache_read: 100,
+        cache_write: 1,
+    };
+    assert_eq!(
+        (usage(&apart), usage(&within)),
+        (Some(expected), Some(expected))
+    );
+    assert_eq!(usage(&json!({ "input_tokens": 3 })).unwrap().input, 3);
+    assert_eq!(usage(&json!({ "x": 3 })), None);
+}
+
+#[test]
+fn cost_in_another_currency_is_left_out() {
+    let update = |currency: &str| {
+        parse(&json!({
+            "sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": { "amount": 0.5, "currency": currency },
+        }))
+    };
+    let usage = |cost| ContextUsage {
+        used: 10,
+        size: 100,
+        cost,
+    };
+    assert_eq!(update("USD"), Some(Report::Context(usage(Some(0.5)))));
+    assert_eq!(update("EUR"), Some(Report::Context(usage(None))));
+}

@@ -1,0 +1,368 @@
+//! External agents: coding agents of other vendors, which crewdeck starts as programs and uses as teammates over the
+//! Agent Client Protocol (ACP).
+
+mod presets;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::text::{clip, closest_match, one_line};
+pub use presets::{AgentPreset, PRESETS, RefusalEffect};
+
+/// Maximum length of the name of an external agent, in bytes.
+pub const AGENT_NAME_MAX: usize = 32;
+
+/// An entry of the setting `agents`: what the user has configured for one external agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExternalAgentSettings {
+    /// The preset whose values apply where this entry has none. Default: the preset with the entry's name, if there is
+    /// one.
+    pub preset: Option<String>,
+    pub command: Option<AgentCommand>,
+    /// Arguments after those of `command`. Replaces the arguments of the preset.
+    pub args: Option<Vec<String>>,
+    /// Environment variables of the program, in addition to those of the preset. In a value, `${NAME}` is replaced by
+    /// crewdeck's own variable of that name.
+    pub env: BTreeMap<String, String>,
+    /// The mode of the agent in which it asks before it acts, by the name that the agent uses.
+    pub mode: Option<String>,
+}
+
+/// The command that starts an external agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "command is a program such as \"goose\", or a list such as [\"goose\", \"acp\"]"
+)]
+pub enum AgentCommand {
+    /// The program. It is not split at spaces.
+    Program(String),
+    /// The program and its arguments.
+    List(Vec<String>),
+}
+
+/// An external agent whose program is known: the settings of the user, completed by the preset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalAgent {
+    pub name: String,
+    pub preset: Option<&'static AgentPreset>,
+    /// The program, followed by its arguments. Never empty.
+    pub argv: Vec<String>,
+    /// Environment variables to set for the program.
+    pub env: BTreeMap<String, String>,
+    /// The mode in which the agent asks before it acts; `None` if it is not known.
+    pub ask_mode: Option<String>,
+}
+
+impl ExternalAgent {
+    /// Returns the agent `name` with its `settings`, completed by its preset. `expand` replaces the variables in a value
+    /// of the environment.
+    ///
+    /// # Errors
+    /// Fails if the name or the preset is not valid, if there is neither a command nor a preset, or if `expand` fails.
+    /// The text continues the setting's name, such as ` has no command: …`.
+    pub fn resolve(
+        name: &str,
+        settings: &ExternalAgentSettings,
+        expand: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<ExternalAgent, String> {
+        settings.check(name)?;
+        let preset = settings.preset_for(name)?;
+        let (mut argv, is_program) = match &settings.command {
+            Some(AgentCommand::Program(program)) => (vec![program.clone()], true),
+            Some(AgentCommand::List(list)) => (list.clone(), list.len() == 1),
+            None => {
+                let program = preset.map(|preset| preset.program.to_string());
+                (program.into_iter().collect(), true)
+            }
+        };
+        match (&settings.args, preset) {
+            (Some(args), _) => argv.extend(args.iter().cloned()),
+            (None, Some(preset)) if is_program => {
+                argv.extend(preset.args.iter().map(ToString::to_string));
+            }
+            (None, _) => {}
+        }
+        let mut env = BTreeMap::new();
+        for (variable, value) in preset.map_or(&[][..], |preset| preset.env) {
+            env.insert(variable.to_string(), value.to_string());
+        }
+        for (variable, value) in &settings.env {
+            let value = expand(value).map_err(|why| format!(".env.{variable} {why}"))?;
+            env.insert(variable.clone(), value);
+        }
+        let preset_mode = || preset.map(|preset| preset.ask_mode.to_string());
+        Ok(ExternalAgent {
+            name: name.to_string(),
+            preset,
+            argv,
+            env,
+            ask_mode: settings.mode.clone().or_else(preset_mode),
+        })
+    }
+
+    /// Returns the mode in which the agent only reads and plans; `None` if it is not known.
+    pub fn plan_mode(&self) -> Option<&'static str> {
+        Some(self.preset?.plan_mode)
+    }
+
+    /// Returns whether sessions may share one process. Without a preset, each session has its own.
+    pub fn shares_process(&self) -> bool {
+        self.preset.is_some_and(|preset| preset.shares_process)
+    }
+
+    /// Returns what the agent does after the user has refused a permission.
+    pub fn refusal(&self) -> RefusalEffect {
+        self.preset
+            .map_or(RefusalEffect::Unknown, |preset| preset.refusal)
+    }
+}
+
+/// What is shown about an external agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExternalAgentInfo {
+    /// Distinguishes external agents from roles in lists that have both.
+    #[serde(rename = "type")]
+    pub kind: ExternalKind,
+    pub name: String,
+    /// The name of the product; empty if there is no preset.
+    pub title: String,
+    /// The program, followed by its arguments.
+    pub command: Vec<String>,
+    /// The path of the program; `None` if it is not installed.
+    pub path: Option<String>,
+    /// How the program is installed; empty if it is not known.
+    pub install: String,
+    pub ask_mode: Option<String>,
+    pub plan_mode: Option<String>,
+    /// Whether a session can be loaded after its process was killed; `None` if it is not known.
+    pub loads_after_kill: Option<bool>,
+    pub notes: Vec<String>,
+    /// Why the agent cannot be used although it may be installed; empty if there is no such reason.
+    pub problem: String,
+}
+
+/// The value of the field `type` of [`ExternalAgentInfo`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExternalKind {
+    External,
+}
+
+impl ExternalAgentInfo {
+    /// Returns what is shown about `agent`, whose program has the path `path`; `None` if it is not installed.
+    pub fn of(agent: &ExternalAgent, path: Option<String>) -> ExternalAgentInfo {
+        let preset = agent.preset;
+        let notes = preset.map_or(&[][..], |preset| preset.notes);
+        ExternalAgentInfo {
+            kind: ExternalKind::External,
+            name: agent.name.clone(),
+            title: preset.map_or(String::new(), |preset| preset.title.to_string()),
+            command: agent.argv.clone(),
+            path,
+            install: preset.map_or(String::new(), |preset| preset.install.to_string()),
+            ask_mode: agent.ask_mode.clone(),
+            plan_mode: agent.plan_mode().map(str::to_string),
+            loads_after_kill: preset.map(|preset| preset.loads_after_kill),
+            notes: notes.iter().map(ToString::to_string).collect(),
+            problem: String::new(),
+        }
+    }
+
+    /// Returns what is shown about the agent `name`, whose settings cannot be used for the reason `problem`.
+    pub fn unusable(name: String, problem: String) -> ExternalAgentInfo {
+        ExternalAgentInfo {
+            kind: ExternalKind::External,
+            name,
+            title: String::new(),
+            command: Vec::new(),
+            path: None,
+            install: String::new(),
+            ask_mode: None,
+            plan_mode: None,
+            loads_after_kill: None,
+            notes: Vec::new(),
+            problem,
+        }
+    }
+}
+
+impl ExternalAgentSettings {
+    fn preset_for(&self, name: &str) -> Result<Option<&'static AgentPreset>, String> {
+        let Some(wanted) = &self.preset else {
+            return Ok(AgentPreset::find(name));
+        };
+        if let Some(preset) = AgentPreset::find(wanted) {
+            return Ok(Some(preset));
+        }
+        let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        let hint = closest_match(wanted, &names)
+            .map(|name| format!(" Did you mean '{name}'?"))
+            .unwrap_or_default();
+        Err(format!(
+            ".preset is '{wanted}': the presets are {}.{hint}",
+            names.join(", ")
+        ))
+    }
+
+    /// Checks the entry with the name `name`.
+    ///
+    /// # Errors
+    /// The text continues the name of the entry, such as ` has no command: …`.
+    pub fn check(&self, name: &str) -> Result<(), String> {
+        if !is_agent_name(name) {
+            return Err(format!(
+                " has no valid name: use at most {AGENT_NAME_MAX} lowercase letters, digits and hyphens"
+            ));
+        }
+        for variable in self.env.keys() {
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                let variable = one_line(&clip(variable, 80));
+                return Err(format!(
+                    ".env has '{variable}', which is not a valid variable name"
+                ));
+            }
+        }
+        let preset = self.preset_for(name)?;
+        let program = match &self.command {
+            Some(AgentCommand::Program(program)) => Some(program),
+            Some(AgentCommand::List(list)) => list.first(),
+            None if preset.is_some() => return Ok(()),
+            None => None,
+        };
+        if program.is_none_or(|program| program.trim().is_empty()) {
+            return Err(
+                " has no command: give the program that starts the agent, or a preset".into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether `name` can be the name of an external agent.
+pub fn is_agent_name(name: &str) -> bool {
+    let is_valid = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    (1..=AGENT_NAME_MAX).contains(&name.len()) && name.bytes().all(is_valid)
+}
+
+/// Checks all entries of the setting `agents`.
+///
+/// # Errors
+/// The text continues the setting's name, such as `.mine has no command: …`.
+pub fn check_agents(entries: &BTreeMap<String, ExternalAgentSettings>) -> Result<(), String> {
+    for (name, entry) in entries {
+        entry.check(name).map_err(|why| format!(".{name}{why}"))?;
+    }
+    Ok(())
+}
+
+/// Returns the settings of all external agents by name: the entries of the user, and an empty entry for each preset that
+/// has none.
+pub fn with_presets(
+    entries: &BTreeMap<String, ExternalAgentSettings>,
+) -> BTreeMap<String, ExternalAgentSettings> {
+    let presets = PRESETS.iter().map(|preset| preset.name.to_string());
+    let mut all: BTreeMap<_, _> = presets
+        .map(|name| (name, ExternalAgentSettings::default()))
+        .collect();
+    all.extend(
+        entries
+            .iter()
+            .map(|(name, entry)| (name.clone(), entry.clone())),
+    );
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn resolve(name: &str, settings: &ExternalAgentSettings) -> Result<ExternalAgent, String> {
+        ExternalAgent::resolve(name, settings, &|text| Ok(text.replace("${KEY}", "value")))
+    }
+
+    fn command(list: &[&str]) -> Option<AgentCommand> {
+        Some(AgentCommand::List(
+            list.iter().map(ToString::to_string).collect(),
+        ))
+    }
+
+    #[test]
+    fn preset_completes_an_entry_with_its_name() {
+        let agent = resolve("gemini", &ExternalAgentSettings::default()).unwrap();
+        assert_eq!(agent.argv, ["gemini", "--acp"]);
+        assert_eq!(agent.ask_mode.as_deref(), Some("default"));
+        let settings = ExternalAgentSettings {
+            preset: Some("gemini".into()),
+            command: Some(AgentCommand::Program("/opt/my agents/gemini".into())),
+            mode: Some("autoEdit".into()),
+            env: BTreeMap::from([("A".into(), "x ${KEY}".into())]),
+            ..ExternalAgentSettings::default()
+        };
+        let agent = resolve("mine", &settings).unwrap();
+        assert_eq!(agent.argv, ["/opt/my agents/gemini", "--acp"]);
+        assert_eq!(agent.ask_mode.as_deref(), Some("autoEdit"));
+        assert_eq!(agent.env["A"], "x value");
+    }
+
+    #[test]
+    fn command_with_arguments_replaces_those_of_the_preset() {
+        let settings = ExternalAgentSettings {
+            command: command(&["npx", "qwen"]),
+            ..ExternalAgentSettings::default()
+        };
+        assert_eq!(resolve("qwen", &settings).unwrap().argv, ["npx", "qwen"]);
+        let settings = ExternalAgentSettings {
+            args: Some(vec!["--acp".into(), "-d".into()]),
+            ..settings
+        };
+        assert_eq!(
+            resolve("qwen", &settings).unwrap().argv,
+            ["npx", "qwen", "--acp", "-d"]
+        );
+    }
+
+    #[test]
+    fn entries_without_a_program_are_rejected() {
+        let empty = ExternalAgentSettings::default();
+        for (name, settings, expected) in [
+            ("mine", empty.clone(), "has no command"),
+            (
+                "mine",
+                ExternalAgentSettings {
+                    command: command(&[]),
+                    ..empty.clone()
+                },
+                "has no command",
+            ),
+            (
+                "mine",
+                ExternalAgentSettings {
+                    preset: Some("cluade".into()),
+                    ..empty.clone()
+                },
+                "Did you mean 'claude'?",
+            ),
+            ("Bad Name", empty, "has no valid name"),
+        ] {
+            let error = resolve(name, &settings).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_preset_is_listed_once_and_can_be_overridden() {
+        let mine = ExternalAgentSettings {
+            mode: Some("x".into()),
+            ..ExternalAgentSettings::default()
+        };
+        let all = with_presets(&BTreeMap::from([("claude".to_string(), mine.clone())]));
+        assert_eq!(all.len(), PRESETS.len());
+        assert!(all.keys().all(|name| is_agent_name(name)));
+        assert_eq!(all["claude"], mine);
+        assert!(check_agents(&all).is_ok());
+    }
+}

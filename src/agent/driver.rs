@@ -11,6 +11,7 @@ use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::hooks::EndDecision;
+use super::stream::Streamed;
 pub use super::model_config::{
     AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig,
 };
@@ -327,17 +328,23 @@ impl Driver {
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
         self.publish_model(&model_config).await;
-        let mut partial = String::new();
-        let mut thought_ms = 0;
-        let mut stream = self.stream(&model_config, &mut partial, &mut thought_ms);
+        let mut streamed = Streamed::default();
+        let mut stream = self.stream(&model_config, &mut streamed);
         let mut answer = until_interrupt(control, inputs, stream).await;
         if let Some(Err(error)) = &answer
             && self.is_effort_refusal(&model_config, error).await
         {
-            stream = self.stream(&model_config, &mut partial, &mut thought_ms);
+            stream = self.stream(&model_config, &mut streamed);
             answer = until_interrupt(control, inputs, stream).await;
         }
-        self.state.thought_ms = thought_ms;
+        self.state.thought_ms = streamed.thought_ms;
+        self.end_external_calls(&mut streamed.calls).await;
+        let partial = streamed.partial;
+        // After a failure, the parts are not in the conversation.
+        self.state.published_parts = match answer {
+            Some(Ok(_)) => streamed.parts,
+            Some(Err(_)) | None => 0,
+        };
         match answer {
             Some(Ok(reply)) => {
                 self.count(&model_config, &reply).await;

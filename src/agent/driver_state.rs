@@ -64,6 +64,8 @@ pub struct DriverState {
     pub approved_shutdown: Option<MailMessage>,
     /// The model and the effort that were published last; `None` before the first model call.
     pub(super) published_model: Option<(String, Option<RoleEffort>)>,
+    /// The number of text blocks of the model's last answer that are already published as answers of their own.
+    pub(super) published_parts: usize,
     pub(super) log_completeness: LogCompleteness,
     /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
     /// none.
@@ -104,6 +106,7 @@ impl DriverState {
             calls: 0,
             todo: TodoList::default(),
             approved_shutdown: None,
+            published_parts: 0,
             published_model: None,
             log_completeness: LogCompleteness::Empty,
             pending_inbox: None,

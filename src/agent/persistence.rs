@@ -24,7 +24,12 @@ impl Driver {
         for event in self.state.announced.on_message(&self.name, &message) {
             self.publish(event).await;
         }
-        let said = (!is_user).then(|| (message.text(), thoughts(&message)));
+        let published = if is_user {
+            0
+        } else {
+            std::mem::take(&mut self.state.published_parts)
+        };
+        let said = (!is_user).then(|| (text_after(&message, published), thoughts(&message)));
         if is_user {
             self.announce().await;
         }
@@ -357,6 +362,15 @@ impl Driver {
             mailbox.add_running_job(job, command);
         }
     }
+}
+
+/// Returns the text blocks of `message` without the first `skipped`, joined with newlines.
+fn text_after(message: &Message, skipped: usize) -> String {
+    let texts = message.blocks.iter().filter_map(|b| match b {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.skip(skipped).collect::<Vec<_>>().join("\n")
 }
 
 fn thoughts(message: &Message) -> String {

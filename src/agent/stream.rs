@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::attachments;
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
+use super::external::calls::ExternalCalls;
 use super::turn::TurnInput;
 use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
@@ -22,6 +23,19 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Time during which the arriving parts of an answer are collected and then published as one event.
 const MERGE: Duration = Duration::from_millis(30);
+
+/// What has arrived of a model's answer.
+#[derive(Debug, Default)]
+pub(super) struct Streamed {
+    /// The text since the last complete part.
+    pub partial: String,
+    /// The time that the model spent thinking, in milliseconds.
+    pub thought_ms: u64,
+    /// The number of complete parts, which are already published as answers.
+    pub parts: usize,
+    /// The tool calls of an external agent.
+    pub calls: ExternalCalls,
+}
 
 impl Driver {
     /// Waits until the agent's budget allows a model call, and then returns `None`. If the call is denied or the wait
@@ -130,14 +144,12 @@ impl Driver {
         true
     }
 
-    /// Calls the model and publishes its answer as it arrives. `partial` receives the text of the answer; if the future
-    /// is dropped, it contains the part that has arrived. `thought_ms` receives the time that the model spent thinking,
-    /// in milliseconds. Fails if the call fails, or if the answer ends before it is complete.
+    /// Calls the model and publishes its answer as it arrives. `streamed` receives what has arrived, also if the future is
+    /// dropped. Fails if the call fails, or if the answer ends before it is complete.
     pub(super) async fn stream(
         &self,
         model_config: &ModelConfig,
-        partial: &mut String,
-        thought_ms: &mut u64,
+        streamed: &mut Streamed,
     ) -> Result<Reply, ModelError> {
         let mut stream = model_config.model.call(ModelRequest {
             agent: self.name.clone(),
@@ -149,7 +161,14 @@ impl Driver {
             images: self.image_input(model_config),
             effort: self.effort_input(model_config),
             thinking_budget: model_config.options.thinking_budget,
+            workdir: self.tool_runner.workdir.clone(),
         });
+        let Streamed {
+            partial,
+            thought_ms,
+            parts,
+            calls,
+        } = streamed;
         let agent = &self.name;
         let (mut text, mut thinking) = (String::new(), String::new());
         let redactor = self.event_sender.redactor();
@@ -198,6 +217,21 @@ impl Driver {
                         thinks_since.get_or_insert_with(Instant::now);
                         thinking.push_str(&thought.push_text(&more));
                         due.get_or_insert_with(|| Instant::now() + MERGE);
+                    }
+                    Some(Ok(Delta::Part(part))) => {
+                        text.push_str(&said.end_text());
+                        flush(&mut text, &mut thinking);
+                        (said, due) = (redactor.stream(), None);
+                        partial.clear();
+                        *parts += 1;
+                        self.publish_part(part, thought.end_text()).await;
+                        thought = redactor.stream();
+                    }
+                    Some(Ok(Delta::External(update))) => {
+                        thought_until(&mut thinks_since);
+                        flush(&mut text, &mut thinking);
+                        due = None;
+                        self.publish_external(update, calls, model_config).await;
                     }
                     Some(Ok(Delta::ToolCall(_))) => thought_until(&mut thinks_since),
                     Some(Ok(Delta::Done(reply))) => {

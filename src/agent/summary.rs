@@ -27,11 +27,19 @@ const DECISIONS_MAX: usize = 10;
 /// Maximum length, in characters, of a request and the comment on it together, in the line that describes a decision.
 const DECISION_MAX: usize = 400;
 
+/// The window for a conversation that is never compacted, in tokens.
+const WINDOW_UNLIMITED: u64 = 1 << 48;
+
 impl Driver {
     /// Sets the turn's token limits for the current model, which may have changed.
     pub(super) fn set_budget(&mut self) {
-        let known = self.model_config().known_window();
-        let window = known.map_or(WINDOW_ASSUMED, |window| window.tokens);
+        let model_config = self.model_config();
+        let known = model_config.known_window();
+        let window = if model_config.model.keeps_conversation() {
+            WINDOW_UNLIMITED
+        } else {
+            known.map_or(WINDOW_ASSUMED, |window| window.tokens)
+        };
         let budget = LengthLimit {
             window,
             compact_at: self.compact_at,
@@ -127,12 +135,17 @@ impl Driver {
             images: self.image_input(model_config),
             effort: None,
             thinking_budget: None,
+            workdir: self.tool_runner.workdir.clone(),
         });
         while let Some(delta) = stream.next().await {
             match delta? {
                 Delta::Done(reply) => return Ok(reply),
                 Delta::Waiting(held) => self.publish_wait(held, Activity::Compacting).await,
-                Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {}
+                Delta::Text(_)
+                | Delta::Part(_)
+                | Delta::External(_)
+                | Delta::Thinking(_)
+                | Delta::ToolCall(_) => {}
             }
         }
         Err(truncated_error())

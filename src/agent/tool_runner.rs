@@ -36,6 +36,7 @@ const COMMENT_MAX: usize = 8 * 1024;
 /// agents work.
 pub type SharedRules = Arc<RwLock<PermissionRules>>;
 
+#[derive(Clone)]
 pub struct ToolRunner {
     pub tools: Arc<Vec<&'static Tool>>,
     pub rules: SharedRules,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::context::{CrewContext, lock};
-use super::parts::ModelParts;
+use super::parts::{ModelParts, NamedModels};
 use super::registry::AgentRegistry;
 use crate::agent::driver::{AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig};
 use crate::domain::ids::Name;

@@ -6,7 +6,7 @@ use super::context::{CrewContext, lock};
 use super::file_errors::FileErrors;
 use crate::agent::driver::run_blocking;
 use crate::domain::ids::Name;
-use crate::domain::team::{Member, MemberStatus, Team};
+use crate::domain::team::{ExternalSession, Member, MemberStatus, Team};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Roster, StoreError};
 
@@ -86,6 +86,15 @@ impl TeamRoster {
     pub async fn clear_first_prompt(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
         run_blocking(move || roster.clear_first_instructions(&name).map(drop)).await
+    }
+
+    pub async fn set_agent_session(
+        &self,
+        name: &Name,
+        session: ExternalSession,
+    ) -> Result<(), StoreError> {
+        let (roster, name) = (self.roster.clone(), name.clone());
+        run_blocking(move || roster.set_agent_session(&name, session).map(drop)).await
     }
 
     /// Stores the model of a teammate, which the teammate also uses after the session is resumed.

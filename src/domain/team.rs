@@ -67,6 +67,14 @@ pub enum PlanRule {
     Required,
 }
 
+/// A session of an external agent, which can be loaded after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExternalSession {
+    pub id: String,
+    /// The directory to which the session belongs.
+    pub dir: String,
+}
+
 /// A member as stored in `.team/config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
@@ -89,6 +97,12 @@ pub struct Member {
     /// The name of the member's model; empty for the lead's model.
     #[serde(default)]
     pub model: String,
+    /// The name of the external agent that the member is; empty for crewdeck's own agents.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    /// The last session of the external agent; `None` before its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<ExternalSession>,
     /// The id of the session that the member belongs to. When the session is resumed, the member is restored. Empty if
     /// the member has left for good, or if another program added it.
     #[serde(default)]
@@ -120,6 +134,8 @@ impl Member {
             tags: Vec::new(),
             plan: PlanRule::Free,
             model: String::new(),
+            agent: String::new(),
+            agent_session: None,
             session: String::new(),
             first: String::new(),
             seen_at: Timestamp(0.0),

@@ -1,5 +1,6 @@
 //! Calls of a model: the trait [`Model`], the request, the stream of deltas, the reply and the errors.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use super::tool_schema;
 use super::window::ContextWindow;
+use crate::domain::agent_update::AgentUpdate;
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::Name;
 use crate::domain::role::RoleEffort;
@@ -67,6 +69,8 @@ pub struct ModelRequest {
     /// How many tokens the model may use to think, in addition to `max_tokens`; `None` for the server's default.
     /// Ignored by providers without such a limit.
     pub thinking_budget: Option<u32>,
+    /// The agent's work directory. Only external agents use it.
+    pub workdir: PathBuf,
 }
 
 /// Whether a model gets the images of the conversation.
@@ -86,6 +90,11 @@ pub enum Delta {
     /// The next piece of the answer's text.
     Text(String),
     Thinking(String),
+    /// A part of the answer is complete, because a tool call of an external agent follows. The reply contains it as a
+    /// text block of its own.
+    Part(String),
+    /// What an external agent reports besides its answer, such as the state of its tool calls.
+    External(AgentUpdate),
     /// The model has begun a tool call with this name; the input is still being received.
     ToolCall(String),
     /// The complete response; always the last item.
@@ -240,5 +249,11 @@ pub trait Model: Send + Sync {
     /// Returns `None` if that list does not report it, or if there is no list yet. Sends no request.
     fn listed_window(&self, _name: &str) -> Option<ContextWindow> {
         None
+    }
+
+    /// Returns whether the conversation is kept, and shortened, by what answers the calls. This is so for external
+    /// agents. crewdeck then does not compact the conversation.
+    fn keeps_conversation(&self) -> bool {
+        false
     }
 }

@@ -7,7 +7,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::Name;
-use crate::domain::team::{Member, MemberStatus, Team};
+use crate::domain::team::{ExternalSession, Member, MemberStatus, Team};
 use crate::domain::timestamp::Timestamp;
 
 /// The roster of a project. Clones share the pending notices.
@@ -105,6 +105,19 @@ impl Roster {
     /// When the file cannot be read or written.
     pub fn clear_first_instructions(&self, name: &Name) -> Result<Team, StoreError> {
         self.change_member(name, |member| member.first.clear())
+    }
+
+    /// Sets the last session of a member that is an external agent, and returns the new team. An unknown name changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_agent_session(
+        &self,
+        name: &Name,
+        session: ExternalSession,
+    ) -> Result<Team, StoreError> {
+        self.change_member(name, |member| member.agent_session = Some(session))
     }
 
     /// Sets the model of a member, and returns the new team. An unknown name changes nothing.

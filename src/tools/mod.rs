@@ -54,6 +54,7 @@ mod walk;
 mod workspace;
 mod write_file;
 
+pub use diff::format_diff;
 pub use crate::domain::role::ToolUse;
 pub use crate::process::supervisor::Supervisor;
 pub use tool::{

@@ -110,7 +110,7 @@ fn server(offer: &ModelServer) -> Finding {
 }
 
 fn key(offer: &ModelServer) -> Finding {
-    match offer.key {
+    match &offer.key {
         (name, true) => Finding::ok(KEY, format!("{name} is set")),
         (name, false) => Finding::ok(
             KEY,
@@ -166,7 +166,7 @@ mod tests {
                 provider: "openai",
                 why: "why".into(),
                 url: "http://h".into(),
-                key: ("OPENAI_API_KEY", false),
+                key: ("OPENAI_API_KEY".into(), false),
                 wanted: wanted.map(String::from),
                 listing: asked,
             });

@@ -7,7 +7,7 @@ mod limits;
 mod tools;
 mod values;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 pub use super::agent_color::RoleColor;

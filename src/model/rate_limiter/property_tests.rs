@@ -152,6 +152,7 @@ async fn call_until_done(rate_limiter: Arc<RateLimiter>, start: Instant) -> Resu
             images: ImageInput::Sent,
             effort: None,
             thinking_budget: None,
+            workdir: std::path::PathBuf::new(),
         });
         let mut reported: Option<Duration> = None;
         let failed = loop {

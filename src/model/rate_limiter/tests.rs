@@ -122,6 +122,7 @@ fn request(agent: &str) -> ModelRequest {
         images: ImageInput::Sent,
         effort: None,
         thinking_budget: None,
+        workdir: std::path::PathBuf::new(),
     }
 }
 

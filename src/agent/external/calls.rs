@@ -1,0 +1,256 @@
+//! Tool calls of an external agent: as calls of crewdeck's own tools, for the policy and the screen, and as events.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::super::published_calls::started_event;
+use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus};
+use crate::domain::chat::{Outcome, ToolCall, valid_tool_name};
+use crate::domain::ids::{CallId, Name};
+use crate::domain::text::{clip, head_and_tail, one_line};
+use crate::protocol::event::{AgentEvent, EventKind};
+use crate::tools::format_diff;
+
+/// Maximum number of calls of one prompt whose events are tracked. Further calls are not shown.
+const OPEN_MAX: usize = 256;
+/// Maximum size of the output of a call in its event, in bytes.
+const OUTPUT_MAX: usize = 64 * 1024;
+/// Maximum size of one piece of output, in bytes.
+const CHUNK_MAX: usize = 4 * 1024;
+/// Maximum length of a title in the name of a tool, in characters.
+const NAME_MAX: usize = 64;
+/// The name of crewdeck's MCP server, as external agents see it.
+pub const CREW_SERVER: &str = "crew";
+
+/// Returns the name of the crew's tool that an external agent calls through crewdeck's MCP server; `None` if the call is
+/// another one. `tools` are the names of the crew's tools. Agents form the title of such a call in different ways.
+pub fn crew_tool<'a>(call: &AgentToolCall, tools: &[&'a str]) -> Option<&'a str> {
+    let acts_itself = matches!(
+        call.kind,
+        AgentToolKind::Execute | AgentToolKind::Edit | AgentToolKind::Delete | AgentToolKind::Move
+    );
+    if acts_itself || !call.diffs.is_empty() || command(call).is_some() {
+        return None;
+    }
+    let title = call.title.trim();
+    let is_title_of = |tool: &&&str| {
+        let forms = [
+            format!("mcp__{CREW_SERVER}__{tool}"),
+            format!("mcp_{CREW_SERVER}_{tool}"),
+            format!("{CREW_SERVER}_{tool}"),
+            format!("{CREW_SERVER}.{tool}"),
+            format!("{CREW_SERVER}/{tool}"),
+            format!("Tool: {CREW_SERVER}/{tool}"),
+            format!("{tool} ({CREW_SERVER} MCP Server)"),
+        ];
+        forms.iter().any(|form| form == title)
+    };
+    tools.iter().find(is_title_of).copied()
+}
+
+/// Returns the shell command of a call as the agent reports it in its arguments; `None` if it reports none.
+pub fn command(call: &AgentToolCall) -> Option<String> {
+    let input = call.raw_input.as_ref()?;
+    let found = input.get("command").or_else(|| input.get("cmd"))?;
+    match found {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            words.filter(|words| !words.is_empty()).map(|words| joined(&words))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the command line for the words of a command. A shell that gets its command as an argument is left out.
+fn joined(words: &[&str]) -> String {
+    if let [shell, option, text] = words {
+        let name = shell.rsplit('/').next().unwrap_or(shell);
+        if matches!(name, "sh" | "bash" | "zsh" | "dash") && matches!(*option, "-c" | "-lc") {
+            return (*text).to_string();
+        }
+    }
+    let quote = |word: &&str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            (*word).to_string()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the paths that a call reads or changes, as the agent reports them.
+pub fn paths(call: &AgentToolCall) -> Vec<&str> {
+    let diffs = call.diffs.iter().map(|change| change.path.as_str());
+    let places = call.locations.iter().map(|place| place.path.as_str());
+    let mut out: Vec<&str> = diffs.chain(places).collect();
+    if let Some(input) = &call.raw_input {
+        let fields = ["path", "file_path", "filePath", "absolute_path", "notebook_path"];
+        out.extend(fields.iter().filter_map(|key| input.get(*key)?.as_str()));
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Returns a call as one of crewdeck's own tools, which have views for it, as far as there is one that does the same.
+pub fn as_tool_call(call: &AgentToolCall, tools: &[&str]) -> ToolCall {
+    let input = || call.raw_input.clone().filter(Value::is_object);
+    let (name, input) = match call.kind {
+        _ if crew_tool(call, tools).is_some() => {
+            let name = crew_tool(call, tools).unwrap_or_default();
+            (name.to_string(), input().unwrap_or_else(|| json!({})))
+        }
+        AgentToolKind::Execute => {
+            let command = command(call).unwrap_or_else(|| call.title.trim_matches('`').into());
+            ("bash".into(), json!({ "command": command }))
+        }
+        AgentToolKind::Read => ("read_file".into(), path_input(call)),
+        AgentToolKind::Edit => ("edit_file".into(), path_input(call)),
+        AgentToolKind::Search => ("grep".into(), json!({ "pattern": call.title })),
+        AgentToolKind::Delete
+        | AgentToolKind::Move
+        | AgentToolKind::Think
+        | AgentToolKind::Fetch
+        | AgentToolKind::SwitchMode
+        | AgentToolKind::Other => {
+            let title = clip(&one_line(&call.title), NAME_MAX);
+            let name = valid_tool_name(title.trim()).into_owned();
+            (name, input().unwrap_or_else(|| json!({})))
+        }
+    };
+    ToolCall {
+        id: CallId(format!("external-{}", call.id)),
+        name,
+        input,
+        broken: None,
+    }
+}
+
+fn path_input(call: &AgentToolCall) -> Value {
+    let mut input = Map::new();
+    let path = paths(call).first().map_or(call.title.as_str(), |path| path);
+    input.insert("path".into(), path.into());
+    Value::Object(input)
+}
+
+/// The calls of one prompt, as far as their events are published.
+#[derive(Debug, Default)]
+pub struct ExternalCalls {
+    open: BTreeMap<String, OpenCall>,
+    /// Number of calls that have ended.
+    ended: usize,
+}
+
+#[derive(Debug)]
+struct OpenCall {
+    call: AgentToolCall,
+    since: Instant,
+    /// The number of bytes of the output that are published.
+    shown: usize,
+}
+
+impl ExternalCalls {
+    /// Returns whether the call `id` is not known yet.
+    pub fn is_new(&self, id: &str) -> bool {
+        !self.open.contains_key(id)
+    }
+
+    pub fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Returns the number of all calls so far.
+    pub fn count(&self) -> usize {
+        self.ended + self.open.len()
+    }
+
+    /// Records the state of a call, and returns the events that publish the change.
+    pub fn record(
+        &mut self,
+        agent: &Name,
+        call: AgentToolCall,
+        tools: &[&str],
+        now: Instant,
+    ) -> Vec<EventKind> {
+        let mut events = Vec::new();
+        let tool_call = as_tool_call(&call, tools);
+        match self.open.get_mut(&call.id) {
+            Some(open) => {
+                if as_tool_call(&open.call, tools) != tool_call {
+                    events.push(started_event(agent, &tool_call));
+                }
+                let more = call.text.get(open.shown..).unwrap_or_default();
+                if !more.is_empty() && !call.status.is_final() {
+                    let chunk = head_and_tail(more, CHUNK_MAX);
+                    let id = tool_call.id.clone();
+                    events.push(AgentEvent::ToolOutput { call: id, chunk }.of(agent.clone()));
+                    open.shown = call.text.len();
+                }
+                open.call = call;
+            }
+            None if self.open.len() < OPEN_MAX => {
+                events.push(started_event(agent, &tool_call));
+                let open = OpenCall {
+                    shown: 0,
+                    since: now,
+                    call: call.clone(),
+                };
+                self.open.insert(call.id.clone(), open);
+            }
+            None => return events,
+        }
+        let id = tool_call.id.0.trim_start_matches("external-").to_string();
+        let is_final = self.open.get(&id).is_some_and(|o| o.call.status.is_final());
+        if is_final && let Some(open) = self.open.remove(&id) {
+            events.push(self.finish(agent, &open, tools, now));
+        }
+        events
+    }
+
+    /// Returns the events that end the open calls, because the turn has ended.
+    pub fn end_all(&mut self, agent: &Name, tools: &[&str], now: Instant) -> Vec<EventKind> {
+        let open = std::mem::take(&mut self.open);
+        let ended = open.into_values().map(|open| self.finish(agent, &open, tools, now));
+        ended.collect()
+    }
+
+    fn finish(&mut self, agent: &Name, open: &OpenCall, tools: &[&str], now: Instant) -> EventKind {
+        self.ended += 1;
+        let call = as_tool_call(&open.call, tools);
+        let diffs = open.call.diffs.iter();
+        let diff: Vec<String> = diffs
+            .map(|d| format_diff(&d.path, d.old.as_deref().unwrap_or_default(), &d.new))
+            .collect();
+        let output = match open.call.status {
+            AgentToolStatus::Completed | AgentToolStatus::Failed => open.call.text.clone(),
+            AgentToolStatus::Pending | AgentToolStatus::InProgress => {
+                format!("{}\n[The turn ended before this call did.]", open.call.text)
+            }
+        };
+        let took = now.duration_since(open.since);
+        AgentEvent::ToolFinished {
+            call: call.id,
+            tool: call.name,
+            outcome: match open.call.status {
+                AgentToolStatus::Completed => Outcome::Ok,
+                AgentToolStatus::Failed
+                | AgentToolStatus::Pending
+                | AgentToolStatus::InProgress => Outcome::Error,
+            },
+            output: head_and_tail(output.trim_start(), OUTPUT_MAX),
+            diff: head_and_tail(&diff.concat(), OUTPUT_MAX),
+            took_ms: milliseconds(took),
+        }
+        .of(agent.clone())
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,354 @@
+//! An external agent in the place of a model. Each call of the "model" is one prompt: the external agent works with its
+//! own tools until it has finished, and what it does arrives as the stream of the call. Everything around it is the same
+//! as for crewdeck's own agents: turns, messages, tasks, budgets, and the conversation on disk.
+//!
+//! The external agent keeps the conversation itself, so a prompt contains only what is new. A session belongs to a
+//! directory: when the agent gets the worktree of another task, it gets a new session. After a restart, the last session
+//! is loaded again if the agent can do that; otherwise a new session begins with a summary.
+
+pub mod calls;
+mod permission;
+mod prompt_parts;
+mod publish;
+mod session;
+mod updates;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::acp::{AcpAgent, AcpError, PromptEnd, PromptEndReason, StdioServer};
+use crate::domain::agent_update::AgentUpdate;
+use crate::domain::chat::Block;
+use crate::domain::ids::Name;
+use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason};
+pub use permission::ExternalPermissions;
+use session::OpenSession;
+
+/// Maximum number of parts of an answer that wait for the driver.
+const DELTAS_MAX: usize = 64;
+
+/// Remembers the session of an external agent, so that it can be loaded after a restart.
+pub trait SessionMemory: Send + Sync {
+    /// Returns the id of the session that was remembered last; `None` if there is none, or if it belongs to another
+    /// directory than `dir`.
+    fn last(&self, dir: &Path) -> Option<String>;
+
+    fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()>;
+}
+
+/// An external agent as the model of one teammate.
+pub struct ExternalModel {
+    shared: Arc<ExternalShared>,
+}
+
+struct ExternalShared {
+    agent: Arc<AcpAgent>,
+    permissions: ExternalPermissions,
+    memory: Arc<dyn SessionMemory>,
+    /// The model that the teammate was started with; empty for the agent's default.
+    model: String,
+    /// Maximum time without any activity of the agent.
+    idle_limit: Duration,
+    /// crewdeck's own MCP server. Set before the first call.
+    server: OnceLock<StdioServer>,
+    session: tokio::sync::Mutex<Option<OpenSession>>,
+}
+
+impl ExternalModel {
+    pub fn new(
+        agent: Arc<AcpAgent>,
+        permissions: ExternalPermissions,
+        memory: Arc<dyn SessionMemory>,
+        model: String,
+        idle_limit: Duration,
+    ) -> ExternalModel {
+        ExternalModel {
+            shared: Arc::new(ExternalShared {
+                agent,
+                permissions,
+                memory,
+                model,
+                idle_limit,
+                server: OnceLock::new(),
+                session: tokio::sync::Mutex::default(),
+            }),
+        }
+    }
+
+    /// Sets the MCP server through which the agent reaches the crew.
+    pub fn set_server(&self, server: StdioServer) {
+        // A second server would belong to the same teammate.
+        let _ = self.shared.server.set(server);
+    }
+
+    /// Closes the session and, if it is the last one of its program, ends the program.
+    pub async fn close(&self) {
+        if let Some(open) = self.shared.session.lock().await.take() {
+            open.session.close().await;
+        }
+    }
+}
+
+impl Model for ExternalModel {
+    fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let (sender, receiver) = mpsc::channel(DELTAS_MAX);
+        let stop = CancellationToken::new();
+        let guard = stop.clone().drop_guard();
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            let work = shared.run(request, &sender);
+            let ended = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                ended = work => ended,
+            };
+            if let Err(error) = ended {
+                // The receiver is gone if the turn was interrupted.
+                let _ = sender.send(Err(error)).await;
+            }
+        });
+        stream::unfold((receiver, guard), |(mut receiver, guard)| async move {
+            let next = receiver.recv().await?;
+            Some((next, (receiver, guard)))
+        })
+        .boxed()
+    }
+
+    /// Returns no models: the agent has its own list.
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+        async { Ok(Vec::new()) }.boxed()
+    }
+
+    fn keeps_conversation(&self) -> bool {
+        true
+    }
+}
+
+type Deltas = mpsc::Sender<Result<Delta, ModelError>>;
+
+/// Sends a delta to the driver. The driver no longer listens if the turn was interrupted; then the caller is dropped too.
+async fn send(deltas: &Deltas, delta: Delta) {
+    let _ = deltas.send(Ok(delta)).await;
+}
+
+impl ExternalShared {
+    /// Runs one prompt with what is new in the conversation of `request`, and sends what the agent does to `deltas`.
+    async fn run(&self, request: ModelRequest, deltas: &Deltas) -> Result<(), ModelError> {
+        let mut slot = self.session.lock().await;
+        let result = self.prompt(&mut slot, &request, deltas).await;
+        if let Err(error) = &result {
+            // The next call opens a new session, or loads this one.
+            if error.lost_session {
+                *slot = None;
+            }
+        }
+        result.map_err(|error| error.error)
+    }
+
+    async fn prompt(
+        &self,
+        slot: &mut Option<OpenSession>,
+        request: &ModelRequest,
+        deltas: &Deltas,
+    ) -> Result<(), PromptError> {
+        session::ensure(self, slot, request, deltas).await?;
+        let Some(open) = slot.as_mut() else {
+            return Ok(());
+        };
+        let content = open.next_content(request);
+        let mut answer = Answer::default();
+        let end = {
+            let prompting = open.session.prompt(&content);
+            tokio::pin!(prompting);
+            loop {
+            let quiet_limit = async {
+                if answer.has_open_calls() || open.updates.is_asking() {
+                    std::future::pending::<()>().await;
+                }
+                tokio::time::sleep(self.idle_limit).await;
+            };
+            tokio::select! {
+                biased;
+                () = open.updates.wait() => {
+                    answer.process(open.updates.take(), deltas).await;
+                    self.follow_gate(&open.session, &mut open.mode).await;
+                }
+                end = &mut prompting => break end.map_err(PromptError::from)?,
+                () = quiet_limit => return Err(self.silent()),
+            }
+            }
+        };
+        answer.process(open.updates.take(), deltas).await;
+        open.note_end(&end);
+        send(deltas, Delta::Done(answer.reply(&end))).await;
+        Ok(())
+    }
+
+    /// Changes the mode of the session after a plan was approved.
+    async fn follow_gate(&self, session: &crate::acp::AcpSession, mode: &mut Option<String>) {
+        let wanted = session::wanted_mode(self);
+        if *mode != wanted
+            && let Some(wanted) = &wanted
+            && session.set_mode(wanted).await.is_ok()
+        {
+            *mode = Some(wanted.clone());
+        }
+    }
+
+    fn silent(&self) -> PromptError {
+        let name = &self.agent.agent().name;
+        let seconds = self.idle_limit.as_secs();
+        let text = format!("the agent '{name}' has done nothing for {seconds} s");
+        let hint = "Its session is closed. If the agent needs longer, set a higher model_timeout_s.";
+        PromptError {
+            error: permanent(ErrorKind::Timeout, text, hint),
+            lost_session: true,
+        }
+    }
+}
+
+/// Why a prompt failed.
+struct PromptError {
+    error: ModelError,
+    /// Whether the session can no longer be used.
+    lost_session: bool,
+}
+
+impl From<AcpError> for PromptError {
+    fn from(error: AcpError) -> PromptError {
+        let (kind, hint) = match &error {
+            AcpError::CannotStart { .. } => (
+                ErrorKind::Unreachable,
+                "crewdeck agents list shows how the agent is installed.",
+            ),
+            AcpError::NeedsLogin { .. } => (ErrorKind::Auth, ""),
+            AcpError::UnsupportedVersion { .. } => (ErrorKind::BadRequest, ""),
+            AcpError::Ended { .. }
+            | AcpError::TimedOut { .. }
+            | AcpError::LoadFailed { .. }
+            | AcpError::Rejected { .. }
+            | AcpError::Unexpected { .. }
+            | AcpError::NotAvailable { .. } => (
+                ErrorKind::Server,
+                "Write to the teammate to start it again: it continues with its session if it can.",
+            ),
+        };
+        PromptError {
+            lost_session: !matches!(error, AcpError::Rejected { .. }),
+            error: permanent(kind, error.to_string(), hint),
+        }
+    }
+}
+
+/// Returns an error after which the prompt is not sent again: what the agent has done before it failed would be done
+/// twice.
+fn permanent(kind: ErrorKind, text: String, hint: &str) -> ModelError {
+    ModelError {
+        retry: Some(false),
+        ..ModelError::new(kind, text, hint)
+    }
+}
+
+/// The answer of an agent to one prompt, as it arrives.
+#[derive(Default)]
+struct Answer {
+    /// The parts that are complete, because a tool call followed.
+    parts: Vec<String>,
+    /// The part that is arriving.
+    text: String,
+    thoughts: String,
+    /// The calls that have not ended.
+    open_calls: std::collections::BTreeSet<String>,
+    calls: usize,
+}
+
+/// Maximum size of an answer in the conversation, in bytes. The middle of a longer one is left out.
+const ANSWER_MAX: usize = 256 * 1024;
+
+impl Answer {
+    fn has_open_calls(&self) -> bool {
+        !self.open_calls.is_empty()
+    }
+
+    async fn process(&mut self, updates: Vec<AgentUpdate>, deltas: &Deltas) {
+        for update in updates {
+            match update {
+                AgentUpdate::Text(text) => {
+                    if self.text.len() < ANSWER_MAX {
+                        self.text.push_str(&text);
+                    }
+                    send(deltas, Delta::Text(text)).await;
+                }
+                AgentUpdate::Thought(text) => {
+                    if self.thoughts.len() < ANSWER_MAX {
+                        self.thoughts.push_str(&text);
+                    }
+                    send(deltas, Delta::Thinking(text)).await;
+                }
+                AgentUpdate::ToolCall(call) => {
+                    let is_new = !self.open_calls.contains(&call.id) && !call.status.is_final();
+                    if is_new {
+                        self.calls += 1;
+                        self.end_part(deltas).await;
+                    }
+                    if call.status.is_final() {
+                        self.open_calls.remove(&call.id);
+                    } else {
+                        self.open_calls.insert(call.id.clone());
+                    }
+                    send(deltas, Delta::External(AgentUpdate::ToolCall(call))).await;
+                }
+                other => send(deltas, Delta::External(other)).await,
+            }
+        }
+    }
+
+    /// Ends the part of the answer before a tool call, so that both are shown in their order.
+    async fn end_part(&mut self, deltas: &Deltas) {
+        let text = std::mem::take(&mut self.text);
+        if !text.trim().is_empty() {
+            self.thoughts.clear();
+            self.parts.push(text.clone());
+            send(deltas, Delta::Part(text)).await;
+        }
+    }
+
+    fn reply(self, end: &PromptEnd) -> Reply {
+        let mut blocks: Vec<Block> = self.parts.into_iter().map(Block::text).collect();
+        if !self.thoughts.is_empty() {
+            blocks.push(Block::Thinking {
+                text: self.thoughts,
+                signature: None,
+            });
+        }
+        let is_empty = self.text.trim().is_empty() && blocks.is_empty();
+        if !self.text.trim().is_empty() {
+            blocks.push(Block::text(self.text));
+        } else if is_empty && self.calls > 0 {
+            blocks.push(Block::text("(no text)"));
+        }
+        Reply {
+            blocks,
+            stop: match end.reason {
+                PromptEndReason::EndTurn | PromptEndReason::Cancelled => StopReason::EndTurn,
+                PromptEndReason::MaxTokens => StopReason::MaxTokens,
+                PromptEndReason::Refusal => StopReason::Refusal,
+                PromptEndReason::MaxRequests => StopReason::Other("max_turn_requests".into()),
+                PromptEndReason::Other => StopReason::Other("unknown".into()),
+            },
+            usage: end.usage.unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns the name of the teammate.
+fn teammate(shared: &ExternalShared) -> &Name {
+    &shared.permissions.agent
+}

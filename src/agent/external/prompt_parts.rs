@@ -1,0 +1,112 @@
+//! What a prompt for an external agent contains: the part of the conversation that its session does not know yet.
+
+use crate::acp::PromptPart;
+use crate::domain::chat::{Block, Message, Role};
+use crate::domain::text::head_and_tail;
+use crate::model::ModelRequest;
+
+/// Maximum size of the summary with which a new session begins, in bytes.
+const SUMMARY_MAX: usize = 16 * 1024;
+/// Maximum size of one message in the summary, in bytes.
+const MESSAGE_MAX: usize = 2 * 1024;
+
+/// What a session knows of the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// The session is new.
+    Nothing,
+    /// The session knows this number of messages.
+    Messages(usize),
+}
+
+impl Known {
+    /// Returns whether a conversation of `length` messages can be the continuation. It cannot after it was emptied.
+    pub fn fits(self, length: usize) -> bool {
+        match self {
+            Known::Nothing => true,
+            Known::Messages(known) => length >= known,
+        }
+    }
+}
+
+/// Returns whether the conversation contains an answer of the agent.
+pub fn has_answer(request: &ModelRequest) -> bool {
+    answered(request) > 0
+}
+
+/// Returns the number of messages up to the last answer of the agent.
+pub fn answered(request: &ModelRequest) -> usize {
+    let is_answer = |message: &Message| message.role == Role::Assistant;
+    let last = request.messages.iter().rposition(is_answer);
+    last.map_or(0, |at| at + 1)
+}
+
+/// Returns what is new for a session. A new session first gets the system prompt and a summary of the conversation so
+/// far.
+pub fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
+    let mut parts = Vec::new();
+    let first_new = match known {
+        Known::Nothing => {
+            parts.push(PromptPart::Text(request.system.clone()));
+            let answered = answered(request);
+            parts.extend(summary(&request.messages[..answered]).map(PromptPart::Text));
+            answered
+        }
+        Known::Messages(known) => *known,
+    };
+    let new = request.messages.get(first_new..).unwrap_or_default();
+    let new = new.iter().filter(|message| message.role == Role::User);
+    parts.extend(new.flat_map(|message| &message.blocks).filter_map(part));
+    if parts.is_empty() {
+        parts.push(PromptPart::Text("Continue.".into()));
+    }
+    parts
+}
+
+fn part(block: &Block) -> Option<PromptPart> {
+    match block {
+        Block::Text { text } => {
+            (!text.trim().is_empty()).then(|| PromptPart::Text(text.clone()))
+        }
+        Block::Image(image) => Some(match &image.data.0 {
+            Some(data) => PromptPart::Image {
+                media_type: image.size.media_type.clone(),
+                data: data.to_string(),
+            },
+            None => PromptPart::Text(image.placeholder("is no longer stored")),
+        }),
+        Block::ToolResult { content, .. } => Some(PromptPart::Text(content.clone())),
+        Block::Thinking { .. } | Block::ToolCall(_) => None,
+    }
+}
+
+/// Returns a summary of `messages`, of which the last are kept; `None` if there are none.
+fn summary(messages: &[Message]) -> Option<String> {
+    let mut lines = Vec::new();
+    let mut room = SUMMARY_MAX;
+    for message in messages.iter().rev() {
+        let who = match message.role {
+            Role::User => "To you",
+            Role::Assistant => "You",
+        };
+        let text = head_and_tail(message.text().trim(), MESSAGE_MAX);
+        if text.is_empty() {
+            continue;
+        }
+        let line = format!("{who}: {text}");
+        let Some(left) = room.checked_sub(line.len()) else {
+            lines.push("(Earlier messages are left out.)".to_string());
+            break;
+        };
+        room = left;
+        lines.push(line);
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    lines.reverse();
+    Some(format!(
+        "<earlier>\nYou have already worked in this crew, in another session. What was said:\n\n{}\n</earlier>",
+        lines.join("\n\n")
+    ))
+}

@@ -1,0 +1,123 @@
+//! Publishes for the driver what an external agent does while it answers a prompt.
+
+use tokio::time::Instant;
+
+use super::calls::ExternalCalls;
+use crate::agent::driver::{Driver, ModelConfig};
+use crate::agent::published_calls::summarise_call;
+use crate::domain::agent_update::{AgentPlanEntry, AgentToolCall, AgentUpdate, ContextUsage, PlanEntryStatus};
+use crate::domain::team::Activity;
+use crate::domain::text::{clip, one_line};
+use crate::domain::todo::{TODO_MAX, TodoItem, TodoList, TodoStatus};
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
+
+/// Maximum length of an entry of a plan, in characters.
+const ENTRY_MAX: usize = 200;
+
+impl Driver {
+    /// Publishes a complete part of an answer.
+    pub(in crate::agent) async fn publish_part(&self, text: String, thinking: String) {
+        let answer = AgentEvent::AnswerFinished {
+            text,
+            thinking,
+            thought_ms: 0,
+        };
+        self.publish(answer.of(self.name.clone())).await;
+    }
+
+    pub(in crate::agent) async fn publish_external(
+        &self,
+        update: AgentUpdate,
+        calls: &mut ExternalCalls,
+        model_config: &ModelConfig,
+    ) {
+        match update {
+            AgentUpdate::ToolCall(call) => self.publish_call(call, calls).await,
+            AgentUpdate::Plan(entries) => {
+                if let Some(list) = todo_list(&entries) {
+                    let event = AgentEvent::TodoChanged { list };
+                    self.publish(event.of(self.name.clone())).await;
+                }
+            }
+            AgentUpdate::Context(usage) => self.publish_context(&usage, model_config).await,
+            AgentUpdate::Notice(text) => {
+                let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
+                self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
+                    .await;
+            }
+            AgentUpdate::Text(_)
+            | AgentUpdate::Thought(_)
+            | AgentUpdate::Title(_)
+            | AgentUpdate::Mode(_)
+            | AgentUpdate::Commands(_) => {}
+        }
+    }
+
+    async fn publish_call(&self, call: AgentToolCall, calls: &mut ExternalCalls) {
+        let tools = self.crew_tools();
+        let is_new = calls.is_new(&call.id);
+        let (is_final, shown) = (
+            call.status.is_final(),
+            super::calls::as_tool_call(&call, &tools),
+        );
+        for event in calls.record(&self.name, call, &tools, Instant::now()) {
+            self.publish(event).await;
+        }
+        if is_final && !calls.has_open() {
+            self.activity(Activity::Thinking).await;
+        } else if is_new {
+            let (tool, on) = (shown.name.clone(), summarise_call(&shown));
+            self.activity(Activity::Tool { tool, on }).await;
+        }
+    }
+
+    /// Publishes the end of the calls that have not ended with the prompt.
+    pub(in crate::agent) async fn end_external_calls(&self, calls: &mut ExternalCalls) {
+        if calls.has_open() {
+            let tools = self.crew_tools();
+            for event in calls.end_all(&self.name, &tools, Instant::now()) {
+                self.publish(event).await;
+            }
+        }
+    }
+
+    fn crew_tools(&self) -> Vec<&'static str> {
+        self.tool_runner.tools.iter().map(|tool| tool.name).collect()
+    }
+
+    /// Publishes how full the agent's context window is. The agent's tokens so far stay as they were counted.
+    async fn publish_context(&self, usage: &ContextUsage, model_config: &ModelConfig) {
+        let window = Some(usage.size).filter(|size| *size > 0);
+        let event = AgentEvent::UsageChanged {
+            total: self.state.usage,
+            context: usage.used,
+            window: window.or_else(|| Some(model_config.known_window()?.tokens)),
+            assumed: false,
+            cost: self.state.cost,
+            calls: self.state.calls,
+        };
+        self.publish(event.of(self.name.clone())).await;
+    }
+}
+
+/// Returns a plan as a todo list; `None` if it cannot be one. Only the first entry that is in progress stays so.
+fn todo_list(entries: &[AgentPlanEntry]) -> Option<TodoList> {
+    let mut has_current = false;
+    let item = |(at, entry): (usize, &AgentPlanEntry)| {
+        let text = clip(&one_line(&entry.text), ENTRY_MAX);
+        let status = match entry.status {
+            PlanEntryStatus::InProgress if !std::mem::replace(&mut has_current, true) => {
+                TodoStatus::InProgress
+            }
+            PlanEntryStatus::Pending | PlanEntryStatus::InProgress => TodoStatus::Pending,
+            PlanEntryStatus::Completed => TodoStatus::Completed,
+        };
+        TodoItem {
+            id: (at + 1).to_string(),
+            text,
+            status,
+        }
+    };
+    let shown = entries.iter().take(TODO_MAX).enumerate();
+    TodoList::new(shown.map(item).collect()).ok()
+}

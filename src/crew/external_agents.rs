@@ -1,0 +1,161 @@
+//! The external agents of a crew: their programs, which teammates share where the agent can, their access to the crew's
+//! tools, and their sessions in the roster. Starts nothing before the first teammate needs it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+
+use super::agent_socket::{AgentAccess, AgentSocket};
+use super::context::{CrewContext, lock};
+use super::team::TeamRoster;
+use crate::acp::{AcpAgent, AcpOptions, StdioServer};
+use crate::agent::external::calls::CREW_SERVER;
+use crate::agent::external::{ExternalModel, SessionMemory};
+use crate::agent::external_tools::ExternalTools;
+use crate::domain::external_agent::ExternalAgent;
+use crate::domain::ids::Name;
+use crate::domain::team::{ExternalSession, Member};
+
+/// Returns the external agent with a name, as the settings and the presets define it.
+///
+/// # Errors
+/// Fails with the reason if there is no such agent, or if its settings cannot be used.
+pub type FindExternalAgent = dyn Fn(&str) -> Result<ExternalAgent, String> + Send + Sync;
+
+/// What the crew needs to run external agents.
+pub struct ExternalParts {
+    pub find: Box<FindExternalAgent>,
+    /// Maximum time without any activity of an agent.
+    pub idle_limit: Duration,
+    /// The program `crewdeck`, which agents start as their MCP server; `None` if its path is unknown.
+    pub crewdeck: Option<PathBuf>,
+}
+
+pub struct ExternalAgents {
+    context: Arc<CrewContext>,
+    team: Arc<TeamRoster>,
+    socket: AgentSocket,
+    parts: ExternalParts,
+    /// The program that runs as the supervisor.
+    supervisor: Option<PathBuf>,
+    agents: Mutex<BTreeMap<String, Arc<AcpAgent>>>,
+}
+
+/// The access of a teammate to the crew's tools. Ends when it is dropped.
+pub struct ExternalAccess {
+    _access: AgentAccess,
+    pub tools: Arc<ExternalTools>,
+}
+
+impl ExternalAgents {
+    pub fn new(
+        context: Arc<CrewContext>,
+        team: Arc<TeamRoster>,
+        parts: ExternalParts,
+        supervisor: Option<PathBuf>,
+    ) -> ExternalAgents {
+        let socket = AgentSocket::new(context.stop.clone(), context.tracker.clone());
+        ExternalAgents {
+            context,
+            team,
+            socket,
+            parts,
+            supervisor,
+            agents: Mutex::default(),
+        }
+    }
+
+    /// Returns the external agent named `name`, whose program is not started yet if no teammate uses it.
+    ///
+    /// # Errors
+    /// Fails with the reason if there is no such agent, or if its settings cannot be used.
+    pub fn find(&self, name: &str) -> Result<Arc<AcpAgent>, String> {
+        if let Some(agent) = lock(&self.agents).get(name) {
+            return Ok(Arc::clone(agent));
+        }
+        let found = (self.parts.find)(name)?;
+        let redactor = self.context.event_sender.redactor().clone();
+        let options = AcpOptions::new(self.context.root.clone(), self.supervisor.clone(), redactor);
+        let agent = Arc::new(AcpAgent::new(found, options));
+        lock(&self.agents).insert(name.to_string(), Arc::clone(&agent));
+        Ok(agent)
+    }
+
+    /// Returns the maximum time without any activity of an agent.
+    pub fn idle_limit(&self) -> Duration {
+        self.parts.idle_limit
+    }
+
+    /// Returns the memory of a teammate's session, which is stored in the roster.
+    pub fn memory_of(&self, member: &Member) -> Arc<dyn SessionMemory> {
+        Arc::new(RosterMemory {
+            team: Arc::clone(&self.team),
+            member: member.name.clone(),
+            last: Mutex::new(member.agent_session.clone()),
+        })
+    }
+
+    /// Gives `model`, the external agent of the teammate `name`, access to `tools`.
+    ///
+    /// # Errors
+    /// Fails with the reason if the socket cannot be created.
+    pub async fn connect(
+        &self,
+        name: &Name,
+        model: &ExternalModel,
+        tools: ExternalTools,
+    ) -> Result<ExternalAccess, String> {
+        let Some(program) = &self.parts.crewdeck else {
+            return Err("the path of the program crewdeck is unknown".into());
+        };
+        let tools = Arc::new(tools);
+        let access = self.socket.register(name.clone(), Arc::clone(&tools) as _).await?;
+        let variables = access.variables().into_iter();
+        model.set_server(StdioServer {
+            name: CREW_SERVER.into(),
+            command: program.to_string_lossy().into_owned(),
+            args: vec!["mcp-serve".into()],
+            env: variables.map(|(name, value)| (name.to_string(), value)).collect(),
+        });
+        Ok(ExternalAccess {
+            _access: access,
+            tools,
+        })
+    }
+
+    /// Ends the programs of all external agents.
+    pub async fn shut_down(&self) {
+        let agents: Vec<_> = lock(&self.agents).values().cloned().collect();
+        join_all(agents.iter().map(|agent| agent.shut_down())).await;
+    }
+}
+
+/// Remembers the session of one teammate in the roster.
+struct RosterMemory {
+    team: Arc<TeamRoster>,
+    member: Name,
+    last: Mutex<Option<ExternalSession>>,
+}
+
+impl SessionMemory for RosterMemory {
+    fn last(&self, dir: &Path) -> Option<String> {
+        let last = lock(&self.last);
+        let last = last.as_ref().filter(|last| Path::new(&last.dir) == dir);
+        last.map(|last| last.id.clone())
+    }
+
+    fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()> {
+        let session = ExternalSession {
+            id: id.to_string(),
+            dir: dir.to_string_lossy().into_owned(),
+        };
+        *lock(&self.last) = Some(session.clone());
+        Box::pin(async move {
+            // Without the entry, a restarted teammate begins a new session with a summary.
+            let _ = self.team.set_agent_session(&self.member, session).await;
+        })
+    }
+}

@@ -6,6 +6,7 @@ pub mod compact;
 pub mod driver;
 mod driver_state;
 mod environment;
+pub mod foreign_tools;
 pub mod hooks;
 pub mod idle;
 mod inbox_reader;

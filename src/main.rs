@@ -16,6 +16,15 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(app::supervisor::main());
     }
+    // An agent starts this verb and waits for it, so it does without the cost of parsing. With more arguments, such as
+    // --help, the command line is parsed.
+    if std::env::args_os().len() == 2
+        && std::env::args_os()
+            .nth(1)
+            .is_some_and(|verb| verb == app::mcp_serve::VERB)
+    {
+        return ExitCode::from(app::mcp_serve::main());
+    }
     let cli = match Cli::parse_args(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return print_usage_error(&error),

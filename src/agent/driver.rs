@@ -11,10 +11,10 @@ use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::hooks::EndDecision;
-use super::stream::Streamed;
 pub use super::model_config::{
     AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig,
 };
+use super::stream::Streamed;
 use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};

@@ -10,6 +10,7 @@ use crate::domain::memory::ProjectMemory;
 use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, count_noun};
+use crate::tools::table::SUBMIT_PLAN;
 
 /// Maximum size, in bytes, of the list of skills in a prompt.
 pub const SKILL_LIST_MAX: usize = 8 * 1024;
@@ -125,6 +126,49 @@ pub fn teammate(
         );
     }
     finish(out, context)
+}
+
+/// Returns the first text for a teammate that is an external agent. Such an agent has its own system prompt and its own
+/// tools; it gets only what it needs to work in the crew.
+pub fn external_teammate(
+    name: &Name,
+    role: &str,
+    team: &str,
+    teammates: &[String],
+    context: &PromptContext,
+) -> String {
+    let others = if teammates.is_empty() {
+        "none yet".into()
+    } else {
+        teammates.join(", ")
+    };
+    let mut out = vec![
+        format!("You are '{name}', role: {role}, in the team {team} of coding agents."),
+        format!("Your lead is 'lead', the user is 'user', and your teammates are: {others}."),
+        "You reach the team through the tools of the MCP server 'crew', such as task_list, task_update, send_message and \
+         ask_user. If you do not see them, search your tools for 'crew'."
+            .to_string(),
+        "Ready tasks from the team's board are claimed for you automatically; each arrives as <auto-claimed>. Your \
+         working directory is the git worktree of the task: change files only there. Do the work, verify it, and \
+         complete the task with task_update (status completed). Then end your turn: the next task arrives automatically."
+            .to_string(),
+        "- Do only what your task asks: other agents do the rest. Never complete a task that is not done and verified."
+            .to_string(),
+        "- If a task is unclear, wrong or cannot be done or verified, tell lead with send_message: do not guess. Messages \
+         to you arrive as <inbox>."
+            .to_string(),
+    ];
+    if context.has(SUBMIT_PLAN) {
+        out.push(
+            "- If you are told that a plan is required: only read until your plan is approved. Submit it with \
+             plan_approval."
+                .into(),
+        );
+    }
+    if !context.role.is_empty() {
+        out.push(context.role.clone());
+    }
+    out.join("\n")
 }
 
 /// Returns a text with a teammate's name, role and team, in the wording of learn-claude-code. A compaction adds this

@@ -12,8 +12,8 @@ use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
 use super::named_models::NamedModels;
 use super::{
-    demo, describe_error, jitter, new_id, now, resume, root, secrets, settings, supervisor,
-    team_size,
+    demo, describe_error, external_agents, jitter, new_id, now, resume, root, secrets, settings,
+    supervisor, team_size,
 };
 use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::cli::GlobalOptions;
@@ -316,6 +316,7 @@ async fn start_crew(
             servers: server_parts(&blueprint.extensions),
             hooks: hook_parts(blueprint, &event_sender).await,
         },
+        external: external_agents::parts(settings, root),
         event_sender: event_sender.clone(),
         clock: now,
         new_id,

@@ -21,6 +21,7 @@ mod keys;
 mod local_server;
 mod lock;
 mod mcp;
+pub mod mcp_serve;
 mod mcp_test;
 pub mod model_setup;
 mod mouse;
@@ -95,6 +96,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             doctor::main(&cli.global, mode, form)
         }
         Some(Verb::Mcp(verb)) => mcp::main(&cli.global, verb, form),
+        Some(Verb::McpServe) => Ok(mcp_serve::main()),
         Some(Verb::Trust(options)) => trust::main(&cli.global, options),
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),

@@ -11,8 +11,11 @@ use super::models::ModelSwitch;
 use super::registry::AgentHandle;
 use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
+use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
+use crate::agent::external::{ExternalModel, ExternalPermissions, SessionMemory};
+use crate::agent::foreign_tools::ForeignTools;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::prompt::PromptContext;
@@ -88,6 +91,22 @@ pub struct AgentSpec<'a> {
     /// The list of roles for the system prompt of the lead. Empty for all other agents.
     pub roles: String,
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
+}
+
+/// What [`AgentBuilder::build_external`] needs besides the properties of an agent.
+pub struct ExternalSpec {
+    pub agent: Arc<AcpAgent>,
+    pub memory: Arc<dyn SessionMemory>,
+    /// The model that the external agent uses; empty for its own default.
+    pub model: String,
+    /// Maximum time without any activity of the agent.
+    pub idle_limit: Duration,
+}
+
+/// A teammate's external agent, and the crew's tools for it, which are not connected yet.
+pub struct ExternalTeammate {
+    pub model: Arc<ExternalModel>,
+    pub tools: ForeignTools,
 }
 
 pub struct AgentSettings {
@@ -176,7 +195,9 @@ impl AgentBuilder {
         let role = spec.role.as_ref().map(|role| role.role.name.clone());
         let kind = match spec.caller {
             Caller::Subagent(kind) => role.unwrap_or_else(|| kind.claude_name().into()),
-            Caller::Teammate => role.unwrap_or_else(|| GENERAL_PURPOSE.into()),
+            Caller::Teammate | Caller::ForeignTeammate => {
+                role.unwrap_or_else(|| GENERAL_PURPOSE.into())
+            }
             Caller::Lead => String::new(),
         };
         Some(hooks.for_agent(&spec.name, kind))
@@ -190,31 +211,129 @@ impl AgentBuilder {
         agent.parent().is_none().then(|| Arc::new(queue()))
     }
 
-    /// Returns the definitions of `tools` for the model.
-    fn tool_specs(&self, tools: &[&'static Tool]) -> Vec<ToolSpec> {
-        let text = |tool| table::text(tool, tools, self.settings.tool_timeout);
+    /// Returns the definitions of `tools` for the model of an agent of the kind `caller`.
+    fn tool_specs(&self, caller: Caller, tools: &[&'static Tool]) -> Vec<ToolSpec> {
+        let text = |tool| table::text(tool, caller, tools, self.settings.tool_timeout);
         let spec = |tool: &&'static Tool| ToolSpec::new(tool.name, text(tool), &(tool.schema)());
         tools.iter().map(spec).collect()
     }
 
-    /// Builds an agent. The agent's tools call the crew through `host`. The agent is not running yet and is not in the
-    /// registry.
-    pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
-        let hooks = self.hooks_of(&spec);
+    /// Returns the limits on the tools of an agent.
+    fn limits_of(spec: &AgentSpec<'_>) -> Arc<[ToolSelection]> {
+        let own = spec.role.as_ref().map(|r| r.role.limits());
+        let own = own.unwrap_or_default().into_iter();
+        own.chain(spec.tools.iter().cloned()).collect()
+    }
+
+    /// Returns the tools of an agent within its limits.
+    fn tools_of(&self, spec: &AgentSpec<'_>, limits: &[ToolSelection]) -> Vec<&'static Tool> {
         let mut tools = self.tools_for(spec.caller);
-        let role = spec.role.as_ref();
-        let own_limits = role.map(|r| r.role.limits()).unwrap_or_default();
-        let limits: Arc<[ToolSelection]> = own_limits.into_iter().chain(spec.tools).collect();
         tools.retain(|tool| {
             limits
                 .iter()
                 .all(|limit| limit.permits(tool.name, tool.used_for))
         });
-        let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         // An agent that needs an approved plan must be able to submit a plan, even if the settings exclude the tool for
         // it.
         let submit = table::find(table::SUBMIT_PLAN).filter(|_| spec.gate == PlanGate::Closed);
         tools.extend(submit.filter(|s| !tools.iter().any(|t| t.name == s.name)));
+        tools
+    }
+
+    /// Returns what carries out the tool calls of an agent, without MCP servers.
+    fn tool_runner(
+        &self,
+        spec: &AgentSpec<'_>,
+        tools: Vec<&'static Tool>,
+        mailbox: Arc<AgentMailbox>,
+        host: Arc<dyn Host>,
+    ) -> ToolRunner {
+        ToolRunner {
+            tools: Arc::new(tools),
+            rules: Arc::clone(&self.settings.rules),
+            mailbox,
+            skills: self.skills.store().clone(),
+            host,
+            root: self.context.root.clone(),
+            board: self.stores.board.clone(),
+            workdir: self.context.root.clone(),
+            timeout: self.settings.tool_timeout,
+            redactor: self.context.event_sender.redactor().clone(),
+            supervisor: self.settings.supervisor.clone(),
+            snapshots: Arc::default(),
+            servers: None,
+            hooks: self.hooks_of(spec).map(Arc::new),
+            is_foreign: spec.caller == Caller::ForeignTeammate,
+            clock: self.context.clock,
+        }
+    }
+
+    /// Builds the crew's tools for a foreign agent, which calls them through the agent socket. `mailbox` is that of the
+    /// agent, with its plan gate. `spec.caller` must be [`Caller::ForeignTeammate`].
+    pub fn foreign_tools(
+        &self,
+        spec: &AgentSpec<'_>,
+        mailbox: Arc<AgentMailbox>,
+        host: Arc<dyn Host>,
+    ) -> ForeignTools {
+        let tools = self.tools_of(spec, &Self::limits_of(spec));
+        let runner = self.tool_runner(spec, tools, mailbox, host);
+        ForeignTools::new(spec.name.clone(), runner)
+    }
+
+    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ForeignTeammate`], and `spec.model` is
+    /// replaced by the external agent.
+    pub fn build_external(
+        &self,
+        mut spec: AgentSpec<'_>,
+        host: Arc<dyn Host>,
+        external: ExternalSpec,
+    ) -> (Agent, ExternalTeammate) {
+        let mailbox = self.mailbox_of(&spec);
+        let tools = self.foreign_tools(&spec, Arc::clone(&mailbox), Arc::clone(&host));
+        let own = self.tools_of(&spec, &Self::limits_of(&spec));
+        let permissions = ExternalPermissions {
+            agent: spec.name.clone(),
+            runner: self.tool_runner(&spec, own, Arc::clone(&mailbox), Arc::clone(&host)),
+        };
+        let name = match external.model.as_str() {
+            "" => external.agent.agent().name.clone(),
+            model => format!("{} {model}", external.agent.agent().name),
+        };
+        let model = Arc::new(ExternalModel::new(
+            external.agent,
+            permissions,
+            external.memory,
+            external.model,
+            external.idle_limit,
+        ));
+        spec.model = self.models.of_external(Arc::clone(&model) as _, name);
+        let agent = self.build_with(spec, host, mailbox);
+        (agent, ExternalTeammate { model, tools })
+    }
+
+    /// Builds an agent. The agent's tools call the crew through `host`. The agent is not running yet and is not in the
+    /// registry.
+    pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
+        let mailbox = self.mailbox_of(&spec);
+        self.build_with(spec, host, mailbox)
+    }
+
+    fn mailbox_of(&self, spec: &AgentSpec<'_>) -> Arc<AgentMailbox> {
+        let user_commands = self.user_commands(&spec.name);
+        Arc::new(AgentMailbox::new(spec.gate, user_commands))
+    }
+
+    fn build_with(
+        &self,
+        spec: AgentSpec<'_>,
+        host: Arc<dyn Host>,
+        mailbox: Arc<AgentMailbox>,
+    ) -> Agent {
+        let role = spec.role.as_ref();
+        let limits = Self::limits_of(&spec);
+        let tools = self.tools_of(&spec, &limits);
+        let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         let prompt_context = PromptContext {
             workdir: self.context.root.display().to_string(),
             memory: Arc::clone(&self.settings.memory),
@@ -229,15 +348,13 @@ impl AgentBuilder {
             .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
-        let specs = Arc::new(self.tool_specs(&tools));
+        let specs = Arc::new(self.tool_specs(spec.caller, &tools));
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
             let owner = role.map(|r| r.role.name.as_str());
             let seen = without_servers_of_others(&limits, owner, &servers.status());
             ServerTools::new(servers, only, seen, spec.caller, Arc::clone(&specs))
         });
-        let user_commands = self.user_commands(&spec.name);
-        let mailbox = Arc::new(AgentMailbox::new(spec.gate, user_commands));
         for text in role.iter().flat_map(|r| &r.given) {
             mailbox.record_given(text.clone());
         }
@@ -250,23 +367,10 @@ impl AgentBuilder {
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
-            model: spec.model,
+            model: Arc::clone(&spec.model),
             tool_runner: ToolRunner {
-                tools: Arc::new(tools),
-                rules: Arc::clone(&self.settings.rules),
-                mailbox,
-                skills: self.skills.store().clone(),
-                host,
-                root: self.context.root.clone(),
-                board: self.stores.board.clone(),
-                workdir: self.context.root.clone(),
-                timeout: self.settings.tool_timeout,
-                redactor: self.context.event_sender.redactor().clone(),
-                supervisor: self.settings.supervisor.clone(),
-                snapshots: Arc::default(),
                 servers: servers.map(Arc::new),
-                hooks: hooks.map(Arc::new),
-                clock: self.context.clock,
+                ..self.tool_runner(&spec, tools, mailbox, host)
             },
             budget_gate: Arc::clone(&self.budget_gate),
             event_sender: self.context.event_sender.clone(),

@@ -13,6 +13,7 @@ use super::budget::TeamBudget;
 use super::commands::Commands;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
+use super::external_agents::ExternalAgents;
 use super::file_errors::FileErrors;
 use super::hook_session;
 use super::host::CrewHost;
@@ -300,7 +301,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         parts.supervisor.clone(),
     ));
     let program = parts.supervisor.as_ref().map(|s| s.program.clone());
-    let servers = CrewServers::new(context.clone(), parts.extensions.servers, program);
+    let servers = CrewServers::new(context.clone(), parts.extensions.servers, program.clone());
     let shell = UserShell::new(
         context.clone(),
         registry.clone(),
@@ -332,7 +333,14 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             prompts,
         },
     ));
+    let external = Arc::new(ExternalAgents::new(
+        context.clone(),
+        team.clone(),
+        parts.external,
+        program.clone(),
+    ));
     let teammates = Arc::new(Teammates {
+        external: external.clone(),
         context: context.clone(),
         signals: signals.clone(),
         registry: registry.clone(),

@@ -453,7 +453,11 @@ async fn model_of_one_teammate_changes_alone() {
         error,
         Err("the model 'keyless' cannot be used: there is no API key".to_string())
     );
-    assert_eq!(models.current().name, "silent", "a failed change has no effect");
+    assert_eq!(
+        models.current().name,
+        "silent",
+        "a failed change has no effect"
+    );
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use super::team::TeamRoster;
 use crate::acp::{AcpAgent, AcpOptions, StdioServer};
 use crate::agent::external::calls::CREW_SERVER;
 use crate::agent::external::{ExternalModel, SessionMemory};
-use crate::agent::external_tools::ExternalTools;
+use crate::agent::foreign_tools::ForeignTools;
 use crate::domain::external_agent::ExternalAgent;
 use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member};
@@ -47,7 +47,7 @@ pub struct ExternalAgents {
 /// The access of a teammate to the crew's tools. Ends when it is dropped.
 pub struct ExternalAccess {
     _access: AgentAccess,
-    pub tools: Arc<ExternalTools>,
+    pub tools: Arc<ForeignTools>,
 }
 
 impl ExternalAgents {
@@ -72,15 +72,26 @@ impl ExternalAgents {
     ///
     /// # Errors
     /// Fails with the reason if there is no such agent, or if its settings cannot be used.
-    pub fn find(&self, name: &str) -> Result<Arc<AcpAgent>, String> {
-        if let Some(agent) = lock(&self.agents).get(name) {
-            return Ok(Arc::clone(agent));
-        }
+    pub fn find(self: &Arc<Self>, name: &str) -> Result<Arc<AcpAgent>, String> {
+        let is_first = {
+            let agents = lock(&self.agents);
+            if let Some(agent) = agents.get(name) {
+                return Ok(Arc::clone(agent));
+            }
+            agents.is_empty()
+        };
         let found = (self.parts.find)(name)?;
         let redactor = self.context.event_sender.redactor().clone();
         let options = AcpOptions::new(self.context.root.clone(), self.supervisor.clone(), redactor);
         let agent = Arc::new(AcpAgent::new(found, options));
         lock(&self.agents).insert(name.to_string(), Arc::clone(&agent));
+        if is_first {
+            let all = Arc::clone(self);
+            self.context.spawn(async move {
+                all.context.stop.cancelled().await;
+                all.shut_down().await;
+            });
+        }
         Ok(agent)
     }
 
@@ -106,19 +117,24 @@ impl ExternalAgents {
         &self,
         name: &Name,
         model: &ExternalModel,
-        tools: ExternalTools,
+        tools: ForeignTools,
     ) -> Result<ExternalAccess, String> {
         let Some(program) = &self.parts.crewdeck else {
             return Err("the path of the program crewdeck is unknown".into());
         };
         let tools = Arc::new(tools);
-        let access = self.socket.register(name.clone(), Arc::clone(&tools) as _).await?;
+        let access = self
+            .socket
+            .register(name.clone(), Arc::clone(&tools) as _)
+            .await?;
         let variables = access.variables().into_iter();
         model.set_server(StdioServer {
             name: CREW_SERVER.into(),
             command: program.to_string_lossy().into_owned(),
             args: vec!["mcp-serve".into()],
-            env: variables.map(|(name, value)| (name.to_string(), value)).collect(),
+            env: variables
+                .map(|(name, value)| (name.to_string(), value))
+                .collect(),
         });
         Ok(ExternalAccess {
             _access: access,
@@ -127,7 +143,7 @@ impl ExternalAgents {
     }
 
     /// Ends the programs of all external agents.
-    pub async fn shut_down(&self) {
+    async fn shut_down(&self) {
         let agents: Vec<_> = lock(&self.agents).values().cloned().collect();
         join_all(agents.iter().map(|agent| agent.shut_down())).await;
     }

@@ -16,11 +16,13 @@
 //! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
+//! | tool calls of foreign agents | `agent_socket` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
 //! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
 mod agent_builder;
+pub mod agent_socket;
 mod approvers;
 mod assembly;
 mod attachments;
@@ -36,6 +38,7 @@ mod context;
 #[allow(clippy::module_inception)] // the type of the folder
 mod crew;
 mod decision_followup;
+mod external_agents;
 mod file_errors;
 mod hook_session;
 mod hooks;
@@ -86,6 +89,7 @@ mod worktrees;
 pub use approvers::Approvers;
 pub use attachments::decode_image;
 pub use crew::Crew;
+pub use external_agents::ExternalParts;
 pub use hooks::HookParts;
 pub use parts::{CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels, TeamLimits};
 pub use request_reminders::REMINDERS_MAX;

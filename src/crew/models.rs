@@ -11,6 +11,7 @@ use crate::domain::ids::Name;
 use crate::domain::named_model::ModelUses;
 use crate::domain::role::is_model_alias;
 use crate::domain::usage::Price;
+use crate::model::Model;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, SessionInfo};
 
 /// Finds the models of a crew by name.
@@ -113,6 +114,19 @@ impl ModelSwitch {
         }
     }
 
+    /// Returns the model of a teammate that is an external agent. `name` is shown as the model's name.
+    pub fn of_external(&self, agent: Arc<dyn Model>, name: String) -> Arc<AgentModel> {
+        let own = ModelConfig {
+            model: agent,
+            name,
+            window: None,
+            price: None,
+            options: ModelOptions::default(),
+            ..self.current()
+        };
+        self.agent_model(Some(own))
+    }
+
     /// Returns `name`; `None` if it is empty, or an alias of Claude Code that is not the name of a named model.
     fn chosen<'a>(&self, name: &'a str) -> Option<&'a str> {
         let is_named = || self.models.named.names().iter().any(|named| named == name);
@@ -140,6 +154,11 @@ impl ModelSwitch {
 
     async fn switch_one(&self, name: &str, agent: &Name) -> Result<(), String> {
         let handle = self.registry.find_teammate(agent)?;
+        if handle.model.current().model.keeps_conversation() {
+            return Err(format!(
+                "{agent} is an external agent: its model is chosen when it is started."
+            ));
+        }
         let found = self.models.find(name)?;
         let (model, effort) = (found.name.clone(), found.options.effort);
         handle.model.set_own(found);

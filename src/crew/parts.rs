@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::approvers::Approvers;
+use super::external_agents::ExternalParts;
 use super::hooks::HookParts;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
@@ -100,6 +101,7 @@ pub struct CrewParts {
     /// team.
     pub preset: Option<TeamPreset>,
     pub extensions: ExtensionParts,
+    pub external: ExternalParts,
     /// The policy that says what triggers merges. With `None`, worktrees are not used and all agents work in the
     /// project directory.
     pub worktrees: Option<MergePolicy>,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::external_agent::AGENT_NAME_MAX;
 use super::ids::Name;
 use super::team::{AGENTS_MAX, DEFAULT_ROLE, Member, PlanRule};
 use super::text::{clip, one_line};
@@ -53,6 +54,8 @@ struct PresetMember {
     count: Option<usize>,
     #[serde(default)]
     model: String,
+    #[serde(default)]
+    agent: String,
     #[serde(default)]
     tags: Vec<String>,
     #[serde(default)]
@@ -109,6 +112,7 @@ impl TeamPreset {
                 let role = if role.is_empty() { DEFAULT_ROLE } else { &role };
                 let mut member = Member::new(name, role);
                 member.model = clip(one_line(&entry.model).trim(), MODEL_MAX);
+                member.agent = clip(one_line(&entry.agent).trim(), AGENT_NAME_MAX);
                 member.tags.clone_from(&entry.tags);
                 member.plan = entry.plan;
                 let prompt = match entry.prompt.trim() {

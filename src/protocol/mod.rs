@@ -1,5 +1,6 @@
 //! Commands and events: the data that the crew and its front ends exchange, and the channel for events.
 
+pub mod agent_socket;
 pub mod bus;
 pub mod command;
 pub mod event;

@@ -34,6 +34,7 @@ mod roles;
 mod root;
 mod roster;
 mod skills;
+pub mod socket_folder;
 mod take_task;
 mod team_presets;
 mod time_zone;

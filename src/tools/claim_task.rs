@@ -17,7 +17,9 @@ pub const TOOL: Tool = Tool {
     text: include_str!("claim_task.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Members,
+    // A foreign agent cannot be moved into the task's worktree while it works. Ready tasks are claimed for it between its
+    // turns.
+    audience: Audience::OwnMembers,
     used_for: ToolUse::Coordination,
     show: task_get::show_id,
     run: |context, input| call(context, input, run),

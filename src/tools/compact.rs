@@ -13,7 +13,8 @@ pub const TOOL: Tool = Tool {
     text: include_str!("compact.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    audience: Audience::Members,
+    // A foreign agent keeps its own conversation.
+    audience: Audience::OwnMembers,
     used_for: ToolUse::Coordination,
     show: |input| format_field(input, "focus"),
     run: |context, input| call_now(context, input, run),

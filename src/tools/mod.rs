@@ -54,9 +54,9 @@ mod walk;
 mod workspace;
 mod write_file;
 
-pub use diff::format_diff;
 pub use crate::domain::role::ToolUse;
 pub use crate::process::supervisor::Supervisor;
+pub use diff::format_diff;
 pub use tool::{
     Access, Audience, Caller, Tool, ToolContext, ToolOutput, parse, path_below_root, schema_of,
 };

@@ -8,6 +8,7 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call, error_output,
     schema_of,
 };
+use crate::domain::external_agent::AGENT_NAME_MAX;
 use crate::domain::ids::Name;
 use crate::domain::team::{DEFAULT_ROLE, Member, PlanRule};
 use crate::domain::text::{clip, one_line};
@@ -48,6 +49,10 @@ struct Input {
     /// Name of its model; null for your model.
     #[serde(default)]
     model: Option<String>,
+    /// External agent that it is, for example codex or claude; null for crewdeck's own agent. Use only if the user asks
+    /// for one or its role needs it.
+    #[serde(default)]
+    agent: Option<String>,
     /// required: it can change nothing until its plan is approved. free or null: no plan is needed.
     #[serde(default)]
     plan: Option<PlanRule>,
@@ -68,6 +73,10 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     member.model = clip(
         one_line(input.model.as_deref().unwrap_or_default()).trim(),
         MODEL_MAX,
+    );
+    member.agent = clip(
+        one_line(input.agent.as_deref().unwrap_or_default()).trim(),
+        AGENT_NAME_MAX,
     );
     let prompt = input
         .prompt

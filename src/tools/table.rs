@@ -25,9 +25,12 @@ pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))
 }
 
-/// Returns the description of `tool` for an agent. `given` are the tools that the agent has, and `timeout` is the
-/// maximum run time of its commands.
-pub fn text(tool: &Tool, given: &[&Tool], timeout: Duration) -> String {
+/// Returns the description of `tool` for the agent `caller`. `given` are the tools that the agent has, and `timeout` is
+/// the maximum run time of its commands.
+pub fn text(tool: &Tool, caller: Caller, given: &[&Tool], timeout: Duration) -> String {
+    if tool.name == super::read_inbox::TOOL.name && caller == Caller::ForeignTeammate {
+        return super::read_inbox::foreign_text();
+    }
     if tool.name == super::bash::TOOL.name {
         let background = super::background_run::TOOL.name;
         return super::bash::text(timeout, given.iter().any(|t| t.name == background));
@@ -103,6 +106,41 @@ mod tests {
                 tool.name
             );
             assert!(!tool.text.trim().is_empty(), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn foreign_teammate_gets_tools_for_coordination_but_cannot_claim() {
+        let given: Vec<&Tool> = for_caller(Caller::ForeignTeammate).collect();
+        let given: Vec<&str> = given.iter().map(|tool| tool.name).collect();
+        let expected = [
+            "task_create",
+            "task_update",
+            "task_list",
+            "task_get",
+            "list_teammates",
+            "send_message",
+            "broadcast",
+            "read_inbox",
+            "ask_user",
+            "plan_approval",
+            "shutdown_response",
+        ];
+        assert_eq!(given, expected);
+    }
+
+    #[test]
+    fn descriptions_for_a_foreign_teammate_name_only_its_tools() {
+        let given: Vec<&Tool> = for_caller(Caller::ForeignTeammate).collect();
+        let has = |name: &str| given.iter().any(|tool| tool.name == name);
+        for tool in &given {
+            let text = text(tool, Caller::ForeignTeammate, &given, Duration::ZERO);
+            let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+            for word in words.filter(|word| word.contains('_') && find(word).is_some()) {
+                assert!(has(word), "{} names {word}", tool.name);
+            }
+            let is_inbox = tool.name == "read_inbox";
+            assert_eq!(is_inbox, text.contains("when your turn ends"), "{text}");
         }
     }
 

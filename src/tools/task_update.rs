@@ -94,6 +94,9 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         host.commit_leftovers(&agent).await.map_err(error_output)?;
     }
     let before = own(&board, &agent).await;
+    if status == Some(TaskStatus::InProgress) && context.is_foreign {
+        check_owned(&context, &input, before.as_ref()).await?;
+    }
     let mut output = on_thread(move || run(&context, input)).await?;
     // Starting an unclaimed task also claims it.
     if status == Some(TaskStatus::InProgress)
@@ -137,6 +140,23 @@ async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOut
         .host
         .check_task(&context.agent, &context.workdir, change);
     checked.await.map_err(error_output)
+}
+
+/// Checks that a foreign agent starts only the task that it owns. Starting another task would claim it, and a foreign
+/// agent cannot be moved into that task's worktree while it works. Fails with text for the model.
+async fn check_owned(
+    context: &ToolContext,
+    input: &Input,
+    own: Option<&Task>,
+) -> Result<(), ToolOutput> {
+    let (board, reference) = (context.board.clone(), input.task_id.clone());
+    let id = on_thread(move || task_ref::resolve(&board, &reference)).await?;
+    if own.is_some_and(|task| task.id == id) {
+        return Ok(());
+    }
+    Err(error_output(format!(
+        "you do not own task {id}, and you cannot claim tasks: ready tasks are claimed for you between your turns"
+    )))
 }
 
 /// Returns the open task that `agent` owns; `None` if it owns none, or if the board cannot be read.

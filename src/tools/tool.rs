@@ -49,6 +49,9 @@ pub enum Audience {
     Lead,
     /// Every teammate, without the lead and without subagents.
     Teammates,
+    /// The lead and every teammate whose turns crewdeck runs, without foreign teammates and without subagents. For tools
+    /// that need the agent's conversation or move the agent to another directory.
+    OwnMembers,
 }
 
 /// The kind of agent that calls a tool.
@@ -56,6 +59,8 @@ pub enum Audience {
 pub enum Caller {
     Lead,
     Teammate,
+    /// A teammate that is another vendor's agent. It gets the tools for coordination and has its own tools for work.
+    ForeignTeammate,
     Subagent(SubagentKind),
 }
 
@@ -66,11 +71,22 @@ impl Tool {
                 self.access == Access::Read
             }
             (Audience::Everyone, Caller::Subagent(SubagentKind::General))
-            | (Audience::Everyone | Audience::Members, Caller::Lead | Caller::Teammate)
+            | (
+                Audience::Everyone | Audience::Members | Audience::OwnMembers,
+                Caller::Lead | Caller::Teammate,
+            )
             | (Audience::Lead, Caller::Lead)
             | (Audience::Teammates, Caller::Teammate) => true,
-            (Audience::Members | Audience::Lead | Audience::Teammates, Caller::Subagent(_))
-            | (Audience::Lead, Caller::Teammate)
+            (
+                Audience::Everyone | Audience::Members | Audience::Teammates,
+                Caller::ForeignTeammate,
+            ) => self.used_for == ToolUse::Coordination,
+            (
+                Audience::Members | Audience::Lead | Audience::Teammates | Audience::OwnMembers,
+                Caller::Subagent(_),
+            )
+            | (Audience::Lead, Caller::Teammate | Caller::ForeignTeammate)
+            | (Audience::OwnMembers, Caller::ForeignTeammate)
             | (Audience::Teammates, Caller::Lead) => false,
         }
     }
@@ -114,6 +130,8 @@ impl ToolOutput {
 #[derive(Clone)]
 pub struct ToolContext {
     pub agent: Name,
+    /// Whether the agent is a foreign agent: it gets messages only between its turns, and ready tasks are claimed for it.
+    pub is_foreign: bool,
     pub call: CallId,
     /// The project's root directory, which holds the state directories.
     pub root: PathBuf,

@@ -59,7 +59,9 @@ pub fn command(call: &AgentToolCall) -> Option<String> {
         Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
         Value::Array(words) => {
             let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-            words.filter(|words| !words.is_empty()).map(|words| joined(&words))
+            words
+                .filter(|words| !words.is_empty())
+                .map(|words| joined(&words))
         }
         _ => None,
     }
@@ -90,7 +92,13 @@ pub fn paths(call: &AgentToolCall) -> Vec<&str> {
     let places = call.locations.iter().map(|place| place.path.as_str());
     let mut out: Vec<&str> = diffs.chain(places).collect();
     if let Some(input) = &call.raw_input {
-        let fields = ["path", "file_path", "filePath", "absolute_path", "notebook_path"];
+        let fields = [
+            "path",
+            "file_path",
+            "filePath",
+            "absolute_path",
+            "notebook_path",
+        ];
         out.extend(fields.iter().filter_map(|key| input.get(*key)?.as_str()));
     }
     out.sort_unstable();
@@ -216,7 +224,9 @@ impl ExternalCalls {
     /// Returns the events that end the open calls, because the turn has ended.
     pub fn end_all(&mut self, agent: &Name, tools: &[&str], now: Instant) -> Vec<EventKind> {
         let open = std::mem::take(&mut self.open);
-        let ended = open.into_values().map(|open| self.finish(agent, &open, tools, now));
+        let ended = open
+            .into_values()
+            .map(|open| self.finish(agent, &open, tools, now));
         ended.collect()
     }
 

@@ -168,21 +168,21 @@ impl ExternalShared {
             let prompting = open.session.prompt(&content);
             tokio::pin!(prompting);
             loop {
-            let quiet_limit = async {
-                if answer.has_open_calls() || open.updates.is_asking() {
-                    std::future::pending::<()>().await;
+                let quiet_limit = async {
+                    if answer.has_open_calls() || open.updates.is_asking() {
+                        std::future::pending::<()>().await;
+                    }
+                    tokio::time::sleep(self.idle_limit).await;
+                };
+                tokio::select! {
+                    biased;
+                    () = open.updates.wait() => {
+                        answer.process(open.updates.take(), deltas).await;
+                        self.follow_gate(&open.session, &mut open.mode).await;
+                    }
+                    end = &mut prompting => break end.map_err(PromptError::from)?,
+                    () = quiet_limit => return Err(self.silent()),
                 }
-                tokio::time::sleep(self.idle_limit).await;
-            };
-            tokio::select! {
-                biased;
-                () = open.updates.wait() => {
-                    answer.process(open.updates.take(), deltas).await;
-                    self.follow_gate(&open.session, &mut open.mode).await;
-                }
-                end = &mut prompting => break end.map_err(PromptError::from)?,
-                () = quiet_limit => return Err(self.silent()),
-            }
             }
         };
         answer.process(open.updates.take(), deltas).await;
@@ -206,7 +206,8 @@ impl ExternalShared {
         let name = &self.agent.agent().name;
         let seconds = self.idle_limit.as_secs();
         let text = format!("the agent '{name}' has done nothing for {seconds} s");
-        let hint = "Its session is closed. If the agent needs longer, set a higher model_timeout_s.";
+        let hint =
+            "Its session is closed. If the agent needs longer, set a higher model_timeout_s.";
         PromptError {
             error: permanent(ErrorKind::Timeout, text, hint),
             lost_session: true,

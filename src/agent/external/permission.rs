@@ -38,9 +38,12 @@ impl ExternalPermissions {
         let tools = self.crew_tools();
         let ruling = self.rule(&asked.call, &tools);
         let call = as_tool_call(&asked.call, &tools);
-        let permit = self
-            .runner
-            .permit(&self.agent, &call, |_| ruling.clone(), &HookPermission::Rules);
+        let permit = self.runner.permit(
+            &self.agent,
+            &call,
+            |_| ruling.clone(),
+            &HookPermission::Rules,
+        );
         match permit.await {
             Ok(_) => PermissionAnswer::AllowOnce,
             Err(_) => PermissionAnswer::Reject,
@@ -89,8 +92,13 @@ impl ExternalPermissions {
         if paths.is_empty() {
             return ask("the agent does not report the file");
         }
-        match paths.iter().find(|path| !is_inside(&self.runner.workdir, path)) {
-            Some(path) => ask(&format!("{what} {path}, which is outside of its work directory")),
+        match paths
+            .iter()
+            .find(|path| !is_inside(&self.runner.workdir, path))
+        {
+            Some(path) => ask(&format!(
+                "{what} {path}, which is outside of its work directory"
+            )),
             None => Ruling::Allow,
         }
     }
@@ -98,7 +106,8 @@ impl ExternalPermissions {
     /// Reading is allowed in the whole project, as for crewdeck's own agents.
     fn rule_reading(&self, call: &AgentToolCall) -> Ruling {
         let root = &self.runner.root;
-        let is_known = |path: &&&str| is_inside(root, path) || is_inside(&self.runner.workdir, path);
+        let is_known =
+            |path: &&&str| is_inside(root, path) || is_inside(&self.runner.workdir, path);
         let paths = calls::paths(call);
         match paths.iter().find(|path| !is_known(path)) {
             Some(path) => ask(&format!("reads {path}, which is outside of the project")),
@@ -125,7 +134,14 @@ fn is_inside(dir: &Path, path: &str) -> bool {
     let Ok(rest) = path.strip_prefix(dir) else {
         return false;
     };
-    let guarded = [".git", ".tasks", ".team", ".worktrees", ".transcripts", ".crewdeck"];
+    let guarded = [
+        ".git",
+        ".tasks",
+        ".team",
+        ".worktrees",
+        ".transcripts",
+        ".crewdeck",
+    ];
     let first = rest.components().next();
     let is_guarded = first.is_some_and(|first| {
         let first = first.as_os_str().to_string_lossy();

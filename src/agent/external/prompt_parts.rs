@@ -65,9 +65,7 @@ pub fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
 
 fn part(block: &Block) -> Option<PromptPart> {
     match block {
-        Block::Text { text } => {
-            (!text.trim().is_empty()).then(|| PromptPart::Text(text.clone()))
-        }
+        Block::Text { text } => (!text.trim().is_empty()).then(|| PromptPart::Text(text.clone())),
         Block::Image(image) => Some(match &image.data.0 {
             Some(data) => PromptPart::Image {
                 media_type: image.size.media_type.clone(),

@@ -5,7 +5,9 @@ use tokio::time::Instant;
 use super::calls::ExternalCalls;
 use crate::agent::driver::{Driver, ModelConfig};
 use crate::agent::published_calls::summarise_call;
-use crate::domain::agent_update::{AgentPlanEntry, AgentToolCall, AgentUpdate, ContextUsage, PlanEntryStatus};
+use crate::domain::agent_update::{
+    AgentPlanEntry, AgentToolCall, AgentUpdate, ContextUsage, PlanEntryStatus,
+};
 use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
 use crate::domain::todo::{TODO_MAX, TodoItem, TodoList, TodoStatus};
@@ -82,7 +84,11 @@ impl Driver {
     }
 
     fn crew_tools(&self) -> Vec<&'static str> {
-        self.tool_runner.tools.iter().map(|tool| tool.name).collect()
+        self.tool_runner
+            .tools
+            .iter()
+            .map(|tool| tool.name)
+            .collect()
     }
 
     /// Publishes how full the agent's context window is. The agent's tokens so far stay as they were counted.

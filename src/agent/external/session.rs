@@ -60,9 +60,8 @@ pub async fn ensure(
     request: &ModelRequest,
     deltas: &Deltas,
 ) -> Result<(), PromptError> {
-    let fits = |open: &OpenSession| {
-        open.dir == request.workdir && open.known.fits(request.messages.len())
-    };
+    let fits =
+        |open: &OpenSession| open.dir == request.workdir && open.known.fits(request.messages.len());
     if slot.as_ref().is_some_and(fits) {
         return follow_gate(shared, slot).await;
     }

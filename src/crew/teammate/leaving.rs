@@ -94,6 +94,7 @@ impl TeammateLoop {
         let name = self.member.name.clone();
         // The crew does not count as idle until all steps of the shutdown are published.
         self.set_state(AgentState::Working);
+        self.close_external().await;
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);
         let (reason, level) = match cause {

@@ -1,5 +1,6 @@
 //! Runs a teammate: turns and idle periods alternate, as [`Idle`] decides, until the teammate shuts down.
 
+mod external;
 mod hooks;
 mod leaving;
 mod tasks;
@@ -7,10 +8,11 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
+use super::agent_builder::{Agent, AgentBuilder, AgentSpec, ExternalSpec};
 use super::board_view::BoardView;
 use super::budget::TeamBudget;
 use super::context::CrewContext;
+use super::external_agents::ExternalAgents;
 use super::jobs::JobRunner;
 use super::lead_inbox::LeadInbox;
 use super::message_delivery::MessageDelivery;
@@ -22,7 +24,7 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::{AgentModel, Control, run_blocking};
+use crate::agent::driver::{Control, run_blocking};
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
@@ -36,6 +38,7 @@ use crate::store::StoreError;
 use crate::tools::Caller;
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
+use external::{AnswerSource, ExternalLink};
 use leaving::LeaveCause;
 use tasks::Claim;
 
@@ -63,6 +66,7 @@ pub struct Teammates {
     pub team: Arc<TeamRoster>,
     pub shutdowns: Arc<Shutdowns>,
     pub builder: Arc<AgentBuilder>,
+    pub external: Arc<ExternalAgents>,
     pub limits: TeamLimits,
 }
 
@@ -91,12 +95,16 @@ impl Teammates {
             member.model.clone_from(&role.model);
         }
         member.set_color(role.as_ref().and_then(|applied| applied.role.color));
-        let model = self.builder.models.of_teammate(&member.model)?;
+        let source = self.source_of(&member)?;
         let added = self.team.add(member.clone(), self.limits.agents_max).await;
         let team = added.map_err(|e| e.to_string())?;
         // Shutdown requests for an earlier member with the same name do not apply to this one.
         self.shutdowns.finish_all(&member.name).await;
-        let life = TeammateLoop::new(&self, member, (role, Vec::new()), model, &team, host);
+        let mut life = TeammateLoop::new(&self, member, (role, Vec::new()), source, &team, host);
+        if let Err(why) = life.connect_external().await {
+            life.leave(LeaveCause::Forced).await;
+            return Err(why);
+        }
         self.team.read().await;
         let first = TurnInput::Say(vec![Block::text(first)]);
         self.context.spawn(life.live(Some(first)));
@@ -130,8 +138,12 @@ impl Teammates {
         host: Arc<dyn Host>,
     ) -> Result<RestoredTeammate, StoreError> {
         let role = self.builder.roles.of_restored(&member).await;
-        let model = self.model_of_restored(&member).await;
-        let mut life = TeammateLoop::new(self, member, role, model, team, host);
+        let source = self.source_of_restored(&member).await;
+        let mut life = TeammateLoop::new(self, member, role, source, team, host);
+        if let Err(why) = life.connect_external().await {
+            let text = format!("{} cannot use the crew's tools: {why}", life.member.name);
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
         let transcript = life.agent.driver.transcript.clone();
         let recalled = run_blocking(move || transcript.load()).await?;
         for notice in recalled.notices {
@@ -176,22 +188,6 @@ impl Teammates {
     }
 }
 
-impl Teammates {
-    /// Returns the model of a member of a resumed session. If its own model cannot be used any more, warns the user and
-    /// returns the shared model.
-    async fn model_of_restored(&self, member: &Member) -> Arc<AgentModel> {
-        let models = &self.builder.models;
-        match models.of_teammate(&member.model) {
-            Ok(model) => model,
-            Err(why) => {
-                let text = format!("{} uses the lead's model: {why}", member.name);
-                self.context.notice(NoticeLevel::Warn, text).await;
-                models.of_lead()
-            }
-        }
-    }
-}
-
 /// A member of a resumed session that was restored and does not run yet.
 pub struct RestoredTeammate {
     life: TeammateLoop,
@@ -221,6 +217,8 @@ fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool
 struct TeammateLoop {
     crew: Arc<Teammates>,
     agent: Agent,
+    /// The external agent that the teammate is; `None` for crewdeck's own agents.
+    external: Option<ExternalLink>,
     member: Member,
     idle: Idle,
     /// Whether the teammate takes up no task and only waits for input or a message. The reason is that its model has
@@ -241,7 +239,7 @@ impl TeammateLoop {
         crew: &Arc<Teammates>,
         member: Member,
         (role, tools): (Option<AppliedRole>, Vec<ToolSelection>),
-        model: Arc<AgentModel>,
+        source: AnswerSource,
         team: &Team,
         host: Arc<dyn Host>,
     ) -> TeammateLoop {
@@ -251,17 +249,27 @@ impl TeammateLoop {
             .map(|m| format!("{} ({})", m.name, m.role))
             .collect();
         let system = |place: &prompt::PromptContext| {
-            prompt::teammate(&member.name, &member.role, &team.team_name, &others, place)
+            let write = match member.agent.as_str() {
+                "" => prompt::teammate,
+                _ => prompt::external_teammate,
+            };
+            write(&member.name, &member.role, &team.team_name, &others, place)
         };
         let spec = AgentSpec {
             name: member.name.clone(),
-            caller: Caller::Teammate,
+            caller: match &source {
+                AnswerSource::Model(_) => Caller::Teammate,
+                AnswerSource::External(_) => Caller::ForeignTeammate,
+            },
             limits: TurnLimits {
                 rounds: Some(ROUNDS_MAX),
                 ..TurnLimits::default()
             },
             identity: prompt::identity(&member.name, &member.role, &team.team_name),
-            model,
+            model: match &source {
+                AnswerSource::Model(model) => Arc::clone(model),
+                AnswerSource::External(_) => crew.builder.models.of_lead(),
+            },
             gate: match member.plan {
                 PlanRule::Free => PlanGate::Open,
                 PlanRule::Required => PlanGate::Closed,
@@ -272,7 +280,19 @@ impl TeammateLoop {
             roles: String::new(),
             system: &system,
         };
-        let agent = crew.builder.build(spec, host);
+        let (agent, external) = match source {
+            AnswerSource::Model(_) => (crew.builder.build(spec, host), None),
+            AnswerSource::External(agent) => {
+                let external = ExternalSpec {
+                    agent,
+                    memory: crew.external.memory_of(&member),
+                    model: member.model.clone(),
+                    idle_limit: crew.external.idle_limit(),
+                };
+                let (agent, external) = crew.builder.build_external(spec, host, external);
+                (agent, Some(ExternalLink::new(external)))
+            }
+        };
         crew.registry.add(member.name.clone(), agent.handle.clone());
         // The teammate counts as working until it has checked for work the first time, so that the crew is not idle
         // before.
@@ -281,6 +301,7 @@ impl TeammateLoop {
             crew: Arc::clone(crew),
             idle: Idle::new(crew.limits.idle_timeout),
             agent,
+            external,
             member,
             is_paused: false,
             failed_claims: 0,
@@ -356,6 +377,7 @@ impl TeammateLoop {
         self.set_state(AgentState::Working);
         self.set_status(MemberStatus::Working).await;
         self.enter_workspace().await;
+        self.update_external_workdir();
         let is_compaction = matches!(start, TurnInput::Compact { .. } | TurnInput::Clear);
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
         self.forget_first_prompt().await;

@@ -187,6 +187,8 @@ impl CallStage {
                     Delta::Done(_) => CallStage::Ended,
                     Delta::Waiting(_)
                     | Delta::Text(_)
+                    | Delta::Part(_)
+                    | Delta::External(_)
                     | Delta::Thinking(_)
                     | Delta::ToolCall(_) => CallStage::Streaming(ticket, stream),
                 };

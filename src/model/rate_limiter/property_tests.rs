@@ -172,7 +172,7 @@ async fn call_until_done(rate_limiter: Arc<RateLimiter>, start: Instant) -> Resu
                     }
                 }
                 Some(Ok(Delta::Done(_))) => return Ok(()),
-                Some(Ok(Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_))) => {}
+                Some(Ok(_)) => {}
                 Some(Err(error)) => break error,
                 None => return Err("the stream ended without a reply".into()),
             }

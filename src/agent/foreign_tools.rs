@@ -1,0 +1,72 @@
+//! The crew's tools that a foreign agent calls, carried out like the calls of other agents.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+
+use super::tool_runner::ToolRunner;
+use crate::domain::chat::ToolCall;
+use crate::domain::ids::Name;
+use crate::protocol::agent_socket::SocketTool;
+use crate::tools::{Access, Caller, ToolOutput, table};
+
+/// The tools that the agent socket offers to one agent.
+pub trait ToolCalls: Send + Sync {
+    /// Returns the definitions of the tools, which do not change.
+    fn tools(&self) -> Vec<SocketTool>;
+
+    /// Carries out a call of one of the tools. Dropping the future stops the call and withdraws its open requests.
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolOutput>;
+}
+
+/// The crew's tools for a foreign agent.
+pub struct ForeignTools {
+    agent: Name,
+    runner: Mutex<Arc<ToolRunner>>,
+}
+
+impl ForeignTools {
+    /// Creates the tools of `agent`. `runner` must have only tools for [`Caller::ForeignTeammate`], no MCP servers, and
+    /// `is_foreign` set: the agent has its own connections to MCP servers.
+    pub fn new(agent: Name, runner: ToolRunner) -> ForeignTools {
+        ForeignTools {
+            agent,
+            runner: Mutex::new(Arc::new(runner)),
+        }
+    }
+
+    /// Sets the directory in which the agent works. It applies to the calls that start later.
+    pub fn set_workdir(&self, workdir: PathBuf) {
+        let mut runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(&mut runner).workdir = workdir;
+    }
+
+    fn runner(&self) -> Arc<ToolRunner> {
+        let runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&runner)
+    }
+}
+
+impl ToolCalls for ForeignTools {
+    fn tools(&self) -> Vec<SocketTool> {
+        let runner = self.runner();
+        let define = |tool: &&'static crate::tools::Tool| SocketTool {
+            name: tool.name.into(),
+            description: table::text(tool, Caller::ForeignTeammate, &runner.tools, runner.timeout),
+            schema: (tool.schema)(),
+            reads_only: tool.access == Access::Read,
+        };
+        runner.tools.iter().map(define).collect()
+    }
+
+    fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolOutput> {
+        let runner = self.runner();
+        Box::pin(async move {
+            // The agent itself reports its calls, so no events are published for them. An output that is ready before
+            // the hooks after the call need not be kept: it reaches the agent only if the call is not cancelled.
+            let (output, _) = runner.carry_out(&self.agent, &call, &|_, _| {}).await;
+            output
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! The agent socket, through which foreign agents call the crew's tools. The crew has the socket only while at least one
+//! foreign agent is registered.
+
+mod bad_tokens;
+mod connection;
+#[cfg(test)]
+mod tests;
+
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use ring::rand::{SecureRandom, SystemRandom};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::net::UnixListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::context::lock;
+use crate::agent::foreign_tools::ToolCalls;
+use crate::domain::ids::Name;
+use crate::protocol::agent_socket::{SOCKET_VARIABLE, TOKEN_VARIABLE};
+use crate::store::os_errors;
+use crate::store::socket_folder::SocketFolder;
+use bad_tokens::BadTokens;
+
+/// Maximum number of connections that have not sent a valid token yet.
+const STRANGERS_MAX: usize = 16;
+/// Maximum number of connections of one agent.
+const CONNECTIONS_MAX: usize = 8;
+/// Size of a token in bytes.
+const TOKEN_BYTES: usize = 32;
+/// Time until the next connection is accepted after one could not be, for example because the process has too many open
+/// files.
+const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
+
+/// Access of one agent to the agent socket. Dropping it ends the agent's connections and cancels their calls.
+pub struct AgentAccess {
+    pub socket: PathBuf,
+    token: SecretString,
+    id: u64,
+    shared: Arc<SocketShared>,
+}
+
+impl AgentAccess {
+    /// Returns the environment variables with which `crewdeck mcp-serve` connects as the agent. The second contains the
+    /// agent's secret token: it must not become visible in an argument, a file or a log.
+    pub fn variables(&self) -> [(&'static str, String); 2] {
+        [
+            (SOCKET_VARIABLE, self.socket.to_string_lossy().into_owned()),
+            (TOKEN_VARIABLE, self.token.expose_secret().into()),
+        ]
+    }
+}
+
+impl Drop for AgentAccess {
+    fn drop(&mut self) {
+        self.shared.unregister(self.id);
+    }
+}
+
+/// The agent socket of a crew.
+pub struct AgentSocket {
+    shared: Arc<SocketShared>,
+    /// The folder in which the socket's folder is created; `None` for that of the system.
+    base: Option<PathBuf>,
+    /// Held while an agent is registered, so that only one socket is created.
+    registering: tokio::sync::Mutex<()>,
+    stop: CancellationToken,
+    tracker: TaskTracker,
+}
+
+/// What the agent socket and its connections share.
+struct SocketShared {
+    state: Mutex<SocketState>,
+    bad_tokens: Mutex<BadTokens>,
+    strangers: Arc<Semaphore>,
+    next_call: AtomicU64,
+    connections: AtomicUsize,
+}
+
+#[derive(Default)]
+struct SocketState {
+    agents: Vec<Arc<RegisteredAgent>>,
+    /// The socket; `None` while no agent is registered.
+    listening: Option<Listening>,
+    next_agent: u64,
+}
+
+struct Listening {
+    socket: PathBuf,
+    /// Cancelled when the last agent has left.
+    closed: CancellationToken,
+}
+
+/// An agent that may use the socket.
+struct RegisteredAgent {
+    id: u64,
+    name: Name,
+    token: SecretString,
+    calls: Arc<dyn ToolCalls>,
+    connections: Arc<Semaphore>,
+    /// Cancelled when the agent leaves.
+    left: CancellationToken,
+}
+
+impl AgentSocket {
+    /// Creates the component, without a socket. The cancellation of `stop` removes the socket and ends all connections;
+    /// `tracker` tracks the tasks that do so.
+    pub fn new(stop: CancellationToken, tracker: TaskTracker) -> AgentSocket {
+        let shared = SocketShared {
+            state: Mutex::default(),
+            bad_tokens: Mutex::default(),
+            strangers: Arc::new(Semaphore::new(STRANGERS_MAX)),
+            next_call: AtomicU64::new(1),
+            connections: AtomicUsize::new(0),
+        };
+        AgentSocket {
+            shared: Arc::new(shared),
+            base: None,
+            registering: tokio::sync::Mutex::default(),
+            stop,
+            tracker,
+        }
+    }
+
+    /// Creates the socket's folder in `base` instead of a folder of the system.
+    #[must_use]
+    pub fn with_base(mut self, base: PathBuf) -> AgentSocket {
+        self.base = Some(base);
+        self
+    }
+
+    /// Gives `agent` access to the tools `calls`, and creates the socket if there is none. An agent that is registered
+    /// twice gets two tokens.
+    ///
+    /// # Errors
+    /// Fails with the reason if the socket cannot be created, no random token is available, or the crew has stopped.
+    pub async fn register(
+        &self,
+        agent: Name,
+        calls: Arc<dyn ToolCalls>,
+    ) -> Result<AgentAccess, String> {
+        let _registering = self.registering.lock().await;
+        if self.stop.is_cancelled() {
+            return Err("the crew has stopped".into());
+        }
+        let token = random_token()?;
+        let open = {
+            let mut state = self.shared.state();
+            let open = state.listening.as_ref().map(|l| l.socket.clone());
+            open.map(|socket| state.add(agent.clone(), token.clone(), calls.clone(), socket))
+        };
+        let (id, socket) = match open {
+            Some(registered) => registered,
+            None => {
+                let (folder, listener) = self.create_folder().await?;
+                let (socket, closed) = (folder.socket(), self.stop.child_token());
+                let registered = {
+                    let mut state = self.shared.state();
+                    state.listening = Some(Listening {
+                        socket: socket.clone(),
+                        closed: closed.clone(),
+                    });
+                    state.add(agent, token.clone(), calls, socket)
+                };
+                let (shared, tracker) = (self.shared.clone(), self.tracker.clone());
+                let stop = self.stop.clone();
+                self.tracker.spawn(async move {
+                    accept_all(&listener, &shared, &tracker, (&closed, &stop)).await;
+                    drop(folder);
+                });
+                registered
+            }
+        };
+        Ok(AgentAccess {
+            socket,
+            token,
+            id,
+            shared: self.shared.clone(),
+        })
+    }
+
+    async fn create_folder(&self) -> Result<(SocketFolder, UnixListener), String> {
+        let base = self.base.clone();
+        let create = move || -> std::io::Result<(SocketFolder, StdListener)> {
+            let created = match base {
+                Some(base) => SocketFolder::create_in(&base),
+                None => SocketFolder::create(),
+            }?;
+            created.1.set_nonblocking(true)?;
+            Ok(created)
+        };
+        let fail = |why: String| format!("the socket for foreign agents cannot be created: {why}");
+        let created = tokio::task::spawn_blocking(create).await;
+        let created = created.map_err(|e| fail(e.to_string()))?;
+        let (folder, listener) = created.map_err(|e| fail(os_errors::explain(&e)))?;
+        let listener = UnixListener::from_std(listener).map_err(|e| fail(e.to_string()))?;
+        Ok((folder, listener))
+    }
+
+    /// Returns whether the crew has a socket.
+    pub fn is_open(&self) -> bool {
+        self.shared.state().listening.is_some()
+    }
+
+    /// Returns the number of open connections.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+}
+
+impl SocketShared {
+    fn state(&self) -> MutexGuard<'_, SocketState> {
+        lock(&self.state)
+    }
+
+    /// Removes an agent, ends its connections, and closes the socket if it was the last agent.
+    fn unregister(&self, id: u64) {
+        let mut state = self.state();
+        let (left, rest) = std::mem::take(&mut state.agents)
+            .into_iter()
+            .partition(|agent| agent.id == id);
+        state.agents = rest;
+        let left: Vec<Arc<RegisteredAgent>> = left;
+        for agent in left {
+            agent.left.cancel();
+        }
+        if state.agents.is_empty()
+            && let Some(listening) = state.listening.take()
+        {
+            listening.closed.cancel();
+        }
+    }
+
+    /// Returns the agent to which `token` belongs. The time does not depend on how much of a token is right, nor on
+    /// which agent has it.
+    fn find(&self, token: &str) -> Option<Arc<RegisteredAgent>> {
+        let state = self.state();
+        let mut found = None;
+        for agent in &state.agents {
+            if is_same(agent.token.expose_secret(), token) {
+                found = Some(Arc::clone(agent));
+            }
+        }
+        found
+    }
+}
+
+impl SocketState {
+    fn add(
+        &mut self,
+        name: Name,
+        token: SecretString,
+        calls: Arc<dyn ToolCalls>,
+        socket: PathBuf,
+    ) -> (u64, PathBuf) {
+        self.next_agent += 1;
+        let id = self.next_agent;
+        self.agents.push(Arc::new(RegisteredAgent {
+            id,
+            name,
+            token,
+            calls,
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            left: CancellationToken::new(),
+        }));
+        (id, socket)
+    }
+}
+
+/// Accepts connections until `closed` is cancelled. The connections are served until `stop` is cancelled.
+async fn accept_all(
+    listener: &UnixListener,
+    shared: &Arc<SocketShared>,
+    tracker: &TaskTracker,
+    (closed, stop): (&CancellationToken, &CancellationToken),
+) {
+    loop {
+        let accepted = tokio::select! {
+            () = closed.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let (shared, stop) = (Arc::clone(shared), stop.clone());
+                tracker.spawn(async move {
+                    shared.connections.fetch_add(1, Ordering::SeqCst);
+                    connection::serve(stream, &shared, &stop).await;
+                    shared.connections.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("agent socket: a connection was not accepted: {error}");
+                tokio::select! {
+                    () = closed.cancelled() => return,
+                    () = tokio::time::sleep(ACCEPT_AGAIN) => {}
+                }
+            }
+        }
+    }
+}
+
+fn random_token() -> Result<SecretString, String> {
+    let mut bytes = [0; TOKEN_BYTES];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| "the system provides no random bytes for a token".to_string())?;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(hex.into())
+}
+
+/// Compares two tokens in a time that depends only on their lengths.
+fn is_same(token: &str, other: &str) -> bool {
+    let pairs = token.bytes().zip(other.bytes());
+    let difference = pairs.fold(0, |all, (a, b)| std::hint::black_box(all | (a ^ b)));
+    token.len() == other.len() && std::hint::black_box(difference) == 0
+}

@@ -1,0 +1,103 @@
+//! What answers for a teammate: a model, or an external agent with its access to the crew's tools.
+
+use std::sync::{Arc, Mutex};
+
+use super::super::agent_builder::ExternalTeammate;
+use super::super::context::lock;
+use super::super::external_agents::ExternalAccess;
+use super::{TeammateLoop, Teammates};
+use crate::acp::AcpAgent;
+use crate::agent::driver::AgentModel;
+use crate::agent::external::ExternalModel;
+use crate::agent::foreign_tools::ForeignTools;
+use crate::domain::team::Member;
+use crate::protocol::event::NoticeLevel;
+
+/// What answers for a teammate.
+pub enum AnswerSource {
+    Model(Arc<AgentModel>),
+    External(Arc<AcpAgent>),
+}
+
+/// The external agent of a teammate.
+pub struct ExternalLink {
+    pub model: Arc<ExternalModel>,
+    /// The crew's tools for the agent, before they are connected.
+    tools: Mutex<Option<ForeignTools>>,
+    access: Option<ExternalAccess>,
+}
+
+impl ExternalLink {
+    pub fn new(external: ExternalTeammate) -> ExternalLink {
+        ExternalLink {
+            model: external.model,
+            tools: Mutex::new(Some(external.tools)),
+            access: None,
+        }
+    }
+}
+
+impl Teammates {
+    /// Returns what answers for a new member.
+    ///
+    /// # Errors
+    /// Fails with the reason if its model or its external agent cannot be used.
+    pub(super) fn source_of(&self, member: &Member) -> Result<AnswerSource, String> {
+        match member.agent.as_str() {
+            "" => {
+                let model = self.builder.models.of_teammate(&member.model)?;
+                Ok(AnswerSource::Model(model))
+            }
+            name => Ok(AnswerSource::External(self.external.find(name)?)),
+        }
+    }
+
+    /// Returns what answers for a member of a resumed session. If its own model or external agent cannot be used any
+    /// more, warns the user and returns the shared model.
+    pub(super) async fn source_of_restored(&self, member: &Member) -> AnswerSource {
+        match self.source_of(member) {
+            Ok(source) => source,
+            Err(why) => {
+                let text = format!("{} uses the lead's model: {why}", member.name);
+                self.context.notice(NoticeLevel::Warn, text).await;
+                AnswerSource::Model(self.builder.models.of_lead())
+            }
+        }
+    }
+}
+
+impl TeammateLoop {
+    /// Gives the external agent access to the crew's tools. Does nothing for other teammates.
+    ///
+    /// # Errors
+    /// Fails with the reason if the socket for it cannot be created.
+    pub(super) async fn connect_external(&mut self) -> Result<(), String> {
+        let Some(external) = &mut self.external else {
+            return Ok(());
+        };
+        let Some(tools) = lock(&external.tools).take() else {
+            return Ok(());
+        };
+        let agents = &self.crew.external;
+        let access = agents
+            .connect(&self.member.name, &external.model, tools)
+            .await?;
+        external.access = Some(access);
+        Ok(())
+    }
+
+    /// Tells the crew's tools of an external agent in which directory the agent works now.
+    pub(super) fn update_external_workdir(&self) {
+        if let Some(access) = self.external.as_ref().and_then(|e| e.access.as_ref()) {
+            let workdir = self.agent.driver.tool_runner.workdir.clone();
+            access.tools.set_workdir(workdir);
+        }
+    }
+
+    /// Closes the session of an external agent, and its access to the crew's tools.
+    pub(super) async fn close_external(&mut self) {
+        if let Some(external) = self.external.take() {
+            external.model.close().await;
+        }
+    }
+}

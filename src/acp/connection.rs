@@ -169,8 +169,9 @@ impl AgentConnection {
         let all_routes = Arc::clone(&routes);
         tokio::spawn(async move {
             let cause = running.serve(driver, &spec).await;
-            ended_sender.send_replace(Some(cause));
+            // First, so that the caller has seen the end of its calls when it learns the cause.
             all_routes.end_all();
+            ended_sender.send_replace(Some(cause));
         });
         // Ends the program if this future is dropped, or at an error below.
         let guard = stop.drop_guard();

@@ -56,8 +56,8 @@ class Turn:
         self.reason = "end_turn"
         self.result = {}
 
-    def update(self, kind, **fields):
-        update = {"sessionUpdate": kind, **fields}
+    def update(self, report, **fields):
+        update = {"sessionUpdate": report, **fields}
         send(method="session/update", params={"sessionId": self.session, "update": update})
 
     def run(self):

@@ -22,6 +22,8 @@ pub struct ToolSpec {
     pub text: String,
     /// The JSON schema of the input.
     schema: Value,
+    /// Whether `schema` has the strict form that all servers accept.
+    is_strict: bool,
 }
 
 impl ToolSpec {
@@ -31,6 +33,7 @@ impl ToolSpec {
             name: name.into(),
             text: text.into(),
             schema: tool_schema::strict(schema),
+            is_strict: true,
         }
     }
 
@@ -42,7 +45,13 @@ impl ToolSpec {
             name: name.into(),
             text: text.into(),
             schema,
+            is_strict: false,
         }
+    }
+
+    /// Returns whether the schema has the strict form: a server can then ensure that each input matches it.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     pub fn schema(&self) -> &Value {

@@ -47,7 +47,11 @@ fn contents(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|m| &m.blocks);
     let shown = blocks.filter_map(|b| match b {
         Block::ToolResult { content, .. } => Some(content.chars().take(25).collect()),
-        Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => None,
+        Block::Text { .. }
+        | Block::Image(_)
+        | Block::Thinking { .. }
+        | Block::ProviderItem(_)
+        | Block::ToolCall(_) => None,
     });
     shown.collect()
 }

@@ -244,7 +244,7 @@ settings! {
         }
         /// Options of Azure: `key_header` (`api-key`, or `bearer` for a token of Microsoft Entra ID).
         azure: ProviderOptions {
-            default: "`api-key`",
+            default: "the header `api-key`",
             example: "{ key_header = \"bearer\" }",
             in_project: InProject::Applies,
             keys: &["key_header"],

@@ -1,5 +1,7 @@
 //! The OpenAI Responses API: requests, and items that go back only to the server that sent them.
 
+use std::collections::BTreeSet;
+
 use crewdeck::domain::chat::ProviderItem;
 use pretty_assertions::assert_eq;
 
@@ -110,13 +112,9 @@ async fn both_requests_of_a_tool_call_match_the_official_client() {
                 *item = json!({"role": "assistant", "content": text, "phase": phase});
             }
         }
-        let keys = |value: &Value| {
-            value
-                .as_object()
-                .unwrap()
-                .keys()
-                .cloned()
-                .collect::<Vec<_>>()
+        let keys = |value: &Value| -> BTreeSet<String> {
+            let fields = value.as_object().unwrap();
+            fields.keys().cloned().collect()
         };
         assert_eq!(keys(body), keys(&expected));
         for (key, value) in expected.as_object().unwrap() {

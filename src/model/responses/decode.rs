@@ -174,10 +174,10 @@ impl Decoder {
         out: &mut Vec<Delta>,
     ) -> Result<(), ModelError> {
         let at = self.open(index, value, out)?;
-        let counted = self.items[at].len();
+        let counted = self.items[at].size();
         self.has_refused |= has_refusal(value);
         out.extend(self.items[at].complete(value));
-        let more = self.items[at].len().saturating_sub(counted);
+        let more = self.items[at].size().saturating_sub(counted);
         self.size.add_bytes(more)
     }
 

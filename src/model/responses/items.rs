@@ -161,7 +161,7 @@ impl OutputItem {
     }
 
     /// Returns the size of the content in bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         match &self.content {
             ItemContent::Message { text, .. } => text.len(),
             ItemContent::Reasoning { text, encrypted } => {

@@ -96,7 +96,7 @@ async fn mistral_gets_only_what_it_accepts() {
 }
 
 /// Returns what the second request of a vendor contains, after an answer with a call and this delta.
-async fn second_request(name: &str, delta: Value) -> (Value, String) {
+async fn second_request(name: &str, delta: &Value) -> (Value, String) {
     let call = json!({"delta": {"tool_calls": [{"index": 0, "id": "call_1",
         "function": {"name": "bash", "arguments": "{}"}, "extra_content": delta["extra_content"]}]}});
     let reasoning = json!({"delta": {"reasoning_content": delta["reasoning_content"]}});
@@ -126,14 +126,14 @@ async fn second_request(name: &str, delta: Value) -> (Value, String) {
 #[tokio::test]
 async fn what_a_vendor_needs_back_goes_only_to_that_vendor() {
     let signature = json!({"google": {"thought_signature": "c2lnbmF0dXJl"}});
-    let (answer, other) = second_request("gemini", json!({"extra_content": signature})).await;
+    let (answer, other) = second_request("gemini", &json!({"extra_content": signature})).await;
     assert_eq!(answer["tool_calls"][0]["extra_content"], signature);
     assert!(!other.contains("c2lnbmF0dXJl"), "{other}");
     let (answer, other) =
-        second_request("deepseek", json!({"reasoning_content": "I think."})).await;
+        second_request("deepseek", &json!({"reasoning_content": "I think."})).await;
     assert_eq!(answer["reasoning_content"], "I think.");
     assert!(!other.contains("I think."), "{other}");
     // Other servers do not want it.
-    let (answer, _) = second_request("vllm", json!({"reasoning_content": "I think."})).await;
+    let (answer, _) = second_request("vllm", &json!({"reasoning_content": "I think."})).await;
     assert_eq!(answer.get("reasoning_content"), None);
 }

@@ -13,9 +13,9 @@ use crate::config::Settings;
 use crate::domain::redact::Redactor;
 use crate::domain::text::first_names;
 use crate::model::provider::{ModelServerConfig, ProviderSpec};
-use crate::model::providers::{self, COMPATIBLE, PROVIDERS, ProviderChoice};
+use crate::model::providers::{self, COMPATIBLE, ProviderChoice};
 use crate::model::script::Script;
-use crate::model::{ErrorKind, Model, ModelError, origin};
+use crate::model::{ErrorKind, Model, ModelError};
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store::os_errors;
@@ -207,11 +207,21 @@ fn selected_provider(choice: Option<&ProviderChoice>) -> Option<&'static Provide
 
 /// Returns the error for a configuration that selects no model.
 pub fn no_model() -> ModelUnavailable {
-    let mut keys = PROVIDERS.iter().map(|spec| spec.key_var);
+    no_model_with(variable)
+}
+
+/// Like [`no_model`]. `environment` returns the value of a variable. A key that alone selects no provider is mentioned.
+fn no_model_with(environment: impl Fn(&str) -> Option<String>) -> ModelUnavailable {
+    let mut keys = providers::selecting_keys().into_iter();
     let first = keys.next().unwrap_or_default();
     let others: Vec<String> = keys.map(|key| format!("or {key}=…")).collect();
     let others = others.join(", ");
-    ModelUnavailable {
+    let vendor = providers::vendors().find(|spec| environment(spec.key_var).is_some());
+    let vendor = vendor.map(|spec| {
+        let ProviderSpec { name, key_var, .. } = spec;
+        format!("Or use the vendor of the key in {key_var}: crewdeck --provider {name}.")
+    });
+    let mut all = ModelUnavailable {
         problem: ModelProblem::NotConfigured,
         reason: "No model is configured: there is no API key and no local server.".into(),
         steps: vec![
@@ -223,7 +233,9 @@ pub fn no_model() -> ModelUnavailable {
                 COMPATIBLE.name
             ),
         ],
-    }
+    };
+    all.steps.extend(vendor);
+    all
 }
 
 /// Returns the base URL of the configured server. `None` if no server is configured, if the model is scripted, or if the
@@ -245,7 +257,7 @@ pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
 /// If so, returns the name of the key's environment variable and the address of the server, else `None`.
 pub fn foreign_key_address(config: &ModelServerConfig) -> Option<(&'static str, String)> {
     let url = &config.base_url;
-    let is_sent = config.key.is_some() && origin(url) != origin(config.spec.vendor_url);
+    let is_sent = config.key.is_some() && !config.spec.is_vendor_address(url);
     let shown = Redactor::default().text(url).into_owned();
     is_sent.then_some((config.spec.key_var, shown))
 }
@@ -261,7 +273,7 @@ pub fn variable(name: &str) -> Option<String> {
 /// `settings` have no URL.
 ///
 /// # Errors
-/// Fails if a key is required and missing.
+/// Fails if an address or a key is required and missing.
 pub fn server(
     spec: &'static ProviderSpec,
     settings: &Settings,
@@ -271,6 +283,8 @@ pub fn server(
     if let Some(url) = settings.base_url.as_deref().or(local) {
         config.base_url = url.into();
     }
+    let checked = config.check_address();
+    checked.map_err(|error| ModelUnavailable::from_refusal(&error))?;
     config.key = key(spec.key_var, &config.base_url)?;
     config.read_timeout = settings.model_timeout();
     config.options = settings.provider_options(spec.name);
@@ -400,6 +414,7 @@ mod tests {
     use super::*;
     use crate::config;
     use crate::domain::secret_env::{self, WithheldReason};
+    use crate::model::PROVIDERS;
 
     #[test]
     fn every_provider_option_is_a_setting() {
@@ -437,11 +452,37 @@ mod tests {
     }
 
     #[test]
-    fn advice_without_a_model_names_the_key_of_every_provider() {
-        let advice = no_model().to_string();
+    fn advice_without_a_model_names_every_key_that_selects_one() {
+        let advice = no_model_with(|_| None).to_string();
         assert!(advice.contains("export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY=…)."));
-        for spec in PROVIDERS {
-            assert!(advice.contains(spec.key_var), "{advice}");
+        for key in providers::selecting_keys() {
+            assert!(advice.contains(key), "{advice}");
+        }
+        let step = "Or use the vendor of the key in GROQ_API_KEY: crewdeck --provider groq.";
+        assert!(!advice.contains("groq"), "{advice}");
+        let with_key = no_model_with(|name| (name == "GROQ_API_KEY").then(|| "gsk".into()));
+        assert_eq!(with_key.steps.last().unwrap(), step);
+    }
+
+    #[test]
+    fn foreign_addresses_of_keys_are_named() {
+        for (name, url, is_foreign) in [
+            ("responses", "https://api.openai.com/v1", false),
+            ("responses", "https://gateway.example.com/v1", true),
+            ("groq", "https://api.groq.com/openai/v1", false),
+            ("groq", "https://api.openai.com/v1", true),
+            ("azure", "https://r.openai.azure.com", false),
+            ("azure", "https://r.example.com", true),
+        ] {
+            let spec = PROVIDERS.iter().find(|spec| spec.name == name).unwrap();
+            let config = ModelServerConfig {
+                base_url: url.into(),
+                key: Some("key".to_string().into()),
+                ..ModelServerConfig::new(spec)
+            };
+            let found = foreign_key_address(&config);
+            assert_eq!(found.is_some(), is_foreign, "{name} {url}");
+            assert!(found.is_none_or(|(key, _)| key == spec.key_var));
         }
     }
 }

@@ -59,11 +59,25 @@ run ended with open tasks or stuck agents; one line names them
 interrupted
 ";
 
-fn provider_variables(spec: &ProviderSpec) -> String {
-    format!(
-        ".TP\n\\fB{}\\fR, \\fB{}\\fR\nAPI key and address of a server with the {} API\n",
-        spec.key_var, spec.url_var, spec.api
-    )
+/// Returns the entries of the variables of all providers. Providers with the same variables have one entry.
+fn provider_variables() -> String {
+    let entry = |spec: &ProviderSpec, server: &str| {
+        let (key, url) = (spec.key_var, spec.url_var);
+        format!(".TP\n\\fB{key}\\fR, \\fB{url}\\fR\nAPI key and address of {server}\n")
+    };
+    let mut out = String::new();
+    for key in providers::selecting_keys() {
+        let same: Vec<_> = providers::wires()
+            .filter(|spec| spec.key_var == key)
+            .collect();
+        let apis: Vec<&str> = same.iter().map(|spec| spec.api).collect();
+        let server = format!("a server with the {} API", apis.join(" or "));
+        out.extend(same.first().map(|spec| entry(spec, &server)));
+    }
+    for spec in providers::vendors() {
+        out.push_str(&entry(spec, &format!("the provider {}", spec.name)));
+    }
+    out
 }
 
 pub fn completions(shell: Shell) -> String {
@@ -92,7 +106,7 @@ pub fn page() -> std::io::Result<String> {
         command(&mut text, "crewdeck", verb);
     }
     text.push_str(FILES_AND_ENVIRONMENT);
-    text.push_str(&providers::list(provider_variables, ""));
+    text.push_str(&provider_variables());
     text.push_str(ENVIRONMENT_AND_EXIT_STATUS);
     if let Some(examples) = root.get_after_help() {
         let examples = examples.to_string();

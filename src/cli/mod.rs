@@ -172,17 +172,18 @@ pub struct GlobalOptions {
 }
 
 fn provider_help() -> String {
-    let names = providers::list(
-        |spec| {
-            if spec == COMPATIBLE {
-                format!("{} (or a compatible server)", spec.name)
-            } else {
-                spec.name.into()
-            }
-        },
-        ", ",
+    let names = providers::wires().map(|spec| {
+        if spec == COMPATIBLE {
+            format!("{} (or a compatible server)", spec.name)
+        } else {
+            spec.name.into()
+        }
+    });
+    let (names, vendors) = (
+        names.collect::<Vec<_>>().join(", "),
+        providers::names(providers::vendors()),
     );
-    format!("Model provider: {names}, demo, or script:FILE")
+    format!("Model provider: {names}, a vendor ({vendors}), demo, or script:FILE")
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {

@@ -2,7 +2,7 @@
 
 use super::settings::{InProject, SECTIONS, Setting};
 use crate::model::provider::ProviderSpec;
-use crate::model::providers::{COMPATIBLE, list};
+use crate::model::providers::{COMPATIBLE, vendors, wires};
 
 /// Returns the documentation of all settings as Markdown, with one table for each section.
 pub fn markdown() -> String {
@@ -36,9 +36,14 @@ fn row(setting: &Setting) -> String {
         };
         format!("`{}` ({}{others})", spec.name, spec.api)
     };
+    let names: Vec<String> = vendors().map(|spec| format!("`{}`", spec.name)).collect();
     let meaning = meaning
         .join(" ")
-        .replace("{providers}", &list(provider, " or "));
+        .replace(
+            "{providers}",
+            &wires().map(provider).collect::<Vec<_>>().join(", "),
+        )
+        .replace("{vendors}", &names.join(", "));
     let range = setting
         .range
         .map_or_else(String::new, |range| format!(" From {}.", range()));

@@ -57,7 +57,7 @@ pub struct Setting {
     pub name: &'static str,
     /// A former name of the setting that settings files may still use; `None` if it was never renamed.
     pub alias: Option<&'static str>,
-    /// The lines of the documentation. `{providers}` stands for the list of model providers.
+    /// The lines of the documentation. `{providers}` stands for the list of wire formats, `{vendors}` for that of vendors.
     pub doc: &'static [&'static str],
     /// The default, as text for the documentation: the value, or what happens if the setting is not set.
     pub default: &'static str,
@@ -199,9 +199,9 @@ settings! {
             example: "\"http://127.0.0.1:11434/v1\"",
             in_project: InProject::NeedsApproval { effect: "your API key and all that agents read go to this address" },
         }
-        /// The wire format: {providers}.
+        /// The wire format: {providers}; or a vendor with its own address and key variable: {vendors}.
         provider: Option<String> {
-            default: "chosen by the API key that is set, else a server found on this machine",
+            default: "chosen by the API key that is set (`OPENAI_API_KEY`: `responses` for OpenAI's own address, else `openai`), else a server found on this machine",
             example: "\"openai\"",
             in_project: InProject::NeedsApproval { effect: "selects the provider that receives your key and prompts, or a script that replaces the model" },
         }
@@ -263,12 +263,19 @@ settings! {
             in_project: InProject::Applies,
             keys: &["key_header", "version"],
         }
-        /// Options of the OpenAI wire format: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
+        /// Options of the wire format Chat Completions: `max_tokens_field` (`max_tokens` or `max_completion_tokens`).
         openai: ProviderOptions {
             default: "as documented by the vendor",
             example: "{ max_tokens_field = \"max_tokens\" }",
             in_project: InProject::Applies,
             keys: &["max_tokens_field"],
+        }
+        /// Options of Azure: `key_header` (`api-key`, or `bearer` for a token of Microsoft Entra ID).
+        azure: ProviderOptions {
+            default: "the header `api-key`",
+            example: "{ key_header = \"bearer\" }",
+            in_project: InProject::Applies,
+            keys: &["key_header"],
         }
     }
     "External agents" {

@@ -59,6 +59,16 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     valid.chain(['_']).collect::<String>().into()
 }
 
+/// A part of an answer that concerns only the server that sent it, such as encrypted reasoning. Later requests to this
+/// server contain it unchanged. No other server gets it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProviderItem {
+    /// The provider and the origin of the server, such as `responses https://api.openai.com`.
+    pub server: String,
+    /// The item in the wire format of the provider.
+    pub item: Value,
+}
+
 /// Whether a tool call succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,6 +94,7 @@ pub enum Block {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
+    ProviderItem(ProviderItem),
     ToolCall(ToolCall),
     ToolResult {
         call: CallId,
@@ -145,9 +156,11 @@ impl Message {
     pub fn result_ids(&self) -> impl Iterator<Item = &CallId> {
         self.blocks.iter().filter_map(|b| match b {
             Block::ToolResult { call, .. } => Some(call),
-            Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => {
-                None
-            }
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ProviderItem(_)
+            | Block::ToolCall(_) => None,
         })
     }
 }
@@ -217,6 +230,7 @@ pub fn estimate_tokens(messages: &[Message]) -> u64 {
         .map(|b| match b {
             Block::Text { text } | Block::Thinking { text, .. } => text.len(),
             Block::Image(image) => usize::try_from(image.tokens() * 4).unwrap_or(usize::MAX),
+            Block::ProviderItem(item) => item.item.to_string().len(),
             Block::ToolCall(call) => call.name.len() + call.input.to_string().len(),
             Block::ToolResult { content, .. } => content.len(),
         })

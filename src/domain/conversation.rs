@@ -203,9 +203,11 @@ impl Conversation {
                 let at = open.iter().position(|id| id == call);
                 at.map(|at| open.remove(at)).is_some()
             }
-            Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => {
-                true
-            }
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ProviderItem(_)
+            | Block::ToolCall(_) => true,
         });
         match message.role {
             Role::User => {

@@ -36,6 +36,7 @@ const PROVIDERS: &[&str] = &[
     "MISTRAL_",
     "GROQ_",
     "OPENROUTER_",
+    "DEEPSEEK_",
 ];
 
 /// Words that indicate a secret if the variable's name contains one of them as a whole word, with or without a number

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{CheckResult, check_size, check_visible, ensure};
 use crate::model::Delta;
 use crate::model::provider::Decode;
-use crate::model::providers::PROVIDERS;
+use crate::model::providers::wires;
 use crate::model::script::rules::ScriptFile;
 use crate::model::sse::{SseDecoder, SseEvent};
 use crate::tools::policy::{self, PermissionRules, PlanGate, PolicyContext, Ruling};
@@ -37,7 +37,7 @@ pub fn sse(bytes: &[u8]) -> CheckResult {
     let size: usize = events.iter().map(|e| e.data.len() + e.name.len()).sum();
     // Each invalid UTF-8 byte becomes a character of three bytes, so the output can be three times as long.
     check_size("the events", size, bytes.len(), 3)?;
-    for provider in PROVIDERS {
+    for provider in wires() {
         decode((provider.decoder)(), &events, size)?;
     }
     Ok(())

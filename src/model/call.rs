@@ -24,6 +24,8 @@ pub struct ToolSpec {
     pub text: String,
     /// The JSON schema of the input.
     schema: Value,
+    /// Whether `schema` has the strict form that all servers accept.
+    is_strict: bool,
 }
 
 impl ToolSpec {
@@ -33,6 +35,7 @@ impl ToolSpec {
             name: name.into(),
             text: text.into(),
             schema: tool_schema::strict(schema),
+            is_strict: true,
         }
     }
 
@@ -44,7 +47,13 @@ impl ToolSpec {
             name: name.into(),
             text: text.into(),
             schema,
+            is_strict: false,
         }
+    }
+
+    /// Returns whether the schema has the strict form: a server can then ensure that each input matches it.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     pub fn schema(&self) -> &Value {

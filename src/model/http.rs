@@ -49,7 +49,15 @@ impl SizeLimit {
     /// # Errors
     /// Fails if the response exceeds [`RESPONSE_MAX`].
     pub fn add(&mut self, part: &str) -> Result<(), ModelError> {
-        self.bytes = self.bytes.saturating_add(part.len());
+        self.add_bytes(part.len())
+    }
+
+    /// Like [`SizeLimit::add`], for a part of `bytes` bytes.
+    ///
+    /// # Errors
+    /// Fails if the response exceeds [`RESPONSE_MAX`].
+    pub fn add_bytes(&mut self, bytes: usize) -> Result<(), ModelError> {
+        self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes <= RESPONSE_MAX {
             return Ok(());
         }
@@ -332,7 +340,7 @@ pub enum ResponseBody {
 pub fn response_deltas(
     body: ResponseBody,
     decoder: impl Decode,
-    parse: fn(&Value) -> Result<Reply, ModelError>,
+    parse: impl FnOnce(&Value) -> Result<Reply, ModelError>,
 ) -> Result<BoxStream<'static, Result<Delta, ModelError>>, ModelError> {
     Ok(match body {
         ResponseBody::Events(events) => event_deltas(events, decoder),

@@ -4,6 +4,7 @@
 //! provider, add its folder, its `mod` line and its line in [`PROVIDERS`].
 
 mod anthropic;
+mod azure;
 mod call;
 pub mod effort;
 mod fields;
@@ -15,11 +16,13 @@ pub mod providers;
 pub mod rate_limiter;
 mod redirect;
 mod refusal;
+mod responses;
 pub mod retry;
 pub mod script;
 pub mod sse;
 mod surrogates;
 mod tool_schema;
+mod vendors;
 pub mod window;
 
 pub use crate::http::{is_local, origin};
@@ -31,8 +34,19 @@ pub(crate) use fields::{clip_label, parse_input, parse_tokens};
 pub use window::ContextWindow;
 
 /// All providers. If the environment contains the API keys of several providers, the first of them in this list is
-/// used.
-pub static PROVIDERS: &[&provider::ProviderSpec] = &[&anthropic::SPEC, &openai::SPEC];
+/// used that may be selected without its name.
+pub static PROVIDERS: &[&provider::ProviderSpec] = &[
+    &anthropic::SPEC,
+    &responses::SPEC,
+    &openai::SPEC,
+    &vendors::OPENROUTER,
+    &vendors::GROQ,
+    &vendors::DEEPSEEK,
+    &vendors::MISTRAL,
+    &vendors::GEMINI,
+    &azure::SPEC,
+    &vendors::VLLM,
+];
 
 #[cfg(test)]
 mod tests;

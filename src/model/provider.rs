@@ -7,7 +7,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::sse::SseEvent;
-use super::{Delta, Model, ModelError, Reply};
+use super::{Delta, ErrorKind, Model, ModelError, Reply};
 use crate::domain::text::{clip, one_line};
 
 /// Default of the setting `model_timeout_s`: the maximum time without data from the server. It is long, because local
@@ -21,13 +21,17 @@ pub struct ProviderSpec {
     pub name: &'static str,
     /// The name of the provider's API, without the word "API".
     pub api: &'static str,
+    /// When the provider is selected without its name.
+    pub auto_select: AutoSelect,
     /// The environment variable that holds the API key.
     pub key_var: &'static str,
     /// The environment variable that holds the address of the server.
     pub url_var: &'static str,
-    /// The address of the vendor's server. If the key from `key_var` is sent to another address, the user gets a
-    /// notice.
+    /// The address of the vendor's server; empty if each customer has an address of their own. If the key from
+    /// `key_var` is sent to another address, the user gets a notice.
     pub vendor_url: &'static str,
+    /// Ends of host names, such as `.example.com`, that belong to the vendor besides the host of `vendor_url`.
+    pub vendor_hosts: &'static [&'static str],
     /// Settings that only this provider has. In the settings file they are in the table with the provider's name.
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
@@ -44,7 +48,30 @@ pub struct ProviderSpec {
     pub connect: fn(&ModelServerConfig) -> Result<Arc<dyn Model>, ModelError>,
 }
 
+/// When a provider is selected although neither an option nor a setting names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoSelect {
+    /// If its key or its address is in the environment.
+    KeyOrAddress,
+    /// Like [`AutoSelect::KeyOrAddress`], but only if the address is that of the vendor or none is set. Other servers
+    /// with the same key and address variables have another API.
+    VendorAddress,
+    /// Never: many users have the keys of these vendors in the environment for other programs.
+    Never,
+}
+
 impl ProviderSpec {
+    /// Returns whether `url` is an address of the vendor.
+    pub fn is_vendor_address(&self, url: &str) -> bool {
+        let Ok(parsed) = reqwest::Url::parse(url) else {
+            return false;
+        };
+        let host = parsed.host_str().unwrap_or_default();
+        let is_own = self.vendor_hosts.iter().any(|end| host.ends_with(end));
+        (is_own && parsed.scheme() == "https")
+            || super::origin(url) == super::origin(self.vendor_url)
+    }
+
     /// Checks that each option has one of the values in [`ProviderOption::values`].
     ///
     /// # Errors
@@ -160,11 +187,40 @@ impl ModelServerConfig {
         self.options.get(name).map(String::as_str)
     }
 
+    /// Returns the name of the server for [`crate::domain::chat::ProviderItem::server`]: provider and origin, such as
+    /// `responses https://api.openai.com`.
+    pub fn server_name(&self) -> Arc<str> {
+        let origin = super::origin(&self.base_url).unwrap_or_default();
+        format!("{} {origin}", self.spec.name).into()
+    }
+
+    /// Checks that there is an address. Only a vendor without [`ProviderSpec::vendor_url`] can have none.
+    ///
+    /// # Errors
+    /// Says how to set the address.
+    pub fn check_address(&self) -> Result<(), ModelError> {
+        if !self.base_url.is_empty() {
+            return Ok(());
+        }
+        let ProviderSpec { name, url_var, .. } = self.spec;
+        let host = self.spec.vendor_hosts.first().unwrap_or(&"");
+        Err(ModelError::new(
+            ErrorKind::BadRequest,
+            format!(
+                "the provider {name} needs an address, because it contains the name of your resource"
+            ),
+            format!(
+                "Set it: --base-url https://RESOURCE{host}, or export {url_var}=https://RESOURCE{host}."
+            ),
+        ))
+    }
+
     /// Creates the client. Sends no request yet.
     ///
     /// # Errors
     /// Fails if the address or a header value is invalid.
     pub fn connect(&self) -> Result<Arc<dyn Model>, ModelError> {
+        self.check_address()?;
         (self.spec.connect)(self)
     }
 }

@@ -2,7 +2,7 @@
 
 pub use super::PROVIDERS;
 use super::openai;
-use super::provider::ProviderSpec;
+use super::provider::{AutoSelect, ProviderSpec};
 use super::window::{self, ContextWindow};
 
 /// The provider that is used for a server whose API is unknown, because most servers offer Chat Completions.
@@ -19,8 +19,8 @@ pub enum ProviderChoice {
 
 /// Selects the provider `name`. Without a name, selects the first of [`PROVIDERS`] whose API key is set in the
 /// environment, else the first whose server address is set there, else [`COMPATIBLE`] if the settings contain the
-/// address `base_url`. Returns `Ok(None)` if none of these is given; the caller may then look for a local server.
-/// `environment` returns the value of a variable, or `None` if the variable is unset or blank.
+/// address `base_url`. Skips providers whose [`AutoSelect`] does not permit it. Returns `Ok(None)` if none of these is
+/// given; the caller may then look for a local server. `environment` returns the value of a variable, or `None` if the variable is unset or blank.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -32,8 +32,17 @@ pub fn choose(
     if let Some(name) = name {
         return by_name(name).map(Some);
     }
+    let may = |spec: &&ProviderSpec| match spec.auto_select {
+        AutoSelect::KeyOrAddress => true,
+        AutoSelect::VendorAddress => {
+            let address = base_url.map(str::to_string);
+            let address = address.or_else(|| environment(spec.url_var));
+            address.is_none_or(|url| spec.is_vendor_address(&url))
+        }
+        AutoSelect::Never => false,
+    };
     let with = |variable: fn(&ProviderSpec) -> &str| {
-        let mut all = PROVIDERS.iter().copied();
+        let mut all = PROVIDERS.iter().copied().filter(may);
         all.find(|spec| environment(variable(spec)).is_some())
     };
     let spec = with(|spec| spec.key_var)
@@ -51,15 +60,34 @@ fn by_name(name: &str) -> Result<ProviderChoice, String> {
         (_, Some(file)) if !file.is_empty() => Ok(ProviderChoice::Script(file.into())),
         _ => Err(format!(
             "unknown provider '{name}': use {}, demo or script:FILE",
-            list(|spec| spec.name.into(), ", ")
+            names(PROVIDERS.iter().copied())
         )),
     }
 }
 
-/// Calls `describe` for each provider, and joins the results with `separator`.
-pub fn list(describe: impl Fn(&ProviderSpec) -> String, separator: &str) -> String {
-    let all: Vec<String> = PROVIDERS.iter().map(|spec| describe(spec)).collect();
-    all.join(separator)
+/// Returns the providers that have a wire format of their own.
+pub fn wires() -> impl Iterator<Item = &'static ProviderSpec> {
+    let all = PROVIDERS.iter().copied();
+    all.filter(|spec| spec.auto_select != AutoSelect::Never)
+}
+
+/// Returns the providers of vendors whose servers speak the wire format of [`COMPATIBLE`].
+pub fn vendors() -> impl Iterator<Item = &'static ProviderSpec> {
+    let all = PROVIDERS.iter().copied();
+    all.filter(|spec| spec.auto_select == AutoSelect::Never)
+}
+
+/// Returns the names of the providers, separated by commas.
+pub fn names(specs: impl Iterator<Item = &'static ProviderSpec>) -> String {
+    let all: Vec<&str> = specs.map(|spec| spec.name).collect();
+    all.join(", ")
+}
+
+/// Returns the environment variables of the keys that select a provider, each once, in the order of [`PROVIDERS`].
+pub fn selecting_keys() -> Vec<&'static str> {
+    let mut keys: Vec<&str> = wires().map(|spec| spec.key_var).collect();
+    keys.dedup();
+    keys
 }
 
 /// Returns the context window of the model family to which the model `name` belongs; `None` if the family is unknown.
@@ -75,10 +103,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::model::{anthropic, is_local};
+    use crate::model::{anthropic, is_local, responses};
 
     const ANTHROPIC: Option<ProviderChoice> = Some(ProviderChoice::Server(&anthropic::SPEC));
     const OPENAI: Option<ProviderChoice> = Some(ProviderChoice::Server(&openai::SPEC));
+    const RESPONSES: Option<ProviderChoice> = Some(ProviderChoice::Server(&responses::SPEC));
 
     fn choose_with_variables(
         name: Option<&str>,
@@ -99,6 +128,13 @@ mod tests {
             (Some("demo"), url, &keys, Some(ProviderChoice::Demo)),
             (None, url, &keys, ANTHROPIC),
             (None, url, &["OPENAI_API_KEY", "ANTHROPIC_BASE_URL"], OPENAI),
+            (
+                None,
+                None,
+                &["OPENAI_API_KEY", "ANTHROPIC_BASE_URL"],
+                RESPONSES,
+            ),
+            (None, None, &["OPENAI_API_KEY", "GROQ_API_KEY"], RESPONSES),
             (
                 None,
                 None,
@@ -128,7 +164,7 @@ mod tests {
         for (name, error) in [
             (
                 "antropic",
-                "unknown provider 'antropic': use anthropic, openai, demo or script:FILE",
+                "unknown provider 'antropic': use anthropic, responses, openai, openrouter, groq, deepseek, mistral, gemini, azure, vllm, demo or script:FILE",
             ),
             ("script:", "unknown provider 'script:'"),
         ] {
@@ -138,15 +174,102 @@ mod tests {
     }
 
     #[test]
+    fn responses_is_selected_only_for_the_vendors_address() {
+        let key = "OPENAI_API_KEY";
+        for (base_url, address, expected) in [
+            (None, None, RESPONSES),
+            (Some("https://api.openai.com/v1"), None, RESPONSES),
+            (None, Some("https://api.openai.com/v1/"), RESPONSES),
+            (Some("http://127.0.0.1:8080/v1"), None, OPENAI),
+            (None, Some("https://gateway.example.com/v1"), OPENAI),
+            (None, Some("http://api.openai.com/v1"), OPENAI),
+            (None, Some("https://api.openai.com.example.org/v1"), OPENAI),
+        ] {
+            let environment = |variable: &str| match variable {
+                "OPENAI_BASE_URL" => address.map(String::from),
+                _ => (variable == key).then(|| "sk-x".into()),
+            };
+            assert_eq!(
+                choose(None, base_url, environment),
+                Ok(expected),
+                "{base_url:?} {address:?}"
+            );
+            let named = choose(Some("openai"), base_url, environment);
+            assert_eq!(named, Ok(OPENAI));
+        }
+    }
+
+    #[test]
+    fn vendors_are_used_only_if_they_are_named() {
+        for spec in vendors() {
+            let set = [spec.key_var, spec.url_var];
+            assert_eq!(
+                choose_with_variables(None, None, &set),
+                Ok(None),
+                "{}",
+                spec.name
+            );
+            let named = choose_with_variables(Some(spec.name), None, &["ANTHROPIC_API_KEY"]);
+            assert_eq!(named, Ok(Some(ProviderChoice::Server(spec))));
+        }
+        assert_eq!(vendors().count(), 7);
+    }
+
+    #[test]
+    fn only_https_hosts_of_a_vendor_are_its_own() {
+        let azure = by_name("azure");
+        let Ok(ProviderChoice::Server(azure)) = azure else {
+            panic!("{azure:?}")
+        };
+        for (url, expected) in [
+            ("https://r.openai.azure.com/openai/v1", true),
+            ("https://r.services.ai.azure.com", true),
+            ("http://r.openai.azure.com", false),
+            ("https://openai.azure.com.example.org", false),
+            ("https://example.org/.openai.azure.com", false),
+            ("r.openai.azure.com", false),
+            ("", false),
+        ] {
+            assert_eq!(azure.is_vendor_address(url), expected, "{url}");
+        }
+    }
+
+    #[test]
     fn declarations_are_complete_and_unique() {
         let mut names = BTreeSet::from(["demo", "script"]);
         for spec in PROVIDERS {
-            for name in [spec.name, spec.key_var, spec.url_var] {
-                assert!(names.insert(name), "{name} is used twice");
+            assert!(names.insert(spec.name), "{} is used twice", spec.name);
+            // Both wire formats of OpenAI have the same key and address.
+            if spec.auto_select != AutoSelect::VendorAddress {
+                for name in [spec.key_var, spec.url_var] {
+                    assert!(names.insert(name), "{name} is used twice");
+                }
             }
-            assert!(spec.vendor_url.starts_with("https://"), "{}", spec.name);
+            let is_own = spec.vendor_url.is_empty() && !spec.vendor_hosts.is_empty();
+            let is_vendors = spec.vendor_url.starts_with("https://");
+            assert!(
+                is_vendors || is_local(spec.vendor_url) || is_own,
+                "{}",
+                spec.name
+            );
             let servers = spec.local_servers.iter();
             assert!(servers.into_iter().all(|server| is_local(server.base_url)));
+        }
+    }
+
+    #[test]
+    fn settings_page_lists_every_provider() {
+        let page = include_str!("../../docs/settings.md");
+        for spec in PROVIDERS {
+            let ProviderSpec {
+                name,
+                key_var,
+                url_var,
+                ..
+            } = spec;
+            let row = format!("| `{name}` | {} | `{key_var}`", spec.api);
+            let row = page.lines().find(|line| line.starts_with(&row));
+            assert!(row.is_some_and(|row| row.contains(*url_var)), "{name}");
         }
     }
 

@@ -134,7 +134,7 @@ pub fn body_text(body: &[u8]) -> String {
 }
 
 /// Returns the message of a JSON error. The error is `value` or its field `error`. The message is the field `message`,
-/// or the error itself if it is a text. If the error's `type` (or `code`, if it has no type) contains `_`, appends it
+/// or the error itself if it is a text; an object or a list in `message` is given as JSON. If the error's `type` (or `code`, if it has no type) contains `_`, appends it
 /// in brackets, such as `[rate_limit_error]`. Without a message, returns that type or code alone, else the field
 /// `detail`, else an empty text.
 pub fn error_text(value: &Value) -> String {
@@ -143,8 +143,16 @@ pub fn error_text(value: &Value) -> String {
     let kind = text("type")
         .or_else(|| text("code"))
         .filter(|k| k.contains('_'));
+    // Mistral sends a list of details in place of a text.
+    let details = || {
+        error
+            .get("message")
+            .filter(|m| m.is_object() || m.is_array())
+    };
     match (
-        text("message").or_else(|| error.as_str().map(str::to_string)),
+        text("message")
+            .or_else(|| error.as_str().map(str::to_string))
+            .or_else(|| details().map(Value::to_string)),
         kind,
     ) {
         (Some(message), Some(kind)) => format!("{message} [{kind}]"),

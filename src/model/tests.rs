@@ -1,4 +1,4 @@
-//! Tests of both decoders with recorded and hand-made streams, split at every byte.
+//! Tests of the decoders for Messages and Chat Completions with recorded and hand-made streams, split at every byte.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -36,7 +36,10 @@ const ANTHROPIC: &[(&str, &str)] = &[
 ];
 
 /// Decodes a stream that arrives in these pieces and then ends.
-fn decode(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Reply, ModelError>) {
+pub(super) fn decode(
+    mut decoder: impl Decode,
+    pieces: &[&[u8]],
+) -> (Vec<Delta>, Result<Reply, ModelError>) {
     let mut sse = SseDecoder::default();
     let mut out = Vec::new();
     'all: for piece in pieces {
@@ -59,7 +62,7 @@ fn decode(mut decoder: impl Decode, pieces: &[&[u8]]) -> (Vec<Delta>, Result<Rep
     (out, reply)
 }
 
-fn at_every_byte<D: Decode + Default>(name: &str, stream: &str) -> (Vec<Delta>, Reply) {
+pub(super) fn at_every_byte<D: Decode + Default>(name: &str, stream: &str) -> (Vec<Delta>, Reply) {
     let bytes = stream.as_bytes();
     let whole = decode(D::default(), &[bytes]);
     for at in 0..=bytes.len() {
@@ -74,7 +77,7 @@ fn at_every_byte<D: Decode + Default>(name: &str, stream: &str) -> (Vec<Delta>, 
     (whole.0, whole.1.unwrap())
 }
 
-fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
+pub(super) fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
     Block::ToolCall(ToolCall {
         id: CallId(id.into()),
         name: name.into(),
@@ -268,20 +271,24 @@ fn implausible_token_counts_are_ignored() {
     }
 }
 
+/// Returns a stream in which each part that ends with `between` is repeated.
+pub(super) fn twice(stream: &str, between: &str) -> String {
+    let events = stream.split_terminator(between);
+    let twice = events.flat_map(|e| [e, between, e, between]);
+    twice.collect::<Vec<_>>().concat()
+}
+
+/// Returns the id of each call, and whether its input is invalid.
+pub(super) fn ids(reply: &Reply) -> Vec<(String, bool)> {
+    let calls = reply.blocks.iter().filter_map(|b| match b {
+        Block::ToolCall(call) => Some((call.id.to_string(), call.broken.is_some())),
+        _ => None,
+    });
+    calls.collect()
+}
+
 #[test]
 fn repeated_events_do_not_repeat_tool_calls() {
-    let twice = |stream: &str, between: &str| -> String {
-        let events = stream.split_terminator(between);
-        let twice = events.flat_map(|e| [e, between, e, between]);
-        twice.collect::<Vec<_>>().concat()
-    };
-    let ids = |reply: &Reply| -> Vec<(String, bool)> {
-        let calls = reply.blocks.iter().filter_map(|b| match b {
-            Block::ToolCall(call) => Some((call.id.to_string(), call.broken.is_some())),
-            _ => None,
-        });
-        calls.collect()
-    };
     let rich = twice(ANTHROPIC[1].1, "\n\n");
     let (_, reply) = decode(anthropic::Decoder::default(), &[rich.as_bytes()]);
     // The input of the tool call `t1` was received twice and is therefore invalid, so the model is asked for this input
@@ -318,21 +325,27 @@ fn done_marker_ends_a_stream_that_stays_open() {
     assert_eq!(nothing.unwrap_err().kind, ErrorKind::Truncated);
 }
 
+/// Feeds `begin` and then `more` again and again. Returns how often, and the error that ends it.
+pub(super) fn feed_until_error(
+    mut decoder: impl Decode,
+    begin: &str,
+    more: &str,
+) -> (usize, ModelError) {
+    let mut sse = SseDecoder::default();
+    let mut events = sse.feed(begin.as_bytes()).unwrap();
+    for count in 0.. {
+        for event in &events {
+            if let Err(error) = decoder.event(event, &mut Vec::new()) {
+                return (count, error);
+            }
+        }
+        events = sse.feed(more.as_bytes()).unwrap();
+    }
+    unreachable!()
+}
+
 #[test]
 fn endless_response_is_an_error() {
-    fn feed_until_error(mut decoder: impl Decode, begin: &str, more: &str) -> (usize, ModelError) {
-        let mut sse = SseDecoder::default();
-        let mut events = sse.feed(begin.as_bytes()).unwrap();
-        for count in 0.. {
-            for event in &events {
-                if let Err(error) = decoder.event(event, &mut Vec::new()) {
-                    return (count, error);
-                }
-            }
-            events = sse.feed(more.as_bytes()).unwrap();
-        }
-        unreachable!()
-    }
     let long = "x".repeat(64 * 1024);
     let block = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"bash","input":{}}}"#;
     let input = format!(

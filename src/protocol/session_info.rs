@@ -10,7 +10,7 @@ pub struct SessionInfo {
     pub session: String,
     /// The project's root as shown to the user, with `~` for the home directory.
     pub root: String,
-    /// `anthropic`, `openai`, `script` or `demo`.
+    /// The name of the provider, such as `anthropic`; `script` or `demo` for a scripted model.
     pub provider: String,
     pub model: String,
     /// Whether a script supplies the answers instead of a model. If so, the screen must say that no model answers.

@@ -1,7 +1,7 @@
 //! Tests of the conversation log.
 
 use super::*;
-use crate::domain::chat::{Block, Message};
+use crate::domain::chat::{Block, Message, ProviderItem};
 use pretty_assertions::assert_eq;
 
 fn fixture() -> (tempfile::TempDir, TranscriptFile) {
@@ -27,6 +27,32 @@ fn written_records_are_loaded() {
     );
     assert_eq!(recalled.conversation.turn, TurnState::Open);
     assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+}
+
+#[test]
+fn items_of_a_provider_are_loaded_with_secrets_redacted() {
+    let (_dir, transcript) = fixture();
+    let redactor = Redactor::new([("TOKEN".to_string(), "hunter2-hunter2".to_string())]);
+    let transcript = transcript.with_redactor(&redactor);
+    let answer = |summary: &str| {
+        Message::assistant(vec![
+            Block::ProviderItem(ProviderItem {
+                server: "responses https://api.openai.com".into(),
+                item: serde_json::json!({"type": "reasoning", "summary": [{"text": summary}],
+                    "encrypted_content": "gAAAAABl_-x"}),
+            }),
+            Block::text("fine"),
+        ])
+    };
+    transcript.append(&user("go")).unwrap();
+    let record = LogRecord::Message(answer("the token is hunter2-hunter2"));
+    transcript.append(&record).unwrap();
+    let loaded = transcript.load().unwrap();
+    assert_eq!(
+        loaded.conversation.messages[1],
+        answer("the token is [redacted: TOKEN]")
+    );
+    assert_eq!(loaded.notices, Vec::<String>::new());
 }
 
 #[test]

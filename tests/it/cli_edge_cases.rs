@@ -161,6 +161,33 @@ fn base_url_variable_selects_the_provider() {
 }
 
 #[test]
+fn openai_key_selects_responses_only_for_the_vendors_address() {
+    let project = Project::new();
+    let url = unused_address();
+    let args = ["run", "hello", "--model", "m", "--base-url", &url];
+    let mut command = project.command(&args);
+    let stderr = command
+        .env("OPENAI_API_KEY", "sk-x")
+        .output()
+        .unwrap()
+        .stderr;
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert!(stderr.contains("crewdeck · openai · m"), "{stderr}");
+}
+
+#[test]
+fn azure_without_an_address_says_how_to_set_it() {
+    let line = Project::new().expect_refusal(&["run", "hello", "--provider", "azure"]);
+    for part in [
+        "name of your resource",
+        "--base-url https://RESOURCE.openai.azure.com",
+        "AZURE_OPENAI_ENDPOINT",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+}
+
+#[test]
 fn blank_prompt_is_refused() {
     let line = Project::new().expect_refusal(&["run", " ", "--provider", "openai"]);
     assert!(line.contains("run needs a prompt"), "{line}");

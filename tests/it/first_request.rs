@@ -57,7 +57,7 @@ fn first_request(project: &Project, provider: &str) -> String {
 #[test]
 fn first_request_with_all_tools_stays_below_its_limit() {
     let project = large_project();
-    for provider in ["openai", "anthropic"] {
+    for provider in ["openai", "responses", "anthropic"] {
         let request = first_request(&project, provider);
         println!("{provider}: {} bytes", request.len());
         assert!(

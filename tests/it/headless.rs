@@ -99,9 +99,11 @@ fn results(messages: &[Message]) -> Vec<String> {
     blocks
         .filter_map(|b| match b {
             Block::ToolResult { content, .. } => Some(content.clone()),
-            Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => {
-                None
-            }
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ProviderItem(_)
+            | Block::ToolCall(_) => None,
         })
         .collect()
 }

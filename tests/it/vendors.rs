@@ -1,4 +1,4 @@
-//! Requests of every role on both wire formats, checked against the vendors' published rules, and the handling of tool
+//! Requests of every role on all wire formats, checked against the vendors' published rules, and the handling of tool
 //! names that no vendor accepts.
 
 pub mod rules;
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crewdeck::tools::table::TABLE;
-use rules::{Wire, violations};
+use rules::{Wire, conversation, violations};
 use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -24,13 +24,15 @@ enum Role {
     Explorer,
 }
 
+const WIRES: [Wire; 3] = [Wire::OpenAi, Wire::Responses, Wire::Anthropic];
+
 const ROLES: [Role; 4] = [Role::Lead, Role::Teammate, Role::Worker, Role::Explorer];
 
 fn role(wire: Wire, body: &Value) -> Role {
     let tools = body["tools"].as_array().unwrap();
     let name = |tool: &Value| match wire {
         Wire::OpenAi => tool["function"]["name"].clone(),
-        Wire::Anthropic => tool["name"].clone(),
+        Wire::Responses | Wire::Anthropic => tool["name"].clone(),
     };
     let names: Vec<Value> = tools.iter().map(name).collect();
     let has = |name: &str| names.iter().any(|n| n == name);
@@ -71,6 +73,7 @@ fn minimal_calls(wire: Wire, body: &Value) -> Vec<(String, Value)> {
     tools
         .map(|tool| match wire {
             Wire::OpenAi => (&tool["function"]["name"], &tool["function"]["parameters"]),
+            Wire::Responses => (&tool["name"], &tool["parameters"]),
             Wire::Anthropic => (&tool["name"], &tool["input_schema"]),
         })
         .map(|(name, schema)| (name.as_str().unwrap().to_string(), minimal_value(schema)))
@@ -96,6 +99,18 @@ fn response_body(wire: Wire, calls: &[(String, Value)]) -> Value {
                 .collect();
             json!({"choices": [{"message": {"content": "Fine.", "tool_calls": calls}, "finish_reason": "stop"}]})
         }
+        Wire::Responses => {
+            let mut output = vec![
+                json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAx"}),
+                json!({"type": "message", "id": "msg_1", "role": "assistant",
+                    "content": [{"type": "output_text", "text": "Fine.", "annotations": []}]}),
+            ];
+            output.extend(calls.map(|(n, (name, input))| {
+                json!({"type": "function_call", "id": format!("fc_{n}"),
+                "call_id": format!("c{n}"), "name": name, "arguments": input.to_string()})
+            }));
+            json!({"object": "response", "status": "completed", "output": output})
+        }
         Wire::Anthropic => {
             let mut content = vec![json!({"type": "text", "text": "Fine."})];
             content.extend(calls.map(|(n, (name, input))| json!({"type": "tool_use", "id": format!("c{n}"), "name": name, "input": input})));
@@ -107,6 +122,7 @@ fn response_body(wire: Wire, calls: &[(String, Value)]) -> Value {
 fn provider(wire: Wire) -> &'static str {
     match wire {
         Wire::OpenAi => "openai",
+        Wire::Responses => "responses",
         Wire::Anthropic => "anthropic",
     }
 }
@@ -155,7 +171,7 @@ fn crew_requests(wire: Wire) -> Vec<Value> {
 
 #[test]
 fn requests_of_every_role_follow_the_vendors_rules() {
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in WIRES {
         let bodies = crew_requests(wire);
         let roles: BTreeSet<Role> = bodies.iter().map(|body| role(wire, body)).collect();
         assert_eq!(roles, BTreeSet::from(ROLES), "{wire:?}");
@@ -164,7 +180,10 @@ fn requests_of_every_role_follow_the_vendors_rules() {
             assert_eq!(violations(wire, body), [""; 0], "{wire:?} {role:?}");
         }
         // The tools accept the inputs that their schemas require, with `null` for optional fields.
-        let conversations: Vec<String> = bodies.iter().map(|b| b["messages"].to_string()).collect();
+        let conversations: Vec<String> = bodies
+            .iter()
+            .map(|b| conversation(wire, b).to_string())
+            .collect();
         let misfits = conversations
             .iter()
             .filter(|t| t.contains("does not match the tool's schema"));
@@ -198,7 +217,7 @@ struct InvalidToolServer {
 impl Respond for InvalidToolServer {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let is_first = body["messages"].as_array().unwrap().len() <= 2;
+        let is_first = conversation(self.wire, &body).as_array().unwrap().len() <= 2;
         let calls: Vec<(String, Value)> = if is_first {
             let names = self.names.iter().cloned();
             names.map(|name| (name, json!({}))).collect()
@@ -265,11 +284,11 @@ fn run_with_tool_names(wire: Wire, names: Vec<String>) -> (Vec<Value>, String, u
 
 #[test]
 fn invalid_tool_name_is_answered_and_not_sent_back() {
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in WIRES {
         let names = INVALID_NAMES.map(|(name, _)| name.to_string()).to_vec();
         let (bodies, ..) = run_with_tool_names(wire, names);
         assert_eq!(violations(wire, &bodies[1]), [""; 0], "{wire:?}");
-        let conversation = bodies[1]["messages"].to_string();
+        let conversation = conversation(wire, &bodies[1]).to_string();
         for (name, sanitized) in INVALID_NAMES {
             assert!(
                 conversation.contains(&format!("\"name\":\"{sanitized}\"")),
@@ -291,9 +310,65 @@ fn invalid_tool_name_is_answered_and_not_sent_back() {
     }
 }
 
+/// A model server of all wire formats that answers without calls.
+struct AnsweringServer;
+
+impl Respond for AnsweringServer {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let wire = match request.url.path() {
+            "/v1/responses" => Wire::Responses,
+            "/v1/messages" => Wire::Anthropic,
+            _ => Wire::OpenAi,
+        };
+        ResponseTemplate::new(200).set_body_json(response_body(wire, &[]))
+    }
+}
+
+#[test]
+fn resumed_session_keeps_reasoning_for_its_server_only() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let mock = Mock::given(method("POST")).respond_with(AnsweringServer);
+        mock.mount(&server).await;
+        server
+    });
+    let url = format!("{}/v1", server.uri());
+    let project = Project::git();
+    let run = |wire: Wire, options: &[&str]| {
+        let server = [
+            "--provider",
+            provider(wire),
+            "--base-url",
+            &url,
+            "--model",
+            "m",
+        ];
+        let ran = project.run(&[&["run"], options, &server].concat());
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+    };
+    run(Wire::Responses, &["first"]);
+    run(Wire::Responses, &["--resume", "second"]);
+    run(Wire::Anthropic, &["--resume", "third"]);
+    run(Wire::OpenAi, &["--resume", "fourth"]);
+    run(Wire::Responses, &["--resume", "fifth"]);
+    let requests = runtime.block_on(server.received_requests()).unwrap();
+    let posts = requests.iter().filter(|r| !r.body.is_empty());
+    let bodies: Vec<Value> = posts
+        .map(|r| serde_json::from_slice(&r.body).unwrap())
+        .collect();
+    let counts = bodies
+        .iter()
+        .map(|body| body.to_string().matches("gAAAx").count());
+    assert_eq!(counts.collect::<Vec<_>>(), [0, 1, 0, 0, 2]);
+    for body in [&bodies[1], &bodies[4]] {
+        assert_eq!(violations(Wire::Responses, body), [""; 0]);
+    }
+}
+
 #[test]
 fn two_megabyte_tool_name_is_truncated_everywhere() {
-    for wire in [Wire::OpenAi, Wire::Anthropic] {
+    for wire in WIRES {
         let (_, _, baseline) = run_with_tool_names(wire, vec!["bash_".into()]);
         let (bodies, progress, peak) = run_with_tool_names(wire, vec!["x".repeat(2 * 1024 * 1024)]);
         assert_eq!(violations(wire, &bodies[1]), [""; 0], "{wire:?}");

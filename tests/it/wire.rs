@@ -1,8 +1,10 @@
-//! Both wire formats against a mock server: requests are valid, responses of many kinds are understood.
+//! All wire formats against a mock server: requests are valid, responses of many kinds are understood.
 
 mod answers;
 mod images;
 mod lenient;
+mod responses;
+mod vendor_rows;
 
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate};
 const KEY: &str = "sk-very-secret";
 const ANTHROPIC: &str = include_str!("../fixtures/sse/anthropic-rich.txt");
 const OPENAI: &str = include_str!("../fixtures/sse/openai-odd.txt");
+const RESPONSES: &str = include_str!("../fixtures/sse/responses-tool.txt");
 
 fn vendor(name: &str) -> ModelServerConfig {
     let spec = PROVIDERS.iter().find(|spec| spec.name == name);
@@ -40,6 +43,14 @@ fn openai(server: &MockServer) -> ModelServerConfig {
         base_url: format!("{}/v1", server.uri()),
         key: Some(KEY.to_string().into()),
         ..vendor("openai")
+    }
+}
+
+fn responses(server: &MockServer) -> ModelServerConfig {
+    ModelServerConfig {
+        base_url: format!("{}/v1", server.uri()),
+        key: Some(KEY.to_string().into()),
+        ..vendor("responses")
     }
 }
 
@@ -189,9 +200,14 @@ async fn effort_is_sent_only_if_it_is_set() {
         send(&anthropic(&server), request.clone()).await.unwrap();
         assert_eq!(request_bodies(&server).await[0]["output_config"], messages);
         let server = mock_server(sse(OPENAI)).await;
-        send(&openai(&server), request).await.unwrap();
+        send(&openai(&server), request.clone()).await.unwrap();
         let body = &request_bodies(&server).await[0];
         assert_eq!(body["reasoning_effort"], completions);
+        let server = mock_server(sse(RESPONSES)).await;
+        send(&responses(&server), request.clone()).await.unwrap();
+        let body = &request_bodies(&server).await[0];
+        let both = json!({"effort": completions, "summary": "auto"});
+        assert_eq!(body["reasoning"], both);
     }
 }
 

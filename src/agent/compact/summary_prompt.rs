@@ -87,7 +87,7 @@ fn as_text(message: &Message) -> String {
             (Block::Text { text }, Role::User) => out.push(format!("USER: {text}")),
             (Block::Text { text }, Role::Assistant) => out.push(format!("AGENT: {text}")),
             (Block::Image(image), _) => out.push(format!("USER: [image {}]", image.path)),
-            (Block::Thinking { .. }, _) => {}
+            (Block::Thinking { .. } | Block::ProviderItem(_), _) => {}
             (Block::ToolCall(call), _) => out.push(format!("CALL {}: {}", call.name, call.input)),
             (Block::ToolResult { content, .. }, _) => out.push(format!("RESULT: {content}")),
         }

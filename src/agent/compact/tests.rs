@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::chat::{Block, Outcome, ToolCall, estimate_tokens, validate};
+use crate::domain::chat::{Block, Outcome, ProviderItem, ToolCall, estimate_tokens, validate};
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
 use crate::domain::timestamp::Timestamp;
@@ -47,7 +47,11 @@ fn contents(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|m| &m.blocks);
     let shown = blocks.filter_map(|b| match b {
         Block::ToolResult { content, .. } => Some(content.chars().take(25).collect()),
-        Block::Text { .. } | Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => None,
+        Block::Text { .. }
+        | Block::Image(_)
+        | Block::Thinking { .. }
+        | Block::ProviderItem(_)
+        | Block::ToolCall(_) => None,
     });
     shown.collect()
 }
@@ -119,6 +123,21 @@ fn summary_prompt_follows_conversation_or_digest() {
     assert_eq!(last.blocks[0], messages.last().unwrap().blocks[0]);
     assert!(last.text().ends_with("Cover in most detail: the parser"));
     assert_eq!(validate(&behind.messages), Ok(()));
+
+    let sealed = Block::ProviderItem(ProviderItem {
+        server: "responses https://api.openai.com".into(),
+        item: json!({"type": "reasoning", "encrypted_content": "gAAAx"}),
+    });
+    let answered = [
+        said("go"),
+        Message::assistant(vec![sealed, Block::text("ok")]),
+    ];
+    let digest = question(&answered, SummaryForm::Digest, None, 20_000);
+    let words = digest.messages[0].text();
+    assert!(
+        words.contains("AGENT: ok") && !words.contains("gAAAx"),
+        "{words}"
+    );
 
     let digest = question(
         &build_tool_conversation(&["bash"; 50], 3000),

@@ -153,6 +153,7 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
             Block::Text { .. }
             | Block::Image(_)
             | Block::Thinking { .. }
+            | Block::ProviderItem(_)
             | Block::ToolResult { .. } => Some(block),
         })
         .collect()

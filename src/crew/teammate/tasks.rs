@@ -113,7 +113,10 @@ impl TeammateLoop {
                 Block::Text { text } | Block::ToolResult { content: text, .. } => {
                     text.contains(words)
                 }
-                Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => false,
+                Block::Image(_)
+                | Block::Thinking { .. }
+                | Block::ProviderItem(_)
+                | Block::ToolCall(_) => false,
             })
         };
         let is_informed = knows(&prompt::claimed_prefix(task.id.0));

@@ -14,7 +14,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::ExposeSecret;
 
 use super::http::{Http, response_deltas};
-use super::provider::{ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
+use super::provider::{AutoSelect, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
 
 /// The value of the `anthropic-version` header, unless the option `version` is set.
@@ -24,9 +24,11 @@ const VERSION: &str = "2023-06-01";
 pub static SPEC: ProviderSpec = ProviderSpec {
     name: "anthropic",
     api: "Anthropic Messages",
+    auto_select: AutoSelect::KeyOrAddress,
     key_var: "ANTHROPIC_API_KEY",
     url_var: "ANTHROPIC_BASE_URL",
     vendor_url: "https://api.anthropic.com",
+    vendor_hosts: &[],
     options: &[
         // The official SDK uses `X-Api-Key` up to version 1.x and a bearer token since 2.0.
         ProviderOption {

@@ -78,7 +78,8 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
         // Thinking without a signature is left out, because the server rejects it.
         Block::Thinking {
             signature: None, ..
-        } => None,
+        }
+        | Block::ProviderItem(_) => None,
         Block::ToolCall(call) => Some(
             json!({"type": "tool_use", "id": call.id, "name": valid_tool_name(&call.name), "input": call.input}),
         ),

@@ -1,9 +1,12 @@
 //! Decodes the chunks of the Chat Completions API into deltas and a reply. Accepts known deviations of servers from the
 //! API. Does no I/O.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, ToolCall};
+use super::dialect::{Deviation, Dialect};
+use super::request::{EXTRA, REASONING};
+
+use crate::domain::chat::{Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
@@ -21,6 +24,10 @@ const CALLS_MAX: usize = 256;
 /// Collects the text, thinking, tool calls and token counts of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
+    /// The server that sends the response, for [`ProviderItem::server`].
+    server: String,
+    /// Whether the server wants the reasoning of its model back.
+    keeps_reasoning: bool,
     text: String,
     text_joiner: Joiner,
     thinking: String,
@@ -38,6 +45,8 @@ struct PartialCall {
     name: String,
     arguments: String,
     joiner: Joiner,
+    /// Data of the vendor that belongs to the call and must be sent back with it.
+    extra: Option<Value>,
 }
 
 impl Decode for Decoder {
@@ -84,6 +93,15 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
+    /// Creates a decoder for a response of `server`. The server's own items in the reply are marked with this name.
+    pub fn of(server: &str, dialect: Dialect) -> Decoder {
+        Decoder {
+            server: server.into(),
+            keeps_reasoning: dialect.deviation == Deviation::DeepSeek,
+            ..Decoder::default()
+        }
+    }
+
     /// Completes the reply at the `[DONE]` marker. Does not wait for the end of the stream, because some servers keep
     /// the connection open after the marker. If the server has sent no finish reason, derives one from the content;
     /// without a text or tool call, does nothing.
@@ -113,7 +131,7 @@ impl Decoder {
                 .and_then(Value::as_str)
                 .filter(|t| !t.is_empty())
         };
-        if let Some(thinking) = text("reasoning_content").or_else(|| text("reasoning")) {
+        if let Some(thinking) = text(REASONING).or_else(|| text("reasoning")) {
             self.size.add(thinking)?;
             let thinking = self.thinking_joiner.push(thinking, has_halves);
             self.thinking.push_str(&thinking);
@@ -184,6 +202,10 @@ impl Decoder {
         if call.id.is_empty() {
             call.id = id;
         }
+        if let Some(extra) = part.get(EXTRA).filter(|extra| extra.is_object()) {
+            self.size.add_bytes(extra.to_string().len())?;
+            call.extra = Some(extra.clone());
+        }
         // Some servers repeat the name in every part.
         if call.name.is_empty() {
             call.name = name;
@@ -207,8 +229,18 @@ impl Decoder {
 
     fn take_reply(&mut self, finish: StopReason) -> Reply {
         let mut blocks = Vec::new();
+        let server = std::mem::take(&mut self.server);
+        let own = |key: &str, value: Value| {
+            Block::ProviderItem(ProviderItem {
+                server: server.clone(),
+                item: json!({ key: value }),
+            })
+        };
         let mut thinking = std::mem::take(&mut self.thinking);
         thinking.push_str(self.thinking_joiner.end());
+        if self.keeps_reasoning && !thinking.is_empty() {
+            blocks.push(own(REASONING, thinking.as_str().into()));
+        }
         if !thinking.is_empty() {
             blocks.push(Block::Thinking {
                 text: thinking,
@@ -223,6 +255,7 @@ impl Decoder {
         for mut call in std::mem::take(&mut self.calls) {
             call.arguments.push_str(call.joiner.end());
             let (input, broken) = parse_input(&call.arguments);
+            blocks.extend(call.extra.map(|extra| own(EXTRA, extra)));
             blocks.push(Block::ToolCall(ToolCall {
                 id: CallId(call.id),
                 name: call.name,
@@ -238,12 +271,12 @@ impl Decoder {
     }
 }
 
-/// Parses a complete response from a server that did not stream, although the request asked for a stream.
+/// Parses, with a new decoder, a complete response from a server that did not stream, although the request asked for a
+/// stream.
 ///
 /// # Errors
 /// Fails if `value` is an error object, contains no choices or exceeds a limit.
-pub fn parse_completion(value: &Value) -> Result<Reply, ModelError> {
-    let mut decoder = Decoder::default();
+pub fn parse_completion(mut decoder: Decoder, value: &Value) -> Result<Reply, ModelError> {
     let event = SseEvent {
         name: String::new(),
         data: value.to_string(),

@@ -2,7 +2,10 @@
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
 mod decode;
+mod dialect;
 mod request;
+
+pub(super) use dialect::{Deviation, Dialect, MAX_COMPLETION_TOKENS};
 
 #[cfg(test)]
 pub(super) use decode::Decoder;
@@ -15,21 +18,21 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::ExposeSecret;
 
 use super::http::{Http, response_deltas};
-use super::provider::{LocalServer, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
+use super::provider::{
+    AutoSelect, LocalServer, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints,
+};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
-
-/// The name of the request field that limits the tokens of a response, on most servers. Newer `OpenAI` models accept
-/// only [`MAX_COMPLETION_TOKENS`].
-const MAX_TOKENS: &str = "max_tokens";
-const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
+use dialect::MAX_TOKENS;
 
 /// The provider `openai`. Its address must include `/v1` if the server's paths start with `/v1`.
 pub static SPEC: ProviderSpec = ProviderSpec {
     name: "openai",
     api: "Chat Completions",
+    auto_select: AutoSelect::KeyOrAddress,
     key_var: "OPENAI_API_KEY",
     url_var: "OPENAI_BASE_URL",
     vendor_url: "https://api.openai.com/v1",
+    vendor_hosts: &[],
     options: &[ProviderOption {
         name: "max_tokens_field",
         values: &[MAX_TOKENS, MAX_COMPLETION_TOKENS],
@@ -80,11 +83,19 @@ fn refusal_hints(_code: u16, lower: &str) -> RefusalHints {
     }
 }
 
+/// Returns the header that holds the key; `None` without a key.
+pub(super) fn bearer(config: &ModelServerConfig) -> Option<(&'static str, String)> {
+    let key = config.key.as_ref()?.expose_secret();
+    Some(("authorization", format!("Bearer {key}")))
+}
+
 /// A model on a server that offers the Chat Completions API.
 #[derive(Debug, Clone)]
 pub struct OpenAi {
     http: Http,
-    max_tokens: &'static str,
+    dialect: Dialect,
+    /// The name that marks the server's own items in a conversation.
+    server: Arc<str>,
 }
 
 impl OpenAi {
@@ -93,31 +104,49 @@ impl OpenAi {
     /// # Errors
     /// Fails if the address or a header value is invalid.
     pub fn new(config: &ModelServerConfig) -> Result<OpenAi, ModelError> {
-        let mut headers = Vec::new();
-        if let Some(key) = &config.key {
-            headers.push(("authorization", format!("Bearer {}", key.expose_secret())));
-        }
         let is_official = config.base_url.trim_end_matches('/') == SPEC.vendor_url;
         let max_tokens = match config.option("max_tokens_field") {
             Some(MAX_COMPLETION_TOKENS) => MAX_COMPLETION_TOKENS,
             None if is_official => MAX_COMPLETION_TOKENS,
             _ => MAX_TOKENS,
         };
+        let dialect = Dialect {
+            max_tokens,
+            ..Dialect::STANDARD
+        };
+        OpenAi::with(config, bearer(config), dialect)
+    }
+
+    /// Like [`OpenAi::new`], with the header that holds the key and the dialect of the server.
+    pub(super) fn with(
+        config: &ModelServerConfig,
+        key_header: Option<(&'static str, String)>,
+        dialect: Dialect,
+    ) -> Result<OpenAi, ModelError> {
+        let headers = key_header.into_iter().collect();
         Ok(OpenAi {
             http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?
                 .with_headers(&config.headers)?,
-            max_tokens,
+            dialect,
+            server: config.server_name(),
         })
     }
 }
 
 impl Model for OpenAi {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
-        let (http, field) = (self.http.clone(), self.max_tokens);
+        let OpenAi {
+            http,
+            dialect,
+            server,
+        } = self.clone();
         async move {
-            let body = request::body(&request, field);
+            let body = request::body(&request, &server, dialect);
             let body = http.post("/chat/completions", body).await?;
-            response_deltas(body, decode::Decoder::default(), decode::parse_completion)
+            let decoder = || decode::Decoder::of(&server, dialect);
+            response_deltas(body, decoder(), |value| {
+                decode::parse_completion(decoder(), value)
+            })
         }
         .into_stream()
         .try_flatten()

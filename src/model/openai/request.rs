@@ -8,28 +8,31 @@ use crate::domain::text::clip;
 use crate::model::ModelRequest;
 use crate::model::images::{SentImage, SentImages};
 
+use super::dialect::{Deviation, Dialect};
+
 /// Maximum length of a tool's description, in characters. Longer ones are cut, because OpenAI and servers with the same
 /// API refuse them.
 const DESCRIPTION_MAX: usize = 1024;
 
-/// Returns the JSON body of a Chat Completions request. `max_tokens` is the name of the field with the token limit.
-/// Fields and messages always have the same order, because servers cache the prefix of a conversation.
-pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
+/// Returns the JSON body of a Chat Completions request to `server`. Fields and messages always have the same order, because servers cache the prefix of a conversation.
+pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
     let images = SentImages::of(request);
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
         match message.role {
-            Role::User => user(message, &images, &mut messages),
-            Role::Assistant => messages.push(assistant(message)),
+            Role::User => user(message, &images, dialect, &mut messages),
+            Role::Assistant => messages.push(assistant(message, server, dialect)),
         }
     }
     let mut body = json!({
         "model": request.model,
         "messages": messages,
         "stream": true,
-        "stream_options": {"include_usage": true},
     });
-    body[max_tokens] = request.max_tokens.into();
+    if dialect.deviation != Deviation::Mistral {
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    body[dialect.max_tokens] = request.max_tokens.into();
     if !request.tools.is_empty() {
         let tool = |t: &crate::model::ToolSpec| {
             json!({"type": "function", "function": {
@@ -50,7 +53,7 @@ pub fn body(request: &ModelRequest, max_tokens: &str) -> Value {
 
 /// Appends a user message as the API expects it. First, each tool result becomes a message of its own, because results
 /// must directly follow the calls. Then one message contains the text and the images.
-fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
+fn user(message: &Message, images: &SentImages<'_>, dialect: Dialect, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -58,8 +61,15 @@ fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
             } else {
                 content
             };
-            out.push(json!({"role": "tool", "tool_call_id": call, "content": content}));
+            let id = dialect.call_id(&call.0);
+            out.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
         }
+    }
+    let has_results = out.last().is_some_and(|last| last["role"] == "tool");
+    let has_more = |block: &Block| matches!(block, Block::Text { .. } | Block::Image(_));
+    if dialect.deviation == Deviation::Mistral && has_results && message.blocks.iter().any(has_more)
+    {
+        out.push(json!({"role": "assistant", "content": BETWEEN}));
     }
     let is_image = |block: &Block| matches!(block, Block::Image(_));
     if message.blocks.iter().any(is_image) {
@@ -84,23 +94,53 @@ fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
                 "image_url": {"url": format!("data:{media_type};base64,{data}")}}),
             SentImage::Text(text) => json!({"type": "text", "text": text}),
         }),
-        Block::Thinking { .. } | Block::ToolCall(_) | Block::ToolResult { .. } => None,
+        Block::Thinking { .. }
+        | Block::ProviderItem(_)
+        | Block::ToolCall(_)
+        | Block::ToolResult { .. } => None,
     }
 }
 
-fn assistant(message: &Message) -> Value {
+/// The name of the response field with the reasoning of a model, as most servers call it.
+pub const REASONING: &str = "reasoning_content";
+/// The name of the field of a call with the data of its vendor, such as the signature of Gemini's thoughts.
+pub const EXTRA: &str = "extra_content";
+/// The text that stands between tool results and a user message where the server demands an answer.
+const BETWEEN: &str = "OK.";
+
+/// Converts an answer. Includes the items in it that come from `server`.
+fn assistant(message: &Message, server: &str, dialect: Dialect) -> Value {
     let text = message.text();
-    let calls: Vec<Value> = message
-        .calls()
-        .map(|call| {
-            json!({"id": call.id, "type": "function", "function": {
-                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}})
-        })
-        .collect();
+    let mut calls = Vec::new();
+    let (mut reasoning, mut extra) = (None, None);
+    for block in &message.blocks {
+        match block {
+            Block::ToolCall(call) => {
+                let mut sent = json!({"id": dialect.call_id(&call.id.0), "type": "function", "function": {
+                    "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}});
+                if let Some(extra) = extra.take() {
+                    sent[EXTRA] = extra;
+                }
+                calls.push(sent);
+            }
+            Block::ProviderItem(own) if own.server == server => {
+                reasoning = own.item.get(REASONING).cloned().or(reasoning);
+                extra = own.item.get(EXTRA).cloned();
+            }
+            Block::Text { .. }
+            | Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ProviderItem(_)
+            | Block::ToolResult { .. } => {}
+        }
+    }
     // Some servers reject a null or missing content, others an empty list of calls.
     let mut out = json!({"role": "assistant", "content": text});
     if !calls.is_empty() {
         out["tool_calls"] = Value::Array(calls);
+    }
+    if let Some(reasoning) = reasoning {
+        out[REASONING] = reasoning;
     }
     out
 }

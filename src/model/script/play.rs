@@ -161,7 +161,10 @@ fn last_message(request: &ModelRequest) -> String {
         .filter_map(|b| match b {
             Block::Text { text } => Some(text.as_str()),
             Block::ToolResult { content, .. } => Some(content.as_str()),
-            Block::Image(_) | Block::Thinking { .. } | Block::ToolCall(_) => None,
+            Block::Image(_)
+            | Block::Thinking { .. }
+            | Block::ProviderItem(_)
+            | Block::ToolCall(_) => None,
         })
         .collect();
     texts.join("\n")

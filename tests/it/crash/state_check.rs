@@ -265,6 +265,7 @@ fn received_messages(conversation: &Conversation) -> Vec<Value> {
             .strip_suffix("</inbox>"),
         Block::Image(_)
         | Block::Thinking { .. }
+        | Block::ProviderItem(_)
         | Block::ToolCall(_)
         | Block::ToolResult { .. } => None,
     });

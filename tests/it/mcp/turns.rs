@@ -11,7 +11,7 @@ use super::crew::{project, results};
 use crate::common::project::Project;
 use crate::common::pty::Screen;
 use crate::common::wait::wait_until;
-use crate::vendors::rules::{Wire, violations};
+use crate::vendors::rules::{Wire, conversation, violations};
 
 pub fn open(project: &Project, more: &[&str]) -> Screen {
     let provider = format!("script:{}", project.file("rules.yaml").display());
@@ -121,8 +121,9 @@ struct SearchingModel {
 impl Respond for SearchingModel {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let turns = body["messages"].as_array().unwrap();
-        let call = match turns.iter().filter(|m| m["role"] == "assistant").count() {
+        let turns = conversation(self.wire, &body).as_array().unwrap();
+        let is_answer = |m: &&Value| m["role"] == "assistant";
+        let call = match turns.iter().filter(is_answer).count() {
             0 => Some(("tool_search", json!({"query": "extra_123"}))),
             1 => Some((
                 "mcp__s__extra_123",
@@ -144,6 +145,15 @@ fn answer(wire: Wire, call: Option<(&str, Value)>) -> Value {
                 })
                 .collect();
             json!({"choices": [{"message": {"content": "Fine.", "tool_calls": calls}, "finish_reason": "stop"}]})
+        }
+        Wire::Responses => {
+            let text = json!({"type": "output_text", "text": "Fine.", "annotations": []});
+            let mut output =
+                vec![json!({"type": "message", "role": "assistant", "content": [text]})];
+            output.extend(call.map(|(name, input)| {
+                json!({"type": "function_call", "call_id": format!("c-{name}"), "name": name, "arguments": input.to_string()})
+            }));
+            json!({"object": "response", "status": "completed", "output": output})
         }
         Wire::Anthropic => {
             let mut content = vec![json!({"type": "text", "text": "Fine."})];
@@ -171,6 +181,7 @@ fn requests(
     });
     let provider = match wire {
         Wire::OpenAi => "openai",
+        Wire::Responses => "responses",
         Wire::Anthropic => "anthropic",
     };
     let url = format!("{}/v1", server.uri());
@@ -219,6 +230,7 @@ fn name(tool: &Value) -> &str {
 fn many_tools_are_found_by_search_and_appended() {
     for (wire, window) in [
         (Wire::OpenAi, "100000"),
+        (Wire::Responses, "100000"),
         (Wire::Anthropic, "100000"),
         (Wire::OpenAi, "2000000"),
     ] {
@@ -230,7 +242,7 @@ fn many_tools_are_found_by_search_and_appended() {
         for body in &bodies {
             let mut found = violations(wire, body);
             // Anthropic documents no maximum length of a description.
-            found.retain(|rule| wire == Wire::OpenAi || !rule.contains("a description of"));
+            found.retain(|rule| wire != Wire::Anthropic || !rule.contains("a description of"));
             assert_eq!(found, [""; 0], "{wire:?} {window}");
         }
         let all: Vec<Vec<Value>> = bodies.iter().map(tools).collect();
@@ -243,6 +255,7 @@ fn many_tools_are_found_by_search_and_appended() {
         let found = second.last().unwrap();
         let schema = match wire {
             Wire::OpenAi => &found["function"]["parameters"],
+            Wire::Responses => &found["parameters"],
             Wire::Anthropic => &found["input_schema"],
         };
         let free = json!({"type": "object", "additionalProperties": {"type": "string"}});
@@ -250,7 +263,7 @@ fn many_tools_are_found_by_search_and_appended() {
         assert_eq!(schema["properties"]["limit"]["minimum"], 1);
         assert_eq!(schema["required"], json!(["headers", "note"]));
         let output = r#"{\"headers\": {\"a\": \"b\"}, \"note\": null}"#;
-        let said = bodies[2]["messages"].to_string();
+        let said = conversation(wire, &bodies[2]).to_string();
         assert!(said.contains(output), "{said}");
         assert_eq!(said.matches("Call extra tools once.").count(), 1, "{said}");
         assert_eq!(second, third);
@@ -258,9 +271,10 @@ fn many_tools_are_found_by_search_and_appended() {
         assert!(size(&bodies[0]) < 30_000, "{}", size(&bodies[0]));
         // Each request begins like the one before, so that the vendor's prompt cache applies.
         assert_eq!(bodies[0]["system"], bodies[2]["system"]);
+        assert_eq!(bodies[0]["instructions"], bodies[2]["instructions"]);
         let mut messages: Vec<Vec<Value>> = bodies
             .iter()
-            .map(|body| body["messages"].as_array().unwrap().clone())
+            .map(|body| conversation(wire, body).as_array().unwrap().clone())
             .collect();
         for message in messages.iter_mut().flatten() {
             let blocks = message["content"].as_array_mut().into_iter().flatten();

@@ -1,6 +1,7 @@
 //! The vendors' published rules for tools and tool calls, as a check of a request body.
 //!
-//! OpenAI: <https://platform.openai.com/docs/api-reference/chat/create> and
+//! OpenAI: <https://platform.openai.com/docs/api-reference/chat/create>,
+//! <https://platform.openai.com/docs/api-reference/responses/create> and
 //! <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>. Anthropic:
 //! <https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/implement-tool-use> and
 //! <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations>. Where they
@@ -13,7 +14,16 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,
+    Responses,
     Anthropic,
+}
+
+/// Returns the conversation of a request.
+pub fn conversation(wire: Wire, body: &Value) -> &Value {
+    match wire {
+        Wire::OpenAi | Wire::Anthropic => &body["messages"],
+        Wire::Responses => &body["input"],
+    }
 }
 
 /// OpenAI's maximum number of functions in a request.
@@ -80,7 +90,47 @@ pub fn violations(wire: Wire, body: &Value) -> Vec<String> {
             out.push(format!("a call with the id {id:?}: no valid id"));
         }
     }
+    if wire == Wire::Responses {
+        check_items(body, &mut out);
+    }
     out
+}
+
+/// Checks the items of a Responses request: each output follows its call, each call has one output, and reasoning is
+/// followed by the text or the call that it led to.
+fn check_items(body: &Value, out: &mut Vec<String>) {
+    let items = body["input"].as_array().cloned().unwrap_or_default();
+    let mut open = BTreeSet::new();
+    for (at, item) in items.iter().enumerate() {
+        let id = item["call_id"].as_str().unwrap_or_default().to_string();
+        match item["type"].as_str() {
+            Some("function_call") if !open.insert(id.clone()) => {
+                out.push(format!("a second call with the id {id:?}"));
+            }
+            Some("function_call_output") if !open.remove(&id) => {
+                out.push(format!("an output without the call {id:?}"));
+            }
+            Some("reasoning") => {
+                let next = items.get(at + 1);
+                let is_led_to =
+                    |next: &Value| next["role"] == "assistant" || next["type"] == "function_call";
+                if !next.is_some_and(is_led_to) {
+                    out.push("reasoning without its following item".into());
+                }
+                if !item["encrypted_content"].is_string() {
+                    out.push("reasoning that is not encrypted".into());
+                }
+            }
+            _ => {}
+        }
+    }
+    out.extend(
+        open.iter()
+            .map(|id| format!("a call without an output: {id:?}")),
+    );
+    if body["store"] != false {
+        out.push("a response that the server stores".into());
+    }
 }
 
 /// Returns whether `text` consists of 1 to `max` ASCII letters, digits, `_` and `-`.
@@ -96,11 +146,18 @@ fn check_tool(wire: Wire, tool: &Value, out: &mut Vec<String>) -> String {
                 out.push(format!("a tool of the type {}", tool["type"]));
             }
             let fields = &tool["function"];
-            let known = ["name", "description", "parameters", "strict"];
+            let known = &["name", "description", "parameters", "strict"][..];
             (fields, &fields["parameters"], known)
         }
+        Wire::Responses => {
+            if tool["type"] != "function" {
+                out.push(format!("a tool of the type {}", tool["type"]));
+            }
+            let known = &["type", "name", "description", "parameters", "strict"][..];
+            (tool, &tool["parameters"], known)
+        }
         Wire::Anthropic => {
-            let known = ["name", "description", "input_schema", "cache_control"];
+            let known = &["name", "description", "input_schema", "cache_control"][..];
             (tool, &tool["input_schema"], known)
         }
     };
@@ -123,6 +180,11 @@ fn check_tool(wire: Wire, tool: &Value, out: &mut Vec<String>) -> String {
     }
     if schema.get("anyOf").is_some() {
         report("anyOf at the root".into());
+    }
+    // Without the field, this API takes the schema for a strict one.
+    let is_strict = !name.starts_with("mcp__");
+    if wire == Wire::Responses && fields["strict"] != is_strict {
+        report(format!("strict is {}", fields["strict"]));
     }
     if name.starts_with("mcp__") {
         // crewdeck does not ask for strict schemas, and those of MCP servers are sent as they are.
@@ -302,8 +364,12 @@ fn kinds(schema: &Value) -> Vec<&str> {
 /// Returns the id and the name of each tool call in the conversation of a request.
 fn calls(wire: Wire, body: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let messages = body["messages"].as_array().into_iter().flatten();
+    let messages = conversation(wire, body).as_array().into_iter().flatten();
     match wire {
+        Wire::Responses => messages
+            .filter(|item| item["type"] == "function_call")
+            .map(|item| (text(&item["call_id"]), text(&item["name"])))
+            .collect(),
         Wire::OpenAi => messages
             .filter_map(|m| m["tool_calls"].as_array())
             .flatten()
@@ -469,6 +535,46 @@ mod tests {
             (one(json!(3)), "().x: a schema that is no object"),
         ] {
             let found = violations(Wire::Anthropic, &tool(schema));
+            assert!(found.iter().any(|s| s.contains(rule)), "{rule}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn check_reports_every_violation_in_items() {
+        let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "bash", "arguments": "{}"});
+        let output =
+            |id: &str| json!({"type": "function_call_output", "call_id": id, "output": ""});
+        let reasoning = json!({"type": "reasoning", "encrypted_content": "x", "summary": []});
+        let request = |items: &[&Value]| json!({"input": items, "store": false});
+        let good = [&reasoning, &call("a"), &output("a")].map(Clone::clone);
+        let good: Vec<&Value> = good.iter().collect();
+        assert_eq!(violations(Wire::Responses, &request(&good)), [""; 0]);
+        let free = json!({"type": "object", "properties": {}});
+        let tool = |name: &str, strict: Value| {
+            json!({"store": false, "tools": [
+            {"type": "function", "name": name, "description": "x", "parameters": free, "strict": strict}]})
+        };
+        for (body, rule) in [
+            (request(&[&call("a")]), "a call without an output"),
+            (request(&[&output("a")]), "an output without the call"),
+            (
+                request(&[&call("a"), &call("a"), &output("a")]),
+                "a second call",
+            ),
+            (
+                request(&[&reasoning, &output("a")]),
+                "without its following item",
+            ),
+            (
+                request(&[&json!({"type": "reasoning"}), &call("a")]),
+                "not encrypted",
+            ),
+            (json!({"input": []}), "the server stores"),
+            (tool("mcp__s__a", json!(true)), "strict is true"),
+            (tool("mcp__s__a", Value::Null), "strict is null"),
+            (tool("bash", json!(false)), "strict is false"),
+        ] {
+            let found = violations(Wire::Responses, &body);
             assert!(found.iter().any(|s| s.contains(rule)), "{rule}: {found:?}");
         }
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, sse, vendor};
+use super::{ANTHROPIC, KEY, anthropic, call_model, mock_server, openai, responses, sse, vendor};
 
 #[tokio::test]
 async fn every_error_status_has_its_kind_and_a_hint() {
@@ -71,7 +71,7 @@ async fn every_error_status_has_its_kind_and_a_hint() {
         ),
     ] {
         let server = mock_server(ResponseTemplate::new(status).set_body_json(&body)).await;
-        for config in [anthropic(&server), openai(&server)] {
+        for config in [anthropic(&server), openai(&server), responses(&server)] {
             let error = call_model(&config).await.unwrap_err();
             assert_eq!(error.kind, fault, "{status} {body}");
             assert!(
@@ -185,7 +185,7 @@ async fn wait_time_is_read_from_response_headers() {
 async fn broken_responses_are_errors_and_unusual_ones_accepted() {
     let html = ResponseTemplate::new(200).set_body_raw("<html>", "text/html");
     let server = mock_server(html).await;
-    for config in [anthropic(&server), openai(&server)] {
+    for config in [anthropic(&server), openai(&server), responses(&server)] {
         let error = call_model(&config).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::InvalidResponse);
         assert!(error.hint.contains("--base-url"), "{}", error.hint);
@@ -294,7 +294,7 @@ async fn model_lists_of_every_format_are_read() {
             .respond_with(answer)
             .mount(&server)
             .await;
-        for config in [anthropic(&server), openai(&server)] {
+        for config in [anthropic(&server), openai(&server), responses(&server)] {
             assert_eq!(config.connect().unwrap().list().await.unwrap(), names);
         }
     }
@@ -322,7 +322,7 @@ async fn model_list_gives_context_windows_without_more_requests() {
             .respond_with(answer)
             .mount(&server)
             .await;
-        for config in [anthropic(&server), openai(&server)] {
+        for config in [anthropic(&server), openai(&server), responses(&server)] {
             let model = config.connect().unwrap();
             assert_eq!(model.listed_window("m"), None);
             let before = server.received_requests().await.unwrap().len();

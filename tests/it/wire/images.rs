@@ -1,4 +1,4 @@
-//! Images in both wire formats.
+//! Images in all wire formats.
 
 use crewdeck::domain::attachment::{AttachedImage, ImageData, ImageSize};
 use pretty_assertions::assert_eq;
@@ -28,13 +28,30 @@ fn with_blocks(blocks: Vec<Block>, images: ImageInput) -> ModelRequest {
 }
 
 /// Sends a request with a single user message to a server of each kind. Returns the message's content as the servers
-/// for Messages and for Chat Completions receive it.
+/// for Messages and for Chat Completions receive it. Checks that a Responses server receives the same parts as the
+/// latter.
 async fn sent(request: &ModelRequest) -> (Value, Value) {
     let messages = mock_server(sse(ANTHROPIC)).await;
     send(&anthropic(&messages), request.clone()).await.unwrap();
     let completions = mock_server(sse(OPENAI)).await;
     send(&openai(&completions), request.clone()).await.unwrap();
     let body = |bodies: Vec<Value>, at: usize| bodies[0]["messages"][at]["content"].clone();
+    let responses_server = mock_server(sse(RESPONSES)).await;
+    send(&responses(&responses_server), request.clone())
+        .await
+        .unwrap();
+    let parts = request_bodies(&responses_server).await[0]["input"][0]["content"].clone();
+    let expected = body(request_bodies(&completions).await, 1);
+    let expected =
+        expected
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|part| match &part["image_url"]["url"] {
+                Value::Null => json!({"type": "input_text", "text": part["text"]}),
+                url => json!({"type": "input_image", "detail": "auto", "image_url": url}),
+            });
+    assert_eq!(parts, expected.collect::<Value>());
     (
         body(request_bodies(&messages).await, 0),
         body(request_bodies(&completions).await, 1),
@@ -42,7 +59,7 @@ async fn sent(request: &ModelRequest) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn images_are_blocks_on_both_wires() {
+async fn images_are_blocks_on_all_wires() {
     let blocks = vec![
         Block::text("look"),
         image("a.png", Some("QUJD")),

@@ -5,7 +5,7 @@ use crewdeck::model::Reply;
 use serde_json::json;
 use wiremock::ResponseTemplate;
 
-use super::{anthropic, call_model, mock_server, openai, sse};
+use super::{anthropic, call_model, mock_server, openai, responses, sse};
 
 /// Returns a stream of the Messages API with these blocks. Each block has a kind, the field of its deltas, and their
 /// values as JSON strings.
@@ -39,6 +39,24 @@ fn completions_stream(deltas: &[String]) -> String {
     out
 }
 
+/// Returns a stream of the Responses API with these items. Each item has a type, the name of its deltas, and their values
+/// as JSON strings. The server sends no complete items.
+fn responses_stream(items: &[(&str, &str, &[&str])]) -> String {
+    let mut out = String::new();
+    for (index, (kind, name, parts)) in items.iter().enumerate() {
+        out.push_str(&format!(
+            "data: {{\"type\":\"response.output_item.added\",\"output_index\":{index},\"item\":{{\"type\":\"{kind}\",\"call_id\":\"c1\",\"name\":\"bash\"}}}}\n\n"
+        ));
+        for part in *parts {
+            out.push_str(&format!(
+                "data: {{\"type\":\"response.{name}.delta\",\"output_index\":{index},\"delta\":{part}}}\n\n"
+            ));
+        }
+    }
+    out.push_str("data: {\"type\":\"response.completed\",\"response\":{}}\n\n");
+    out
+}
+
 /// Returns the thinking and the text of a reply, and the input `command` of its tool call.
 fn reply_text(reply: &Reply) -> (String, String, String) {
     let mut out = (String::new(), String::new(), String::new());
@@ -50,7 +68,9 @@ fn reply_text(reply: &Reply) -> (String, String, String) {
                 assert_eq!(call.broken, None);
                 out.2.push_str(call.input["command"].as_str().unwrap());
             }
-            Block::Image(_) | Block::ToolResult { .. } => panic!("{block:?}"),
+            Block::Image(_) | Block::ProviderItem(_) | Block::ToolResult { .. } => {
+                panic!("{block:?}")
+            }
         }
     }
     out
@@ -89,14 +109,24 @@ async fn character_split_over_two_events_is_joined() {
     let server = mock_server(sse(&completions_stream(&deltas))).await;
     let reply = call_model(&openai(&server)).await.unwrap();
     assert_eq!(reply_text(&reply), expected);
+
+    let body = responses_stream(&[
+        ("reasoning", "reasoning_summary_text", &TEXT),
+        ("message", "output_text", &TEXT),
+        ("function_call", "function_call_arguments", &INPUT),
+    ]);
+    let server = mock_server(sse(&body)).await;
+    let reply = call_model(&responses(&server)).await.unwrap();
+    assert_eq!(reply_text(&reply), expected);
 }
 
 #[tokio::test]
 async fn lone_surrogate_in_a_response_is_replaced() {
-    let body = r#"{"content": [{"type": "text", "text": "a \ud83d"}], "choices": [{"message": {"content": "a \ud83d"}}]}"#;
+    let body = r#"{"output": [{"type": "message", "content": [{"type": "output_text", "text": "a \ud83d"}]}],
+        "content": [{"type": "text", "text": "a \ud83d"}], "choices": [{"message": {"content": "a \ud83d"}}]}"#;
     let whole = ResponseTemplate::new(200).set_body_raw(body, "application/json");
     let server = mock_server(whole).await;
-    for config in [anthropic(&server), openai(&server)] {
+    for config in [anthropic(&server), openai(&server), responses(&server)] {
         assert_eq!(
             reply_text(&call_model(&config).await.unwrap()).1,
             "a \u{fffd}"
@@ -111,9 +141,14 @@ async fn oversized_names_and_ids_are_truncated_while_reading() {
     let body = format!(
         "data: {{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{tool}}}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
     );
+    let call = json!({"type": "function_call", "id": long, "call_id": long, "name": long, "arguments": "{}"});
+    let items = format!(
+        "data: {{\"type\":\"response.output_item.done\",\"item\":{call}}}\n\ndata: {{\"type\":\"response.completed\",\"response\":{{}}}}\n\n"
+    );
     let delta = json!({"tool_calls": [{"index": 0, "id": long, "function": {"name": long, "arguments": "{}"}}]});
     for reply in [
         call_model(&anthropic(&mock_server(sse(&body)).await)).await,
+        call_model(&responses(&mock_server(sse(&items)).await)).await,
         call_model(&openai(
             &mock_server(sse(&completions_stream(&[delta.to_string()]))).await,
         ))
@@ -132,7 +167,7 @@ async fn error_message_in_a_stream_is_truncated() {
     let long = "x".repeat(2 * 1024 * 1024);
     let body = format!("data: {{\"type\":\"error\",\"error\":{{\"message\":\"{long}\"}}}}\n\n");
     let server = mock_server(sse(&body)).await;
-    for config in [anthropic(&server), openai(&server)] {
+    for config in [anthropic(&server), openai(&server), responses(&server)] {
         let error = call_model(&config).await.unwrap_err().to_string();
         assert!(error.len() < 400, "{} bytes", error.len());
     }

@@ -1,0 +1,127 @@
+//! The OpenAI Responses API: <https://platform.openai.com/docs/api-reference/responses-streaming>.
+
+mod decode;
+mod items;
+mod request;
+
+#[cfg(test)]
+use decode::Decoder;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+
+use super::http::{Http, response_deltas};
+use super::provider::{AutoSelect, ModelServerConfig, ProviderSpec, RefusalHints};
+use super::{ContextWindow, Delta, Model, ModelError, ModelRequest, openai};
+use request::ReasoningParts;
+
+/// The provider `responses`. Its address must include `/v1` if the server's paths start with `/v1`. Key, address and
+/// families of models are those of `openai`, the same vendor's provider for Chat Completions.
+pub static SPEC: ProviderSpec = ProviderSpec {
+    name: "responses",
+    api: "OpenAI Responses",
+    auto_select: AutoSelect::VendorAddress,
+    options: &[],
+    local_servers: &[],
+    windows: &[],
+    has_thinking_budget: false,
+    refusal_hints: |_, lower| RefusalHints {
+        request: if lower.contains("max_output_tokens") {
+            "Set another max_tokens at the top of the settings."
+        } else {
+            ""
+        },
+        ..RefusalHints::default()
+    },
+    decoder: || Box::new(decode::Decoder::default()),
+    connect: |config| Ok(Arc::new(Responses::new(config)?)),
+    ..openai::SPEC
+};
+
+/// Maximum number of models for which refused parts are remembered.
+const REFUSALS_MAX: usize = 64;
+
+/// A model on a server that offers the Responses API.
+#[derive(Debug, Clone)]
+pub struct Responses {
+    http: Http,
+    /// The name that marks the server's own items in a conversation.
+    server: Arc<str>,
+    /// What models have refused, by their names.
+    refused: Arc<Mutex<BTreeMap<String, ReasoningParts>>>,
+}
+
+impl Responses {
+    /// Creates the client. Sends no request yet.
+    ///
+    /// # Errors
+    /// Fails if the address or a header value is invalid.
+    pub fn new(config: &ModelServerConfig) -> Result<Responses, ModelError> {
+        let headers = openai::bearer(config).into_iter().collect();
+        Ok(Responses {
+            http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?
+                .with_headers(&config.headers)?,
+            server: config.server_name(),
+            refused: Arc::default(),
+        })
+    }
+
+    fn parts(&self, model: &str) -> ReasoningParts {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get(model).copied().unwrap_or(ReasoningParts::ALL)
+    }
+
+    /// Remembers what a model accepts. Whether it accepts the items of a conversation depends on the conversation.
+    fn remember(&self, model: &str, parts: ReasoningParts) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let parts = ReasoningParts {
+            items: parts.encrypted,
+            ..parts
+        };
+        if parts != ReasoningParts::ALL && refused.len() < REFUSALS_MAX {
+            refused.insert(model.into(), parts);
+        }
+    }
+}
+
+impl Model for Responses {
+    fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let this = self.clone();
+        async move {
+            let mut parts = this.parts(&request.model);
+            let body = loop {
+                let body = request::body(&request, &this.server, parts);
+                match this.http.post("/responses", body).await {
+                    Ok(body) => break body,
+                    Err(error) => match parts.without_refused(&error) {
+                        Some(rest) => parts = rest,
+                        None => return Err(error),
+                    },
+                }
+            };
+            this.remember(&request.model, parts);
+            let server = Arc::clone(&this.server);
+            response_deltas(body, decode::Decoder::of(&server), |value| {
+                decode::parse_response(&server, value)
+            })
+        }
+        .into_stream()
+        .try_flatten()
+        .boxed()
+    }
+
+    fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
+        let http = self.http.clone();
+        async move { http.models("/models").await }.boxed()
+    }
+
+    fn listed_window(&self, name: &str) -> Option<ContextWindow> {
+        self.http.windows.get(name)
+    }
+}

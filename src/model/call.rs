@@ -238,4 +238,10 @@ pub trait Model: Send + Sync {
     fn listed_window(&self, _name: &str) -> Option<ContextWindow> {
         None
     }
+
+    /// Returns whether the model runs on a server on another machine, so that its calls probably cost what the vendor's
+    /// price list says. False for a local server and for a scripted model.
+    fn is_remote(&self) -> bool {
+        false
+    }
 }

@@ -32,9 +32,6 @@ pub struct ProviderSpec {
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
     pub local_servers: &'static [LocalServer],
-    /// Context windows of the vendor's model families, as pairs of name prefix and tokens. See
-    /// [`super::window::FAMILIES`].
-    pub windows: &'static [(&'static str, u64)],
     /// Returns advice for an HTTP error. The arguments are the status code and the server's error text in lower case.
     pub refusal_hints: fn(u16, &str) -> RefusalHints,
     pub decoder: fn() -> Box<dyn Decode>,

@@ -39,7 +39,6 @@ pub static SPEC: ProviderSpec = ProviderSpec {
         },
     ],
     local_servers: &[],
-    windows: &[("claude-", 200_000)],
     refusal_hints,
     decoder: || Box::new(decode::Decoder::default()),
     connect: |config| Ok(Arc::new(Anthropic::new(config)?)),
@@ -128,5 +127,9 @@ impl Model for Anthropic {
 
     fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.http.is_remote()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::domain::role::RoleEffort;
 use crate::domain::usage::Price;
-use crate::model::{ContextWindow, Model, providers};
+use crate::model::{ContextWindow, Model, known_models};
 
 /// A model and its options. If the user selects another model, the configuration is replaced while agents run.
 #[derive(Clone)]
@@ -13,7 +13,7 @@ pub struct ModelConfig {
     pub name: String,
     /// The context window in tokens, if the settings or a script set it; else `None`.
     pub window: Option<u64>,
-    /// The price of tokens; `None` if it is unknown, so that the cost of calls is unknown too.
+    /// The price of tokens, if the settings contain it; else `None`.
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
@@ -38,8 +38,35 @@ impl ModelConfig {
     pub fn known_window(&self) -> Option<ContextWindow> {
         let set = self.window.map(ContextWindow::known);
         set.or_else(|| self.model.listed_window(&self.name))
-            .or_else(|| providers::assumed_window(&self.name))
+            .or_else(|| known_models::assumed_window(&self.name))
     }
+
+    /// Returns the price: [`ModelConfig::price`] if it is set, else the one of the built-in table. A local server and a
+    /// scripted model have only the price that is set, because their calls cost nothing. `None` if the price is
+    /// unknown, so that the cost of calls is unknown too.
+    pub fn known_price(&self) -> Option<ModelPrice> {
+        let set = self.price.map(|price| ModelPrice {
+            price,
+            is_assumed: false,
+        });
+        set.or_else(|| {
+            let remote = self.model.is_remote().then_some(&self.name);
+            let price = remote.and_then(|name| known_models::find(name)?.price)?;
+            Some(ModelPrice {
+                price,
+                is_assumed: true,
+            })
+        })
+    }
+}
+
+/// The price of a model, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelPrice {
+    pub price: Price,
+    /// Whether the price is the one of the built-in table, which may be out of date, and not of the settings. Costs
+    /// from it are estimates.
+    pub is_assumed: bool,
 }
 
 /// A model configuration that several agents share, so that a change applies to all of them.
@@ -130,7 +157,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     /// A model server that reports this context window for every model.
-    struct Listing(Option<ContextWindow>);
+    struct Listing(Option<ContextWindow>, bool);
 
     impl Model for Listing {
         fn call(&self, _: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
@@ -143,6 +170,38 @@ mod tests {
 
         fn listed_window(&self, _: &str) -> Option<ContextWindow> {
             self.0
+        }
+
+        fn is_remote(&self) -> bool {
+            self.1
+        }
+    }
+
+    #[test]
+    fn price_of_the_table_is_for_remote_servers_without_a_set_price() {
+        let set = Price {
+            input: 7.0,
+            output: 8.0,
+            cache_read: None,
+            cache_write: None,
+        };
+        for (price, is_remote, name, expected) in [
+            (Some(set), true, "claude-opus-4-5", Some((7.0, false))),
+            (Some(set), false, "claude-opus-4-5", Some((7.0, false))),
+            (None, true, "claude-opus-4-5", Some((5.0, true))),
+            (None, false, "claude-opus-4-5", None),
+            (None, true, "my-own", None),
+        ] {
+            let model_config = ModelConfig {
+                model: Arc::new(Listing(None, is_remote)),
+                name: name.into(),
+                window: None,
+                price,
+                max_tokens: 1000,
+            };
+            let known = model_config.known_price();
+            let known = known.map(|known| (known.price.input, known.is_assumed));
+            assert_eq!(known, expected, "{price:?} {is_remote} {name}");
         }
     }
 
@@ -165,7 +224,7 @@ mod tests {
             (None, None, "my-own", None),
         ] {
             let model_config = ModelConfig {
-                model: Arc::new(Listing(listed)),
+                model: Arc::new(Listing(listed, false)),
                 name: name.into(),
                 window: set,
                 price: None,

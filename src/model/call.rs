@@ -265,4 +265,10 @@ pub trait Model: Send + Sync {
     fn keeps_conversation(&self) -> bool {
         false
     }
+
+    /// Returns whether the model runs on a server on another machine, so that its calls probably cost what the vendor's
+    /// price list says. False for a local server and for a scripted model.
+    fn is_remote(&self) -> bool {
+        false
+    }
 }

@@ -87,6 +87,11 @@ pub struct Http {
 }
 
 impl Http {
+    /// Returns whether the server is on another machine. See [`super::Model::is_remote`].
+    pub(super) fn is_remote(&self) -> bool {
+        !super::is_local(&self.base)
+    }
+
     /// Creates a client for the server at `base` (with or without a trailing slash). `read_timeout` is the maximum time
     /// without data, before and during a response.
     ///

@@ -10,6 +10,7 @@ pub mod effort;
 mod fields;
 pub mod http;
 pub mod images;
+pub mod known_models;
 mod openai;
 pub mod provider;
 pub mod providers;

@@ -36,9 +36,6 @@ pub struct ProviderSpec {
     pub options: &'static [ProviderOption],
     /// Servers to look for on this machine if no provider is configured.
     pub local_servers: &'static [LocalServer],
-    /// Context windows of the vendor's model families, as pairs of name prefix and tokens. See
-    /// [`super::window::FAMILIES`].
-    pub windows: &'static [(&'static str, u64)],
     /// Whether requests can limit the tokens that the model uses to think.
     pub has_thinking_budget: bool,
     /// Returns advice for an HTTP error. The arguments are the status code and the server's error text in lower case.

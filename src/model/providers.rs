@@ -3,7 +3,6 @@
 pub use super::PROVIDERS;
 use super::openai;
 use super::provider::{AutoSelect, ProviderSpec};
-use super::window::{self, ContextWindow};
 
 /// The provider that is used for a server whose API is unknown, because most servers offer Chat Completions.
 pub static COMPATIBLE: &ProviderSpec = &openai::SPEC;
@@ -88,14 +87,6 @@ pub fn selecting_keys() -> Vec<&'static str> {
     let mut keys: Vec<&str> = wires().map(|spec| spec.key_var).collect();
     keys.dedup();
     keys
-}
-
-/// Returns the context window of the model family to which the model `name` belongs; `None` if the family is unknown.
-/// For example, `anthropic/claude-sonnet-4` belongs to the family `claude-`. Searches the families of all providers,
-/// because any server may offer any model.
-pub fn assumed_window(name: &str) -> Option<ContextWindow> {
-    let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
-    window::longest_match(name, window::FAMILIES.iter().chain(own))
 }
 
 #[cfg(test)]
@@ -271,28 +262,5 @@ mod tests {
             let row = page.lines().find(|line| line.starts_with(&row));
             assert!(row.is_some_and(|row| row.contains(*url_var)), "{name}");
         }
-    }
-
-    #[test]
-    fn longest_matching_family_wins() {
-        let tokens = |name| assumed_window(name).map(|window| window.tokens);
-        for (name, window) in [
-            ("claude-opus-4-1", Some(200_000)),
-            ("anthropic/claude-sonnet-4", Some(200_000)),
-            ("gpt-4", Some(8_192)),
-            ("gpt-4-0613", Some(8_192)),
-            ("gpt-4o-mini", Some(128_000)),
-            ("gpt-4.1-nano", Some(1_047_576)),
-            ("models/gemini-2.5-pro", Some(1_048_576)),
-            ("Qwen/Qwen3-Coder-30B-A3B-Instruct", Some(262_144)),
-            ("llama3.2:3b", Some(131_072)),
-            ("my-own-model", None),
-            ("", None),
-        ] {
-            assert_eq!(tokens(name), window, "{name}");
-        }
-        let own = PROVIDERS.iter().flat_map(|spec| spec.windows);
-        let mut all = window::FAMILIES.iter().chain(own);
-        assert!(all.all(|(_, tokens)| *tokens >= window::WINDOW_MIN));
     }
 }

@@ -14,7 +14,6 @@ pub(super) const COMMON: ProviderSpec = ProviderSpec {
     auto_select: AutoSelect::Never,
     options: &[],
     local_servers: &[],
-    windows: &[],
     has_thinking_budget: false,
     refusal_hints: |_, _| RefusalHints::default(),
     ..openai::SPEC

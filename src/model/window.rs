@@ -1,4 +1,4 @@
-//! The context window of a model: from the server's list of models, or assumed from the model's name.
+//! The context window of a model, from the server's list of models.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -108,63 +108,6 @@ impl ListedWindows {
             .or_else(|| by_name(&format!("{name}:latest")))
             .or(table.only)
     }
-}
-
-/// Context windows, in tokens, of model families that many servers offer. The key is a prefix of the model's name
-/// without the part up to the last `/`. If several keys match, the longest is used. If the windows of a family's
-/// variants differ, the smallest one in common use is listed, because conversations should be summarized too early
-/// rather than too late. The families of a vendor for which crewdeck has a provider are in
-/// [`super::provider::ProviderSpec::windows`].
-///
-/// Source: the vendors' model pages as of 2026-11-22 (docs.anthropic.com/en/docs/about-claude/models,
-/// platform.openai.com/docs/models, ai.google.dev/gemini-api/docs/models, api-docs.deepseek.com, docs.mistral.ai,
-/// docs.x.ai) and the model cards of open models on huggingface.co.
-pub const FAMILIES: &[(&str, u64)] = &[
-    ("codestral", 32_768),
-    ("deepseek-", 128_000),
-    ("devstral", 128_000),
-    ("gemini-", 1_048_576),
-    ("gemma-3", 128_000),
-    ("gemma3", 128_000),
-    ("glm-4", 128_000),
-    ("glm-4.6", 200_000),
-    ("gpt-oss", 131_072),
-    ("grok-3", 131_072),
-    ("grok-4", 256_000),
-    ("grok-code-fast", 256_000),
-    ("kimi-k2", 131_072),
-    ("llama-3", 8_192),
-    ("llama-3.1", 131_072),
-    ("llama-3.2", 131_072),
-    ("llama-3.3", 131_072),
-    ("llama3", 8_192),
-    ("llama3.1", 131_072),
-    ("llama3.2", 131_072),
-    ("llama3.3", 131_072),
-    ("minimax-m2", 204_800),
-    ("mistral-large", 128_000),
-    ("mistral-medium", 128_000),
-    ("mistral-small", 32_768),
-    ("qwen2.5", 32_768),
-    ("qwen3", 32_768),
-    ("qwen3-coder", 262_144),
-];
-
-/// Returns the context window, marked as assumed, of the model family to which the model `name` belongs. Case and the
-/// part of `name` up to the last `/` are ignored. If several families match, the one with the longest prefix is used.
-/// Returns `None` if no family matches.
-pub fn longest_match<'a>(
-    name: &str,
-    families: impl Iterator<Item = &'a (&'static str, u64)>,
-) -> Option<ContextWindow> {
-    let name = name.to_ascii_lowercase();
-    let last = name.rsplit('/').next().unwrap_or_default();
-    let matches = families.filter(|(family, _)| last.starts_with(family));
-    let (_, tokens) = matches.max_by_key(|(family, _)| family.len())?;
-    Some(ContextWindow {
-        tokens: *tokens,
-        is_assumed: true,
-    })
 }
 
 #[cfg(test)]

@@ -41,7 +41,6 @@ pub static SPEC: ProviderSpec = ProviderSpec {
         },
     ],
     local_servers: &[],
-    windows: &[("claude-", 200_000)],
     has_thinking_budget: true,
     refusal_hints,
     decoder: || Box::new(decode::Decoder::default()),
@@ -132,5 +131,9 @@ impl Model for Anthropic {
 
     fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.http.is_remote()
     }
 }

@@ -51,20 +51,6 @@ pub static SPEC: ProviderSpec = ProviderSpec {
             base_url: "http://127.0.0.1:1234/v1",
         },
     ],
-    windows: &[
-        ("gpt-3.5-turbo", 16_385),
-        ("gpt-4", 8_192),
-        ("gpt-4-turbo", 128_000),
-        ("gpt-4.1", 1_047_576),
-        ("gpt-4o", 128_000),
-        ("gpt-5", 400_000),
-        ("gpt-5-chat", 128_000),
-        ("o1", 200_000),
-        ("o1-mini", 128_000),
-        ("o1-preview", 128_000),
-        ("o3", 200_000),
-        ("o4-mini", 200_000),
-    ],
     has_thinking_budget: false,
     refusal_hints,
     decoder: || Box::new(decode::Decoder::default()),
@@ -160,5 +146,9 @@ impl Model for OpenAi {
 
     fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.http.is_remote()
     }
 }

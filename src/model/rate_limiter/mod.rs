@@ -75,6 +75,10 @@ impl Model for RateLimiter {
     fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.model.listed_window(name)
     }
+
+    fn is_remote(&self) -> bool {
+        self.model.is_remote()
+    }
 }
 
 impl RateLimiterState {

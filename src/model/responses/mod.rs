@@ -29,7 +29,6 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     auto_select: AutoSelect::VendorAddress,
     options: &[],
     local_servers: &[],
-    windows: &[],
     has_thinking_budget: false,
     refusal_hints: |_, lower| RefusalHints {
         request: if lower.contains("max_output_tokens") {

@@ -193,6 +193,7 @@ mod tests {
             (None, true, "my-own", None),
         ] {
             let model_config = ModelConfig {
+                options: ModelOptions::default(),
                 model: Arc::new(Listing(None, is_remote)),
                 name: name.into(),
                 window: None,

@@ -7,7 +7,7 @@ use crate::domain::named_model::NamedModel;
 use crate::domain::secret_env::{self, WithheldReason};
 use crate::domain::text::{clip, closest_match, one_line};
 use crate::model::provider::ProviderSpec;
-use crate::model::providers::{COMPATIBLE, PROVIDERS, list};
+use crate::model::providers::{COMPATIBLE, PROVIDERS, names};
 use crate::model::window::WINDOW_MIN;
 
 /// Maximum number of named models.
@@ -55,7 +55,7 @@ pub fn provider(model: &NamedModel) -> Result<Option<&'static ProviderSpec>, Str
             None => Err(format!(
                 "provider is '{}': use {} or script:FILE",
                 one_line(&clip(name, 80)),
-                list(|spec| spec.name.into(), ", ")
+                names(PROVIDERS.iter().copied())
             )),
         },
         None => Ok(model.base_url.as_ref().map(|_| COMPATIBLE)),

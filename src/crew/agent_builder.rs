@@ -361,7 +361,7 @@ impl AgentBuilder {
         let (handle, control) = AgentHandle::new(
             Arc::clone(&mailbox),
             Arc::clone(&spec.model),
-            spec.tags,
+            spec.tags.clone(),
             limits,
         );
         let driver = Driver {

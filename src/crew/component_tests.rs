@@ -26,7 +26,7 @@ use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::TaskCommand;
-use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
+use crate::protocol::event::{AgentEvent, BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
 use crate::store::{Mailbox, TaskSet, Worktrees};
 use crate::tools::host::JobSpec;
 

@@ -112,7 +112,7 @@ async fn commands_for_the_crew_process_are_refused() {
         Command::RevokePermission { rule: 1 },
         Command::Force { member: bob() },
         Command::ListModels,
-        Command::UseModel { name },
+        Command::UseModel { name, agent: None },
     ] {
         let why =
             "Only the crewdeck that runs this crew can do that: use its window (process 4711).";

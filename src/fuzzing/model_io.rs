@@ -55,13 +55,19 @@ fn decode(mut decoder: Box<dyn Decode>, events: &[SseEvent], size: usize) -> Che
         .iter()
         .map(|delta| match delta {
             Delta::Text(text) | Delta::Thinking(text) | Delta::ToolCall(text) => text.len(),
-            Delta::Waiting(_) | Delta::Done(_) => 0,
+            Delta::Part(text) => text.len(),
+            Delta::Waiting(_) | Delta::External(_) | Delta::Done(_) => 0,
         })
         .sum();
     check_size("the deltas", text, size, 4)?;
     let replies = out.iter().filter_map(|d| match d {
         Delta::Done(reply) => Some(reply),
-        Delta::Waiting(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => None,
+        Delta::Waiting(_)
+        | Delta::Text(_)
+        | Delta::Thinking(_)
+        | Delta::Part(_)
+        | Delta::External(_)
+        | Delta::ToolCall(_) => None,
     });
     for reply in replies.chain(&last) {
         let text = serde_json::to_string(&reply.blocks).map_err(|e| e.to_string())?;

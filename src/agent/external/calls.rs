@@ -188,6 +188,7 @@ impl ExternalCalls {
     ) -> Vec<EventKind> {
         let mut events = Vec::new();
         let tool_call = as_tool_call(&call, tools);
+        let is_full = self.open.len() >= OPEN_MAX;
         match self.open.get_mut(&call.id) {
             Some(open) => {
                 if as_tool_call(&open.call, tools) != tool_call {
@@ -202,7 +203,7 @@ impl ExternalCalls {
                 }
                 open.call = call;
             }
-            None if self.open.len() < OPEN_MAX => {
+            None if !is_full => {
                 events.push(started_event(agent, &tool_call));
                 let open = OpenCall {
                     shown: 0,

@@ -74,7 +74,7 @@ fn part(block: &Block) -> Option<PromptPart> {
             None => PromptPart::Text(image.placeholder("is no longer stored")),
         }),
         Block::ToolResult { content, .. } => Some(PromptPart::Text(content.clone())),
-        Block::Thinking { .. } | Block::ToolCall(_) => None,
+        Block::Thinking { .. } | Block::ToolCall(_) | Block::ProviderItem(_) => None,
     }
 }
 

@@ -82,11 +82,13 @@ impl UpdateQueue {
 
 impl SessionHandler for UpdateQueue {
     fn update(&self, update: AgentUpdate) {
-        let mut waiting = self.lock();
+        let mut guard = self.lock();
         let size = size(&update);
-        let is_full = waiting.updates.len() >= UPDATES_MAX || waiting.bytes + size > WAITING_MAX;
+        let waiting = &mut *guard;
+        let is_large = waiting.bytes + size > WAITING_MAX;
+        let is_full = waiting.updates.len() >= UPDATES_MAX || is_large;
         match (waiting.updates.back_mut(), update) {
-            _ if waiting.bytes + size > WAITING_MAX => waiting.has_dropped = true,
+            _ if is_large => waiting.has_dropped = true,
             (Some(AgentUpdate::Text(last)), AgentUpdate::Text(more))
             | (Some(AgentUpdate::Thought(last)), AgentUpdate::Thought(more)) => {
                 last.push_str(&more);
@@ -98,7 +100,7 @@ impl SessionHandler for UpdateQueue {
                 waiting.bytes += size;
             }
         }
-        drop(waiting);
+        drop(guard);
         self.arrived.notify_one();
     }
 

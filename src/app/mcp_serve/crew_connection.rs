@@ -25,7 +25,7 @@ const QUEUE_MAX: usize = 256;
 /// What a call answers if the crew ends without a reason.
 const CREW_ENDED: &str = "the crew has ended";
 
-type Lines = Framed<UnixStream, LinesCodec>;
+type CrewLines = Framed<UnixStream, LinesCodec>;
 
 /// The agent and the tools of a connection.
 #[derive(Debug)]
@@ -204,7 +204,11 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 /// Sends the lines of `queue` and distributes the results, until the connection ends.
-async fn run(mut lines: Lines, mut queue: mpsc::Receiver<String>, shared: Arc<ConnectionState>) {
+async fn run(
+    mut lines: CrewLines,
+    mut queue: mpsc::Receiver<String>,
+    shared: Arc<ConnectionState>,
+) {
     let why = loop {
         tokio::select! {
             () = shared.ended.cancelled() => return,
@@ -230,7 +234,7 @@ async fn run(mut lines: Lines, mut queue: mpsc::Receiver<String>, shared: Arc<Co
     shared.end(why);
 }
 
-async fn next(lines: &mut Lines) -> Result<FromCrew, String> {
+async fn next(lines: &mut CrewLines) -> Result<FromCrew, String> {
     match lines.next().await {
         Some(Ok(line)) => serde_json::from_str(&line)
             .map_err(|error| format!("the crew has sent an invalid line: {error}")),

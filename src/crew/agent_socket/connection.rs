@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
-use super::{RegisteredAgent, SocketShared};
+use super::shared::{RegisteredAgent, SocketShared};
 use crate::crew::context::lock;
 use crate::domain::chat::{Outcome, ToolCall};
 use crate::domain::ids::CallId;
@@ -30,7 +30,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of all images of one result, in bytes of base64.
 const IMAGES_MAX: usize = 8 * 1024 * 1024;
 
-type Lines = Framed<UnixStream, LinesCodec>;
+type PeerLines = Framed<UnixStream, LinesCodec>;
 
 /// Serves a connection until the peer closes it, the agent leaves, or `stop` is cancelled. Then cancels its calls.
 pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &CancellationToken) {
@@ -64,7 +64,7 @@ pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &Cancel
 /// # Errors
 /// Returns the reason to close the connection, for the peer.
 async fn greet(
-    lines: &mut Lines,
+    lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
 ) -> Result<Option<Arc<RegisteredAgent>>, String> {
     let strangers = Arc::clone(&shared.strangers).try_acquire_owned();
@@ -102,7 +102,7 @@ async fn greet(
 /// # Errors
 /// Returns the reason to close the connection, for the peer.
 async fn serve_agent(
-    lines: &mut Lines,
+    lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
     agent: &Arc<RegisteredAgent>,
 ) -> Result<(), String> {
@@ -264,7 +264,7 @@ fn result(id: u64, output: ToolOutput) -> FromCrew {
 ///
 /// # Errors
 /// Fails if the peer does not read it in time or has closed the connection.
-async fn send(lines: &mut Lines, line: &FromCrew) -> Result<(), String> {
+async fn send(lines: &mut PeerLines, line: &FromCrew) -> Result<(), String> {
     let text = serde_json::to_string(line).map_err(|e| e.to_string())?;
     let sent = timeout(WRITE_TIMEOUT, lines.send(text)).await;
     sent.map_err(|_| "a line was not read in time".to_string())?

@@ -42,19 +42,33 @@ pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &Cancel
     let ended = tokio::select! {
         biased;
         () = stop.cancelled() => Err("the crew has ended".to_string()),
-        ended = async {
-            if !is_same_user {
-                return Err("the agent socket is only for the user of the crew".to_string());
-            }
-            match greet(&mut lines, shared).await? {
-                Some(agent) => serve_agent(&mut lines, shared, &agent).await,
-                None => Ok(()),
-            }
-        } => ended,
+        ended = serve_peer(&mut lines, shared, is_same_user) => ended,
     };
     if let Err(error) = ended {
         // If the peer does not read the reason, it only sees the end of the connection.
         let _ = send(&mut lines, &FromCrew::Error { error }).await;
+    }
+}
+
+/// Serves a connection until the peer closes it.
+///
+/// # Errors
+/// Returns the reason to close the connection, for the peer.
+async fn serve_peer(
+    lines: &mut PeerLines,
+    shared: &Arc<SocketShared>,
+    is_same_user: bool,
+) -> Result<(), String> {
+    if !is_same_user {
+        return Err("the agent socket is only for the user of the crew".into());
+    }
+    let Some(agent) = greet(lines, shared).await? else {
+        return Ok(());
+    };
+    tokio::select! {
+        biased;
+        () = agent.left.cancelled() => Err(format!("{} has left the crew", agent.name)),
+        ended = serve_agent(lines, shared, &agent) => ended,
     }
 }
 
@@ -97,7 +111,7 @@ async fn greet(
     Err("the token is not valid: the agent has left, or the token belongs to another crew".into())
 }
 
-/// Carries out the calls of an agent until the peer closes the connection or the agent leaves.
+/// Carries out the calls of an agent until the peer closes the connection. Dropping the future cancels the calls.
 ///
 /// # Errors
 /// Returns the reason to close the connection, for the peer.
@@ -118,29 +132,21 @@ async fn serve_agent(
         agent: agent.name.to_string(),
         tools,
     };
-    let left = || Err(format!("{} has left the crew", agent.name));
-    let serving = async {
-        send(lines, &welcome).await?;
-        loop {
-            tokio::select! {
-                line = lines.next() => {
-                    let Some(line) = line else { return Ok(()) };
-                    if let Some(answer) = calls.accept(parse(line)?, shared, agent)? {
-                        send(lines, &answer).await?;
-                    }
+    send(lines, &welcome).await?;
+    loop {
+        tokio::select! {
+            line = lines.next() => {
+                let Some(line) = line else { return Ok(()) };
+                if let Some(answer) = calls.accept(parse(line)?, shared, agent)? {
+                    send(lines, &answer).await?;
                 }
-                Some(ended) = calls.tasks.join_next() => {
-                    if let Some(answer) = calls.end(ended) {
-                        send(lines, &answer).await?;
-                    }
+            }
+            Some(ended) = calls.tasks.join_next() => {
+                if let Some(answer) = calls.end(ended) {
+                    send(lines, &answer).await?;
                 }
             }
         }
-    };
-    tokio::select! {
-        biased;
-        () = agent.left.cancelled() => left(),
-        ended = serving => ended,
     }
 }
 

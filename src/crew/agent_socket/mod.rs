@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::UnixListener;
@@ -203,6 +205,5 @@ fn random_token() -> Result<SecretString, String> {
     let mut bytes = [0; TOKEN_BYTES];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| "the system provides no random bytes for a token".to_string())?;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(hex.into())
+    Ok(URL_SAFE_NO_PAD.encode(bytes).into())
 }

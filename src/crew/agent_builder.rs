@@ -270,6 +270,7 @@ impl AgentBuilder {
 
     /// Builds the crew's tools for a foreign agent, which calls them through the agent socket. `mailbox` is that of the
     /// agent, with its plan gate. `spec.caller` must be [`Caller::ForeignTeammate`].
+    #[expect(dead_code, reason = "the crew does not start foreign agents yet")]
     pub fn foreign_tools(
         &self,
         spec: &AgentSpec<'_>,
@@ -358,20 +359,17 @@ impl AgentBuilder {
         for text in role.iter().flat_map(|r| &r.given) {
             mailbox.record_given(text.clone());
         }
-        let (handle, control) = AgentHandle::new(
-            Arc::clone(&mailbox),
-            Arc::clone(&spec.model),
-            spec.tags.clone(),
-            limits,
-        );
+        let tool_runner = ToolRunner {
+            servers: servers.map(Arc::new),
+            ..self.tool_runner(&spec, tools, Arc::clone(&mailbox), host)
+        };
+        let model = Arc::clone(&spec.model);
+        let (handle, control) = AgentHandle::new(mailbox, model, spec.tags, limits);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
-            model: Arc::clone(&spec.model),
-            tool_runner: ToolRunner {
-                servers: servers.map(Arc::new),
-                ..self.tool_runner(&spec, tools, mailbox, host)
-            },
+            model: spec.model,
+            tool_runner,
             budget_gate: Arc::clone(&self.budget_gate),
             event_sender: self.context.event_sender.clone(),
             // Subagents receive no messages.

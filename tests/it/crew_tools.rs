@@ -1,7 +1,7 @@
 //! The tools that change the crew's state: tasks, messages, the todo list, and questions to the user.
 
 use crewdeck::domain::chat::Outcome;
-use crewdeck::domain::ids::Name;
+use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::store::Mailbox;
 use serde_json::{Value, json};
 
@@ -180,4 +180,35 @@ fn ask_user_rejects_invalid_questions() {
         let text = fixture.expect_error("ask_user", input);
         assert!(text.contains(why), "{text}");
     }
+}
+
+#[test]
+fn foreign_agent_restarts_its_task_but_claims_none() {
+    let mut fixture = ToolFixture::new();
+    fixture.ok("task_create", json!({"subject": "one"}));
+    fixture.ok("task_create", json!({"subject": "two"}));
+    fixture.ok("claim_task", json!({"task_id": 1}));
+    fixture.is_foreign = true;
+    let start = |id: u64| json!({"task_id": id, "status": "in_progress"});
+    fixture.ok("task_update", start(1));
+    let error = fixture.expect_error("task_update", start(2));
+    let expected = "Error: you do not own task #2, and you cannot claim tasks";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(fixture.board.get(TaskId(2)).unwrap().owner.is_empty());
+    fixture.ok("task_update", json!({"task_id": 1, "status": "completed"}));
+}
+
+#[test]
+fn inbox_of_a_foreign_agent_follows_after_its_turn() {
+    let mut fixture = ToolFixture::new();
+    fixture.is_foreign = true;
+    assert_eq!(fixture.ok("read_inbox", json!({})), "[]");
+    let message = json!({"to": "alice", "content": "hello"});
+    let sent = fixture.call_as("bob", "send_message", message);
+    assert_eq!(sent.outcome, Outcome::Ok);
+    let waiting = fixture.ok("read_inbox", json!({}));
+    assert_eq!(
+        waiting,
+        "1 message(s) wait. They follow when your turn ends."
+    );
 }

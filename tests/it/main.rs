@@ -36,6 +36,7 @@ mod language;
 mod long_sessions;
 #[cfg(target_os = "linux")]
 mod mcp;
+mod mcp_serve;
 mod merging;
 mod model_server;
 mod named_models;

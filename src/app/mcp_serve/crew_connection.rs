@@ -9,9 +9,10 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use rustix::process::geteuid;
 use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
-use tokio_util::codec::{Framed, LinesCodec};
+use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::agent_socket::{
@@ -25,7 +26,8 @@ const QUEUE_MAX: usize = 256;
 /// What a call answers if the crew ends without a reason.
 const CREW_ENDED: &str = "the crew has ended";
 
-type Lines = Framed<UnixStream, LinesCodec>;
+type CrewInput = FramedRead<OwnedReadHalf, LinesCodec>;
+type CrewOutput = FramedWrite<OwnedWriteHalf, LinesCodec>;
 
 /// The agent and the tools of a connection.
 #[derive(Debug)]
@@ -74,41 +76,43 @@ impl CrewConnection {
     /// # Errors
     /// Returns the reason, with what to do, if no crew of the user listens on `socket` or it rejects the token.
     pub async fn open(socket: &Path, token: String) -> Result<(CrewConnection, Greeting), String> {
-        let unreachable = |why: &str| {
+        let failure = |why: &str| {
             format!(
                 "the crew cannot be reached ({}: {why}): it has probably ended. Start the agent from a running crew",
                 socket.display()
             )
         };
         let connected = UnixStream::connect(socket).await;
-        let stream = connected.map_err(|error| unreachable(&error.to_string()))?;
+        let stream = connected.map_err(|error| failure(&error.to_string()))?;
         // Another user could have created a socket with this path after the crew has ended. It must not get the token.
         let peer = stream.peer_cred();
-        let peer = peer.map_err(|error| unreachable(&error.to_string()))?;
+        let peer = peer.map_err(|error| failure(&error.to_string()))?;
         if peer.uid() != geteuid().as_raw() {
-            return Err(unreachable("another user listens on it"));
+            return Err(failure("another user listens on it"));
         }
+        let (read, write) = stream.into_split();
         let codec = LinesCodec::new_with_max_length(RESULT_LINE_MAX);
-        let mut lines = Framed::new(stream, codec);
+        let mut input = FramedRead::new(read, codec);
+        let mut output = FramedWrite::new(write, LinesCodec::new());
         let version = VERSION;
         let hello = to_line(&ToCrew::Hello { version, token })?;
         let answer = timeout(HELLO_TIMEOUT, async {
             // If the crew has closed the connection, its reason can still be read.
-            let _ = lines.send(hello).await;
-            next(&mut lines).await
+            let _ = output.send(hello).await;
+            next(&mut input).await
         });
-        let answer = answer.await.map_err(|_| unreachable("no answer"))?;
+        let answer = answer.await.map_err(|_| failure("no answer"))?;
         let greeting = match answer {
             Ok(FromCrew::Welcome { agent, tools }) => Greeting { agent, tools },
             Ok(FromCrew::Error { error }) => {
                 return Err(format!("the crew refuses the agent: {error}"));
             }
-            Ok(FromCrew::Result { .. }) => return Err(unreachable("unexpected answer")),
-            Err(why) => return Err(unreachable(&why)),
+            Ok(FromCrew::Result { .. }) => return Err(failure("unexpected answer")),
+            Err(why) => return Err(failure(&why)),
         };
         let shared = Arc::new(ConnectionState::default());
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
-        tokio::spawn(run(lines, queue, Arc::clone(&shared)));
+        tokio::spawn(run(input, output, queue, Arc::clone(&shared)));
         let connection = CrewConnection {
             lines: sender,
             shared,
@@ -204,34 +208,59 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 /// Sends the lines of `queue` and distributes the results, until the connection ends.
-async fn run(mut lines: Lines, mut queue: mpsc::Receiver<String>, shared: Arc<ConnectionState>) {
-    let why = loop {
-        tokio::select! {
-            () = shared.ended.cancelled() => return,
-            line = queue.recv() => {
-                let Some(line) = line else { break CREW_ENDED.into() };
-                // If the crew has closed the connection, its reason follows from the next read.
-                let _ = lines.send(line).await;
+async fn run(
+    mut input: CrewInput,
+    mut output: CrewOutput,
+    mut queue: mpsc::Receiver<String>,
+    shared: Arc<ConnectionState>,
+) {
+    // Reading goes on while a line is written: the crew may read nothing until its own line has been read.
+    let write = async {
+        while let Some(line) = queue.recv().await {
+            if output.send(line).await.is_err() {
+                break;
             }
-            line = next(&mut lines) => match line {
-                Ok(FromCrew::Result { id, text, images, is_error }) => {
-                    let waiting = shared.waiting().remove(&id);
-                    if let Some(waiting) = waiting {
-                        // The caller may have cancelled the call.
-                        let _ = waiting.send(CallResult { text, images, is_error });
-                    }
-                }
-                Ok(FromCrew::Error { error }) => break error,
-                Ok(FromCrew::Welcome { .. }) => {}
-                Err(why) => break why,
-            },
         }
+        // Why the connection has ended follows from the next read.
+        std::future::pending::<()>().await;
+    };
+    let why = tokio::select! {
+        () = shared.ended.cancelled() => return,
+        () = write => return,
+        why = distribute(&mut input, &shared) => why,
     };
     shared.end(why);
 }
 
-async fn next(lines: &mut Lines) -> Result<FromCrew, String> {
-    match lines.next().await {
+/// Gives each result to the call that waits for it. Returns why the connection has ended.
+async fn distribute(input: &mut CrewInput, shared: &ConnectionState) -> String {
+    loop {
+        match next(input).await {
+            Ok(FromCrew::Result {
+                id,
+                text,
+                images,
+                is_error,
+            }) => {
+                let waiting = shared.waiting().remove(&id);
+                if let Some(waiting) = waiting {
+                    // The caller may have cancelled the call.
+                    let _ = waiting.send(CallResult {
+                        text,
+                        images,
+                        is_error,
+                    });
+                }
+            }
+            Ok(FromCrew::Error { error }) => return error,
+            Ok(FromCrew::Welcome { .. }) => {}
+            Err(why) => return why,
+        }
+    }
+}
+
+async fn next(input: &mut CrewInput) -> Result<FromCrew, String> {
+    match input.next().await {
         Some(Ok(line)) => serde_json::from_str(&line)
             .map_err(|error| format!("the crew has sent an invalid line: {error}")),
         Some(Err(error)) => Err(format!("{CREW_ENDED}: {error}")),

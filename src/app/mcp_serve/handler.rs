@@ -6,7 +6,8 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerInfo, Tool, ToolAnnotations,
+    InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, Tool,
+    ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -45,10 +46,10 @@ fn define(tool: SocketTool) -> Tool {
 }
 
 impl ServerHandler for CrewTools {
-    fn get_info(&self) -> ServerInfo {
+    fn get_info(&self) -> InitializeResult {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         let version = env!("CARGO_PKG_VERSION");
-        ServerInfo::new(capabilities)
+        InitializeResult::new(capabilities)
             .with_server_info(Implementation::new("crewdeck", version))
             .with_instructions(format!(
                 "The tools of the crewdeck team in which you are the teammate {}: its board of tasks, its messages, and \

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
-use super::{RegisteredAgent, SocketShared};
+use super::shared::{RegisteredAgent, SocketShared};
 use crate::crew::context::lock;
 use crate::domain::chat::{Outcome, ToolCall};
 use crate::domain::ids::CallId;
@@ -30,7 +30,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of all images of one result, in bytes of base64.
 const IMAGES_MAX: usize = 8 * 1024 * 1024;
 
-type Lines = Framed<UnixStream, LinesCodec>;
+type PeerLines = Framed<UnixStream, LinesCodec>;
 
 /// Serves a connection until the peer closes it, the agent leaves, or `stop` is cancelled. Then cancels its calls.
 pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &CancellationToken) {
@@ -42,19 +42,33 @@ pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &Cancel
     let ended = tokio::select! {
         biased;
         () = stop.cancelled() => Err("the crew has ended".to_string()),
-        ended = async {
-            if !is_same_user {
-                return Err("the agent socket is only for the user of the crew".to_string());
-            }
-            match greet(&mut lines, shared).await? {
-                Some(agent) => serve_agent(&mut lines, shared, &agent).await,
-                None => Ok(()),
-            }
-        } => ended,
+        ended = serve_peer(&mut lines, shared, is_same_user) => ended,
     };
     if let Err(error) = ended {
         // If the peer does not read the reason, it only sees the end of the connection.
         let _ = send(&mut lines, &FromCrew::Error { error }).await;
+    }
+}
+
+/// Serves a connection until the peer closes it.
+///
+/// # Errors
+/// Returns the reason to close the connection, for the peer.
+async fn serve_peer(
+    lines: &mut PeerLines,
+    shared: &Arc<SocketShared>,
+    is_same_user: bool,
+) -> Result<(), String> {
+    if !is_same_user {
+        return Err("the agent socket is only for the user of the crew".into());
+    }
+    let Some(agent) = greet(lines, shared).await? else {
+        return Ok(());
+    };
+    tokio::select! {
+        biased;
+        () = agent.left.cancelled() => Err(format!("{} has left the crew", agent.name)),
+        ended = serve_agent(lines, shared, &agent) => ended,
     }
 }
 
@@ -64,7 +78,7 @@ pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &Cancel
 /// # Errors
 /// Returns the reason to close the connection, for the peer.
 async fn greet(
-    lines: &mut Lines,
+    lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
 ) -> Result<Option<Arc<RegisteredAgent>>, String> {
     let strangers = Arc::clone(&shared.strangers).try_acquire_owned();
@@ -97,12 +111,12 @@ async fn greet(
     Err("the token is not valid: the agent has left, or the token belongs to another crew".into())
 }
 
-/// Carries out the calls of an agent until the peer closes the connection or the agent leaves.
+/// Carries out the calls of an agent until the peer closes the connection. Dropping the future cancels the calls.
 ///
 /// # Errors
 /// Returns the reason to close the connection, for the peer.
 async fn serve_agent(
-    lines: &mut Lines,
+    lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
     agent: &Arc<RegisteredAgent>,
 ) -> Result<(), String> {
@@ -118,29 +132,21 @@ async fn serve_agent(
         agent: agent.name.to_string(),
         tools,
     };
-    let left = || Err(format!("{} has left the crew", agent.name));
-    let serving = async {
-        send(lines, &welcome).await?;
-        loop {
-            tokio::select! {
-                line = lines.next() => {
-                    let Some(line) = line else { return Ok(()) };
-                    if let Some(answer) = calls.accept(parse(line)?, shared, agent)? {
-                        send(lines, &answer).await?;
-                    }
+    send(lines, &welcome).await?;
+    loop {
+        tokio::select! {
+            line = lines.next() => {
+                let Some(line) = line else { return Ok(()) };
+                if let Some(answer) = calls.accept(parse(line)?, shared, agent)? {
+                    send(lines, &answer).await?;
                 }
-                Some(ended) = calls.tasks.join_next() => {
-                    if let Some(answer) = calls.end(ended) {
-                        send(lines, &answer).await?;
-                    }
+            }
+            Some(ended) = calls.tasks.join_next() => {
+                if let Some(answer) = calls.end(ended) {
+                    send(lines, &answer).await?;
                 }
             }
         }
-    };
-    tokio::select! {
-        biased;
-        () = agent.left.cancelled() => left(),
-        ended = serving => ended,
     }
 }
 
@@ -264,7 +270,7 @@ fn result(id: u64, output: ToolOutput) -> FromCrew {
 ///
 /// # Errors
 /// Fails if the peer does not read it in time or has closed the connection.
-async fn send(lines: &mut Lines, line: &FromCrew) -> Result<(), String> {
+async fn send(lines: &mut PeerLines, line: &FromCrew) -> Result<(), String> {
     let text = serde_json::to_string(line).map_err(|e| e.to_string())?;
     let sent = timeout(WRITE_TIMEOUT, lines.send(text)).await;
     sent.map_err(|_| "a line was not read in time".to_string())?

@@ -3,34 +3,31 @@
 
 mod bad_tokens;
 mod connection;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::rand::{SecureRandom, SystemRandom};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::UnixListener;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::context::lock;
 use crate::agent::foreign_tools::ToolCalls;
 use crate::domain::ids::Name;
 use crate::protocol::agent_socket::{SOCKET_VARIABLE, TOKEN_VARIABLE};
 use crate::store::os_errors;
 use crate::store::socket_folder::SocketFolder;
-use bad_tokens::BadTokens;
+use shared::{Listening, SocketShared};
 
-/// Maximum number of connections that have not sent a valid token yet.
-const STRANGERS_MAX: usize = 16;
-/// Maximum number of connections of one agent.
-const CONNECTIONS_MAX: usize = 8;
 /// Size of a token in bytes.
 const TOKEN_BYTES: usize = 32;
 /// Time until the next connection is accepted after one could not be, for example because the process has too many open
@@ -73,53 +70,12 @@ pub struct AgentSocket {
     tracker: TaskTracker,
 }
 
-/// What the agent socket and its connections share.
-struct SocketShared {
-    state: Mutex<SocketState>,
-    bad_tokens: Mutex<BadTokens>,
-    strangers: Arc<Semaphore>,
-    next_call: AtomicU64,
-    connections: AtomicUsize,
-}
-
-#[derive(Default)]
-struct SocketState {
-    agents: Vec<Arc<RegisteredAgent>>,
-    /// The socket; `None` while no agent is registered.
-    listening: Option<Listening>,
-    next_agent: u64,
-}
-
-struct Listening {
-    socket: PathBuf,
-    /// Cancelled when the last agent has left.
-    closed: CancellationToken,
-}
-
-/// An agent that may use the socket.
-struct RegisteredAgent {
-    id: u64,
-    name: Name,
-    token: SecretString,
-    calls: Arc<dyn ToolCalls>,
-    connections: Arc<Semaphore>,
-    /// Cancelled when the agent leaves.
-    left: CancellationToken,
-}
-
 impl AgentSocket {
     /// Creates the component, without a socket. The cancellation of `stop` removes the socket and ends all connections;
     /// `tracker` tracks the tasks that do so.
     pub fn new(stop: CancellationToken, tracker: TaskTracker) -> AgentSocket {
-        let shared = SocketShared {
-            state: Mutex::default(),
-            bad_tokens: Mutex::default(),
-            strangers: Arc::new(Semaphore::new(STRANGERS_MAX)),
-            next_call: AtomicU64::new(1),
-            connections: AtomicUsize::new(0),
-        };
         AgentSocket {
-            shared: Arc::new(shared),
+            shared: Arc::default(),
             base: None,
             registering: tokio::sync::Mutex::default(),
             stop,
@@ -213,65 +169,6 @@ impl AgentSocket {
     }
 }
 
-impl SocketShared {
-    fn state(&self) -> MutexGuard<'_, SocketState> {
-        lock(&self.state)
-    }
-
-    /// Removes an agent, ends its connections, and closes the socket if it was the last agent.
-    fn unregister(&self, id: u64) {
-        let mut state = self.state();
-        let (left, rest) = std::mem::take(&mut state.agents)
-            .into_iter()
-            .partition(|agent| agent.id == id);
-        state.agents = rest;
-        let left: Vec<Arc<RegisteredAgent>> = left;
-        for agent in left {
-            agent.left.cancel();
-        }
-        if state.agents.is_empty()
-            && let Some(listening) = state.listening.take()
-        {
-            listening.closed.cancel();
-        }
-    }
-
-    /// Returns the agent to which `token` belongs. The time does not depend on how much of a token is right, nor on
-    /// which agent has it.
-    fn find(&self, token: &str) -> Option<Arc<RegisteredAgent>> {
-        let state = self.state();
-        let mut found = None;
-        for agent in &state.agents {
-            if is_same(agent.token.expose_secret(), token) {
-                found = Some(Arc::clone(agent));
-            }
-        }
-        found
-    }
-}
-
-impl SocketState {
-    fn add(
-        &mut self,
-        name: Name,
-        token: SecretString,
-        calls: Arc<dyn ToolCalls>,
-        socket: PathBuf,
-    ) -> (u64, PathBuf) {
-        self.next_agent += 1;
-        let id = self.next_agent;
-        self.agents.push(Arc::new(RegisteredAgent {
-            id,
-            name,
-            token,
-            calls,
-            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
-            left: CancellationToken::new(),
-        }));
-        (id, socket)
-    }
-}
-
 /// Accepts connections until `closed` is cancelled. The connections are served until `stop` is cancelled.
 async fn accept_all(
     listener: &UnixListener,
@@ -308,13 +205,5 @@ fn random_token() -> Result<SecretString, String> {
     let mut bytes = [0; TOKEN_BYTES];
     let filled = SystemRandom::new().fill(&mut bytes);
     filled.map_err(|_| "the system provides no random bytes for a token".to_string())?;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(hex.into())
-}
-
-/// Compares two tokens in a time that depends only on their lengths.
-fn is_same(token: &str, other: &str) -> bool {
-    let pairs = token.bytes().zip(other.bytes());
-    let difference = pairs.fold(0, |all, (a, b)| std::hint::black_box(all | (a ^ b)));
-    token.len() == other.len() && std::hint::black_box(difference) == 0
+    Ok(URL_SAFE_NO_PAD.encode(bytes).into())
 }

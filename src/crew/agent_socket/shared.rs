@@ -1,0 +1,145 @@
+//! The registered agents and the counters that the agent socket and its connections share.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::bad_tokens::BadTokens;
+use crate::agent::foreign_tools::ToolCalls;
+use crate::crew::context::lock;
+use crate::domain::ids::Name;
+
+/// Maximum number of connections that have not sent a valid token yet.
+pub const STRANGERS_MAX: usize = 16;
+/// Maximum number of connections of one agent.
+pub const CONNECTIONS_MAX: usize = 8;
+
+/// What the agent socket and its connections share.
+pub struct SocketShared {
+    state: Mutex<SocketState>,
+    pub bad_tokens: Mutex<BadTokens>,
+    pub strangers: Arc<Semaphore>,
+    pub next_call: AtomicU64,
+    pub connections: AtomicUsize,
+}
+
+#[derive(Default)]
+pub struct SocketState {
+    pub agents: Vec<Arc<RegisteredAgent>>,
+    /// The socket; `None` while no agent is registered.
+    pub listening: Option<Listening>,
+    next_agent: u64,
+}
+
+pub struct Listening {
+    pub socket: PathBuf,
+    /// Cancelled when the last agent has left.
+    pub closed: CancellationToken,
+}
+
+/// An agent that may use the socket.
+pub struct RegisteredAgent {
+    id: u64,
+    pub name: Name,
+    pub token: SecretString,
+    pub calls: Arc<dyn ToolCalls>,
+    pub connections: Arc<Semaphore>,
+    /// Cancelled when the agent leaves.
+    pub left: CancellationToken,
+}
+
+impl SocketShared {
+    pub fn state(&self) -> MutexGuard<'_, SocketState> {
+        lock(&self.state)
+    }
+
+    /// Removes an agent, ends its connections, and closes the socket if it was the last agent.
+    pub fn unregister(&self, id: u64) {
+        let mut state = self.state();
+        let (left, rest) = std::mem::take(&mut state.agents)
+            .into_iter()
+            .partition(|agent| agent.id == id);
+        state.agents = rest;
+        let left: Vec<Arc<RegisteredAgent>> = left;
+        for agent in left {
+            agent.left.cancel();
+        }
+        if state.agents.is_empty()
+            && let Some(listening) = state.listening.take()
+        {
+            listening.closed.cancel();
+        }
+    }
+
+    /// Returns the agent to which `token` belongs. The time does not depend on how much of a token is right, nor on
+    /// which agent has it.
+    pub fn find(&self, token: &str) -> Option<Arc<RegisteredAgent>> {
+        let state = self.state();
+        let mut found = None;
+        for agent in &state.agents {
+            if is_same(agent.token.expose_secret(), token) {
+                found = Some(Arc::clone(agent));
+            }
+        }
+        found
+    }
+}
+
+impl Default for SocketShared {
+    fn default() -> SocketShared {
+        SocketShared {
+            state: Mutex::default(),
+            bad_tokens: Mutex::default(),
+            strangers: Arc::new(Semaphore::new(STRANGERS_MAX)),
+            next_call: AtomicU64::new(1),
+            connections: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl SocketState {
+    /// Adds an agent. Returns its id and `socket`.
+    pub fn add(
+        &mut self,
+        name: Name,
+        token: SecretString,
+        calls: Arc<dyn ToolCalls>,
+        socket: PathBuf,
+    ) -> (u64, PathBuf) {
+        self.next_agent += 1;
+        let id = self.next_agent;
+        self.agents.push(Arc::new(RegisteredAgent {
+            id,
+            name,
+            token,
+            calls,
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            left: CancellationToken::new(),
+        }));
+        (id, socket)
+    }
+}
+
+/// Compares two tokens in a time that depends only on their lengths.
+fn is_same(token: &str, other: &str) -> bool {
+    let pairs = token.bytes().zip(other.bytes());
+    let difference = pairs.fold(0, |all, (a, b)| std::hint::black_box(all | (a ^ b)));
+    token.len() == other.len() && std::hint::black_box(difference) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_equal_tokens_are_the_same() {
+        assert!(is_same("abc", "abc"));
+        for other in ["", "ab", "abd", "Abc", "abcd"] {
+            assert!(!is_same("abc", other), "{other}");
+        }
+    }
+}

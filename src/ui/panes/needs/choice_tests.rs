@@ -29,6 +29,17 @@ fn question_with_long_choices(lines: usize) -> Request {
 }
 
 #[test]
+fn six_choices_leave_room_for_the_text_of_the_question() {
+    let mut asked = question_with_long_choices(6);
+    asked.choices = (1..=6).map(|n| format!("plan {n}")).collect();
+    let mut state = screen_with_requests(100, 30, vec![asked]);
+    press(&mut state, "esc");
+    let text = picture(&state);
+    assert!(text.contains("line 6 of the text"), "{text}");
+    assert!(text.contains("6  plan 6"), "{text}");
+}
+
+#[test]
 fn digit_of_a_hidden_choice_scrolls_to_it_instead_of_choosing() {
     let asked = question_with_long_choices(30);
     let last = decision(&asked, Verdict::Approve, &asked.choices[5]);

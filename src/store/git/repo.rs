@@ -214,7 +214,7 @@ fn short_file(path: &Path) -> Option<String> {
 pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     [
         ("rebase-merge", GitOperation::Rebase),
-        // In the folder of a `git am`, there is this file; in that of a rebase, there is not.
+        // Only a `git am` has this file.
         ("rebase-apply/applying", GitOperation::Am),
         ("rebase-apply", GitOperation::Rebase),
         ("MERGE_HEAD", GitOperation::Merge),

@@ -3,8 +3,8 @@
 
 use std::io;
 #[cfg(target_os = "linux")]
-use std::os::fd::AsFd;
-use std::os::fd::OwnedFd;
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 #[cfg(target_os = "linux")]
 use tokio::io::Interest;
@@ -62,11 +62,18 @@ impl Signals {
 struct Terminal(Option<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Watches standard input, which usually is the terminal; of another pipe or device, its end counts as the loss of the
-    /// terminal. Watches nothing if standard input cannot be watched, such as a file.
+    /// Watches standard input. Watches nothing if standard input is not a terminal: its end then says nothing about the
+    /// terminal.
     fn of_stdin() -> Terminal {
+        Terminal::of(io::stdin().as_fd())
+    }
+
+    #[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+    fn of(input: BorrowedFd<'_>) -> Terminal {
         #[cfg(target_os = "linux")]
-        if let Ok(terminal) = io::stdin().as_fd().try_clone_to_owned() {
+        if input.is_terminal()
+            && let Ok(terminal) = input.try_clone_to_owned()
+        {
             // A watch for urgent data never wakes up for keys, but always for a hang-up. The function is deprecated for
             // types whose descriptor can change or close early. `OwnedFd` is none of them, and the new function is
             // `unsafe`.
@@ -87,5 +94,17 @@ impl Terminal {
             }
         }
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn closed_pipe_is_not_a_lost_terminal() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(writer);
+        assert!(Terminal::of(reader.as_fd()).0.is_none());
     }
 }

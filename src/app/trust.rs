@@ -119,15 +119,18 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
     Ok(is_yes)
 }
 
-/// Returns an error if this process was started by an agent's command, because only the user may approve and configure
-/// servers. The sandbox also prevents such changes; the error only explains why they are not possible. `what` is the
-/// verb in the error message, such as `approve`.
+/// Returns an error if this process runs in a command of crewdeck, because only the user may approve and configure
+/// servers. Commands that the user types with `!` are no exception: they run in the sandbox of the agents, which also
+/// prevents such changes. The error only explains why they are not possible. `what` is the verb in the error message,
+/// such as `approve`.
 ///
 /// # Errors
-/// Fails inside an agent's command.
+/// Fails inside a command of an agent, a command that the user typed with `!`, a hook or an MCP server.
 pub(super) fn refuse_agents(what: &str) -> Result<()> {
     if supervisor::is_in_agent_command() {
-        bail!("an agent cannot {what} this: ask the user to run this command in their own shell");
+        bail!(
+            "commands of agents, and commands typed with ! in crewdeck, cannot {what} this, because they run in the sandbox: the user must run this command in a shell outside of crewdeck"
+        );
     }
     Ok(())
 }

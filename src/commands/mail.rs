@@ -9,6 +9,7 @@ use super::{CommandContext, CommandOutcome, parse_name};
 use crate::cli::MailVerb;
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
+use crate::domain::text::count_noun;
 use crate::domain::timestamp::Timestamp;
 use crate::store::{Mailbox, Roster};
 
@@ -41,9 +42,12 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             Ok(CommandOutcome::Done)
         }
         MailVerb::List { name: Some(name) } => {
-            let waiting = mailbox.peek(&recipient(name, context)?)?;
+            let name = recipient(name, context)?;
+            let waiting = mailbox.peek(&name)?;
             CommandContext::warn(&waiting.notices());
             context.print(&waiting.messages, || message_lines(&waiting.messages))?;
+            let more = count_more(&mailbox, &name, waiting.messages.len())?;
+            CommandContext::warn(&more_notice(more, "run crewdeck mail read", &name));
             Ok(CommandOutcome::Done)
         }
         MailVerb::Read { name } => {
@@ -55,9 +59,31 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             // Acknowledges the messages only after they were printed, so that no message is lost (guarantee 1 in
             // docs/GUARANTEES.md).
             reader.acknowledge(&pending.upto)?;
+            let more = count_more(&mailbox, &name, 0)?;
+            CommandContext::warn(&more_notice(more, "run again: crewdeck mail read", &name));
             Ok(CommandOutcome::Done)
         }
     }
+}
+
+/// Returns the number of unread messages of `name` after the first `shown` ones.
+fn count_more(mailbox: &Mailbox, name: &Name, shown: usize) -> Result<usize> {
+    let unread = mailbox.count_unread()?;
+    let count = unread
+        .iter()
+        .find(|u| u.name.same(name))
+        .map_or(0, |u| u.count);
+    Ok(count.saturating_sub(shown))
+}
+
+/// Returns the notice that `more` messages were not printed, because one call prints only the oldest ones. `how` is what
+/// to do for the next ones.
+fn more_notice(more: usize, how: &str, name: &Name) -> Vec<String> {
+    let notice = || {
+        let count = count_noun(more, "more unread message");
+        format!("{count} not shown: for the next ones, {how} {name}")
+    };
+    (more > 0).then(notice).into_iter().collect()
 }
 
 /// One row of the list of inboxes, as printed.

@@ -124,13 +124,15 @@ fn take_from_owner(
     };
     let (roster, mailbox) = (Roster::open(context.root), Mailbox::open(context.root));
     let message_id = MessageId((context.new_id)());
-    Ok(take_task(
+    let taken = take_task(
         (board, &roster, &mailbox),
         id,
         &from,
         message_id,
         context.now,
-    )?)
+    )?;
+    CommandContext::warn(taken.notice.as_slice());
+    Ok(taken.task)
 }
 
 fn resolve_ids(board: &Board, references: &[TaskRef]) -> Result<Vec<TaskId>, StoreError> {

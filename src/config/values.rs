@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
 
 use crate::domain::budget::{UsageBudget, UsageBudgets};
 use crate::domain::call_pattern::CallPattern;
 use crate::domain::mcp::TOOL_PREFIX;
+use crate::domain::path::without_dots;
 use crate::domain::sandbox::{Network, NetworkRules};
 use crate::domain::text::{clip, one_line};
 use crate::domain::usage::Price;
@@ -88,12 +90,13 @@ pub fn check_allow(entries: &Option<Vec<String>>) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each folder is an absolute path or begins with `~/`, and is not `/`. Other spellings of the root of the
-/// file system, such as `//`, are not detected.
+/// Checks that each folder is an absolute path or begins with `~/`, and is not the root of the file system, also not
+/// with another spelling such as `//` or `/tmp/..`. Symbolic links and `~/` are not resolved.
 #[allow(clippy::ref_option)] // the type of the setting
 pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     for folder in folders.iter().flatten() {
-        if !(folder.starts_with('/') || folder.starts_with("~/")) || folder == "/" {
+        let is_root = without_dots(Path::new(folder)) == Path::new("/");
+        if is_root || !(folder.starts_with('/') || folder.starts_with("~/")) {
             return Err(format!(
                 " names '{folder}': give absolute paths, such as \"/srv/data\" or \"~/.cache\""
             ));
@@ -153,4 +156,20 @@ pub fn check_budgets(budgets: &UsageBudgets) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_the_root_is_rejected() {
+        let check = |folder: &str| check_folders(&Some(vec![folder.to_string()]));
+        for folder in ["/", "//", "/.", "/tmp/..", "/../", "srv", ""] {
+            assert!(check(folder).is_err(), "{folder}");
+        }
+        for folder in ["/srv/data", "~/.cache", "/tmp/../srv"] {
+            assert_eq!(check(folder), Ok(()), "{folder}");
+        }
+    }
 }

@@ -151,6 +151,27 @@ async fn completion_commits_a_task_that_is_not_published_yet() {
 }
 
 #[tokio::test]
+async fn reused_worktree_gets_the_name_of_its_new_owner() {
+    let crew = TestCrew::new();
+    let root = &crew.context.root;
+    repository(root, &[]);
+    let (board, store) = (crew.board(), Worktrees::open(root));
+    let worktrees = TaskWorktrees::new(
+        crew.context.clone(),
+        crew.registry.clone(),
+        board.clone(),
+        Some(store.clone()),
+    );
+    let id = board.store().create(task("one"), NOW).unwrap().id;
+    for owner in [bob(), Name::lead()] {
+        let task = board.store().get(id).unwrap();
+        worktrees.workspace_for(&task, &owner, None).await.unwrap();
+        let name = board.store().get(id).unwrap().worktree.clone();
+        assert_eq!(store.find(&name).unwrap().owner, owner.as_str());
+    }
+}
+
+#[tokio::test]
 async fn completed_task_of_a_teammate_is_news_for_the_lead() {
     let crew = TestCrew::new();
     let (lead, _inbox) = crew.agent(&Name::lead());

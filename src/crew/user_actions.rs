@@ -40,6 +40,8 @@ pub struct ActionStores {
 pub struct CompletedAction {
     pub task: Task,
     pub act: UserAction,
+    /// A warning for the user, although the action was executed.
+    pub notice: Option<String>,
 }
 
 impl CompletedAction {
@@ -107,6 +109,7 @@ impl ActionStores {
         reserved: Option<TaskId>,
     ) -> Result<CompletedAction, StoreError> {
         let (board, now) = (&self.board, self.now);
+        let mut notice = None;
         let (task, act) = match command {
             TaskCommand::Claim { task } => {
                 let claimed = board.claim(Some(task), &Claimer::user(), now)?;
@@ -118,8 +121,9 @@ impl ActionStores {
             TaskCommand::Release { task, from } => {
                 let doors = (board, &self.roster, &self.mailbox);
                 let message = MessageId((self.new_id)());
-                let task = take_task(doors, task, &from, message, now)?;
-                (task, UserAction::Released { from })
+                let taken = take_task(doors, task, &from, message, now)?;
+                notice = taken.notice;
+                (taken.task, UserAction::Released { from })
             }
             TaskCommand::Complete { task } => (
                 board.complete(task, &Name::user(), now)?,
@@ -128,7 +132,7 @@ impl ActionStores {
             TaskCommand::Add { new } => (board.create_as(reserved, new, now)?, UserAction::Added),
             TaskCommand::Edit { task, edit } => (board.edit(task, &edit, now)?, UserAction::Edited),
         };
-        Ok(CompletedAction { task, act })
+        Ok(CompletedAction { task, act, notice })
     }
 }
 
@@ -251,6 +255,9 @@ impl UserActions {
         let acted = self.board.change(change, CompletedAction::to_event).await?;
         if let Some(text) = acted.workspace_text(&self.context.root, self.worktrees.is_some()) {
             self.context.notice(NoticeLevel::Info, text).await;
+        }
+        if let Some(text) = acted.notice {
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
         let id = acted.task.id;
         let graph = self.board.graph();

@@ -294,6 +294,9 @@ impl ViewerStores {
         if let Some(text) = acted.workspace_text(&self.root, crew_creates) {
             self.notice(text).await;
         }
+        if let Some(text) = acted.notice {
+            self.notice(text).await;
+        }
         match runner {
             Runner::Process(_) => Ok(()),
             Runner::None => self.publish_files().await.map_err(|e| e.to_string()),

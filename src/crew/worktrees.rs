@@ -76,7 +76,7 @@ impl TaskWorktrees {
             return Ok(None);
         };
         if let Some(dir) = self.dir_of(task) {
-            let text = self.describe(task, &dir).await;
+            let text = self.describe(task, owner, &dir).await;
             return Ok(Some(TaskWorkspace { dir, text }));
         }
         let (store, now, id) = (store.clone(), self.context.now(), task.id);
@@ -214,10 +214,10 @@ impl TaskWorktrees {
         run_blocking(move || board.query(branches)).await
     }
 
-    /// Merges the branches of the task's blockers into its worktree, which already exists. Returns a text for the model
-    /// of the task's new owner about the worktree: its directory and branch, merged branches, conflicts and unfinished
-    /// work.
-    async fn describe(&self, task: &Task, dir: &Path) -> String {
+    /// Merges the branches of the task's blockers into its worktree, which already exists, and records `owner` as its
+    /// owner. Returns a text for the model of `owner`, the task's new owner, about the worktree: its directory and branch,
+    /// merged branches, conflicts and unfinished work.
+    async fn describe(&self, task: &Task, owner: &Name, dir: &Path) -> String {
         let Some((store, name)) = self
             .store
             .as_ref()
@@ -229,8 +229,12 @@ impl TaskWorktrees {
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
         // More blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree
         // has uncommitted files.
-        let branches = needs.clone();
+        let (branches, owner) = (needs.clone(), owner.to_string());
         let looked = run_blocking(move || {
+            // The owner is only shown to the user.
+            if let Err(error) = store.set_owner(&tree, &owner) {
+                tracing::warn!("the owner of worktree {tree} cannot be recorded: {error}");
+            }
             let state = store.state(&tree)?;
             Ok((state, store.merge_branches(&tree, &needs, now)))
         });

@@ -84,9 +84,35 @@ impl Fix {
                 repaired => repaired.join("; "),
             },
             Fix::Sweep { files } => {
-                atomic::sweep(files);
-                format!("{} temporary file(s) were deleted", files.len())
+                let deleted = atomic::sweep(files);
+                match files.len() - deleted {
+                    0 => format!("{deleted} temporary file(s) were deleted"),
+                    skipped => format!(
+                        "{deleted} temporary file(s) were deleted, {skipped} skipped: in use, gone or protected"
+                    ),
+                }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_temporary_files_are_not_counted_as_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let young = dir.path().join(".tmp-young1");
+        std::fs::write(&young, "").unwrap();
+        let files = vec![young.clone(), dir.path().join(".tmp-gone12")];
+        let text = Fix::Sweep { files }
+            .apply(dir.path(), Timestamp(1.0))
+            .unwrap();
+        assert!(
+            text.starts_with("0 temporary file(s) were deleted, 2 skipped"),
+            "{text}"
+        );
+        assert!(young.exists());
     }
 }

@@ -259,10 +259,11 @@ pub fn charged_agent(agent: &Name) -> Name {
     agent.parent().unwrap_or_else(|| agent.clone())
 }
 
-/// Returns the lowest whole multiple of `base`, which must be above 0, that is above `used`. The result of a division is
-/// rounded, so the returned multiple can be equal to `used` if `used` is a multiple of `base`.
+/// Returns the lowest whole multiple of `base`, which must be above 0, that is above `used`.
 fn raise_limit(base: f64, used: f64) -> f64 {
-    base * ((used / base).floor() + 1.0)
+    // The quotient of a multiple of `base` can be rounded to just below the whole number.
+    let times = used / base * (1.0 + f64::EPSILON);
+    base * (times.floor() + 1.0)
 }
 
 /// A budget that the user has raised until crewdeck ends.
@@ -370,6 +371,18 @@ mod tests {
             assert_eq!(reached, expected);
             ledger.raise(&reached);
             assert_eq!(ledger.reached_budget(&name("bob")), None);
+        }
+    }
+
+    #[test]
+    fn raised_limit_is_above_a_multiple_that_is_rounded() {
+        assert!(raise_limit(0.39, 1.17) > 1.5);
+        for (cents, times) in (1..100).flat_map(|c| (1..40).map(move |t| (c, t))) {
+            let base = f64::from(cents) / 100.0;
+            for used in [base * f64::from(times), f64::from(cents * times) / 100.0] {
+                let more = raise_limit(base, used) - used;
+                assert!(more > base / 2.0 && more < base * 1.5, "{base} {used}");
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! Mentions of files and MCP resources in a message: `@src/main.rs`, `@server:uri`, or `@"a b.md"` for a path with blanks.
+//! In quotes, `\"` stands for `"`, and `\\` for `\`; a backslash before another character stands for itself.
 //! This module does not access the file system.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -37,8 +39,8 @@ pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> 
     for written in all(text) {
         if !found.iter().any(|mention| mention.path == written.path) {
             found.push(Mention {
-                path: written.path.into(),
-                is_required: written.is_explicit || is_required(written.path),
+                is_required: written.is_explicit || is_required(&written.path),
+                path: written.path.into_owned(),
             });
         }
     }
@@ -49,7 +51,7 @@ pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> 
 /// has two ranges. `is_required` decides as in [`mentions`].
 pub fn required_ranges(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
-    for written in all(text).filter(|w| w.is_explicit || is_required(w.path)) {
+    for written in all(text).filter(|w| w.is_explicit || is_required(&w.path)) {
         // An `@` inside a quoted path begins no mention of its own.
         if ranges
             .last()
@@ -65,7 +67,7 @@ pub fn required_ranges(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Ra
 struct WrittenMention<'a> {
     /// The range of the mention in bytes, with the `@` and the quotes.
     range: Range<usize>,
-    path: &'a str,
+    path: Cow<'a, str>,
     /// Whether the path is in quotes or starts with `/`, `./`, `../` or `~/`. Such a mention is always required.
     is_explicit: bool,
 }
@@ -73,16 +75,16 @@ struct WrittenMention<'a> {
 fn all(text: &str) -> impl Iterator<Item = WrittenMention<'_>> {
     text.match_indices('@').filter_map(move |(start, _)| {
         let rest = &text[start + 1..];
-        let (path, quotes) = match rest.strip_prefix('"') {
-            Some(rest) => (rest.split_once('"')?.0, 2),
-            None => (bare_path(rest), 0),
+        let (path, length) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted_path(quoted)?,
+            None => (Cow::Borrowed(bare_path(rest)), bare_path(rest).len()),
         };
         let is_mention = begins_word(text, start) && !path.is_empty() && !path.contains('\n');
         let starts = ["/", "./", "../", "~/"];
         is_mention.then(|| WrittenMention {
-            range: start..start + 1 + path.len() + quotes,
+            range: start..start + 1 + length,
+            is_explicit: rest.starts_with('"') || starts.iter().any(|s| path.starts_with(s)),
             path,
-            is_explicit: quotes > 0 || starts.iter().any(|s| path.starts_with(s)),
         })
     })
 }
@@ -101,14 +103,37 @@ pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     })
 }
 
-/// Formats a path as a mention with `@`, in quotes if the path contains blanks or ends with punctuation. A path that
-/// needs quotes and contains `"` is not read back correctly.
+/// Formats a path as a mention with `@`, in quotes if the path contains blanks, begins with a quote or ends with
+/// punctuation.
 pub fn format_mention(path: &str) -> String {
-    if path.contains(char::is_whitespace) || bare_path(path) != path {
-        format!("@\"{path}\"")
+    if path.contains(char::is_whitespace) || path.starts_with('"') || bare_path(path) != path {
+        let escaped = path.replace('\\', r"\\").replace('"', "\\\"");
+        format!("@\"{escaped}\"")
     } else {
         format!("@{path}")
     }
+}
+
+/// Returns the path in quotes of which `rest` follows the opening quote, and its length in bytes with both quotes, as
+/// written. Returns `None` if the closing quote is missing.
+fn quoted_path(rest: &str) -> Option<(Cow<'_, str>, usize)> {
+    let mut is_escaped = false;
+    let end = rest.find(|c: char| {
+        let is_plain = !std::mem::take(&mut is_escaped);
+        is_escaped = is_plain && c == '\\';
+        is_plain && c == '"'
+    })?;
+    let written = &rest[..end];
+    if !written.contains('\\') {
+        return Some((Cow::Borrowed(written), end + 2));
+    }
+    let mut path = String::with_capacity(end);
+    let mut chars = written.chars().peekable();
+    while let Some(c) = chars.next() {
+        let escaped = chars.next_if(|next| c == '\\' && matches!(next, '"' | '\\'));
+        path.push(escaped.unwrap_or(c));
+    }
+    Some((Cow::Owned(path), end + 2))
 }
 
 /// Returns the path at the start of `rest`: the text up to the next blank, without punctuation, closing brackets and
@@ -132,7 +157,7 @@ mod tests {
 
     #[test]
     fn mentions_are_found_at_word_starts_without_punctuation() {
-        let cases: [(&str, &[(&str, bool)]); 9] = [
+        let cases: [(&str, &[(&str, bool)]); 10] = [
             ("see @README.md, please", &[("README.md", true)]),
             ("(@src/a.rs)", &[("src/a.rs", false)]),
             (
@@ -147,6 +172,7 @@ mod tests {
             ("@ and @. and @\"open", &[]),
             ("@src/ @src/", &[("src/", false)]),
             ("npm i @types/node", &[("types/node", false)]),
+            (r#"@"a \b \" c""#, &[(r#"a \b " c"#, true)]),
             ("", &[]),
         ];
         for (text, expected) in cases {
@@ -195,7 +221,18 @@ mod tests {
 
     #[test]
     fn written_mentions_are_read_back() {
-        for path in ["README.md", "a b.md", "src/", "odd.", "ü/ö.txt"] {
+        for path in [
+            "README.md",
+            "a b.md",
+            "src/",
+            "odd.",
+            "ü/ö.txt",
+            "a \"b\".md",
+            "\"a",
+            "a b\\",
+            "a \\\"b",
+            "a\\b\"c",
+        ] {
             let text = format!("see {} now", format_mention(path));
             assert_eq!(mentions(&text, |_| true)[0].path, path, "{text}");
         }

@@ -26,7 +26,7 @@ impl fmt::Display for RequestKind {
             RequestKind::Plan => "plan",
             RequestKind::Shutdown => "shutdown",
             RequestKind::Permission => "permission",
-            RequestKind::Budget => "ceiling",
+            RequestKind::Budget => "limit",
             RequestKind::Question => "question",
         })
     }

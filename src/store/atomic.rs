@@ -163,9 +163,9 @@ pub fn is_stale(meta: &fs::Metadata, now: SystemTime) -> bool {
     age.is_some_and(|age| age >= STALE_AGE)
 }
 
-/// Deletes temporary files that no writer has touched for a minute. Needs no lock.
-pub fn sweep(temporary: &[PathBuf]) {
-    sweep_if(temporary, |meta| is_stale(meta, SystemTime::now()));
+/// Deletes temporary files that no writer has touched for a minute, and returns how many it has deleted. Needs no lock.
+pub fn sweep(temporary: &[PathBuf]) -> usize {
+    sweep_if(temporary, |meta| is_stale(meta, SystemTime::now()))
 }
 
 /// Deletes the temporary files that were written before this process acquired `lock`, the lock of their folder: their
@@ -178,13 +178,13 @@ pub fn sweep_under(lock: &Lock, temporary: &[PathBuf]) {
     });
 }
 
-fn sweep_if(temporary: &[PathBuf], is_left: impl Fn(&fs::Metadata) -> bool) {
-    for path in temporary {
-        if fs::symlink_metadata(path).is_ok_and(|meta| is_left(&meta)) {
-            // A file that cannot be deleted does no harm.
-            let _ = fs::remove_file(path);
-        }
-    }
+fn sweep_if(temporary: &[PathBuf], is_left: impl Fn(&fs::Metadata) -> bool) -> usize {
+    let is_deleted = |path: &&PathBuf| {
+        let is_left = fs::symlink_metadata(path).is_ok_and(|meta| is_left(&meta));
+        // A file that cannot be deleted does no harm.
+        is_left && fs::remove_file(path).is_ok()
+    };
+    temporary.iter().filter(is_deleted).count()
 }
 
 /// An exclusive lock between processes, which also excludes other [`Lock`] values of this process. The kernel releases
@@ -366,7 +366,7 @@ mod tests {
                 temporary.push(path);
             }
         }
-        sweep(&temporary);
+        assert_eq!(sweep(&temporary), 1);
         let mut left: Vec<String> = fs::read_dir(dir.path())
             .unwrap()
             .map(|e| e.unwrap().file_name().into_string().unwrap())

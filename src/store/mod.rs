@@ -64,7 +64,7 @@ pub use git::{
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};
-pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, size_below};
+pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, may_have_run, size_below};
 pub use mailbox::{Mailbox, RecentMessages, UnreadCount, UnreadMessages};
 pub use memory::project_memory;
 #[cfg(test)]

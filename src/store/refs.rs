@@ -97,9 +97,15 @@ impl GitFolders {
 
     /// Returns the files and folders whose metadata changes when a branch moves to another commit, except when one of the
     /// worktrees' branches does. Files that do not exist are included; folders beyond the limit of
-    /// [`GitFolders::head_folders`] are missing.
+    /// [`GitFolders::head_folders`] are missing. The file of the checked-out branch is never missing.
     pub(super) fn ref_files(&self) -> Vec<PathBuf> {
-        let (mut all, _) = self.head_folders();
+        let (mut all, is_complete) = self.head_folders();
+        if !is_complete
+            && let Ok(head) = regular_file::read_text(&self.own.join("HEAD"), HEAD_MAX)
+            && let Some(CheckedOut::Branch(name)) = CheckedOut::parse(&head)
+        {
+            all.push(self.heads().join(name));
+        }
         all.push(self.own.join("HEAD"));
         all.push(self.shared.join("packed-refs"));
         all.extend([&self.own, &self.shared].map(|git| git.join("reftable/tables.list")));
@@ -209,9 +215,13 @@ mod tests {
         let found = refs.folders();
         assert_eq!(found.folders, expected.map(|f| root.join(f)));
         assert!(found.is_complete);
+        let file = root.join(heads).join("z/main");
+        fs::write(root.join(".git/HEAD"), "ref: refs/heads/z/main").unwrap();
+        assert!(!refs.ref_files().contains(&file));
         for number in 0..FOLDERS_MAX {
             create_folders(&root, &[&format!("{heads}/c/{number}")]);
         }
+        assert!(refs.ref_files().contains(&file));
         let found = refs.folders();
         assert_eq!(
             (found.folders.len(), found.is_complete),

@@ -35,6 +35,22 @@ fn repeated_mail_list_changes_nothing() {
 }
 
 #[test]
+fn mail_commands_say_how_many_messages_they_do_not_print() {
+    let project = team();
+    let message = r#"{"type": "message", "from": "lead", "content": "x", "timestamp": 1.0}"#;
+    project.write(".team/inbox/amy.jsonl", &format!("{message}\n").repeat(203));
+    for (command, notice) in [
+        ("list", "3 more unread messages not shown"),
+        ("read", "run again: crewdeck mail read amy"),
+    ] {
+        let out = project.run(&["mail", command, "amy"]);
+        assert!(out.err().contains(notice), "{}", out.err());
+    }
+    let out = project.run(&["mail", "read", "amy"]);
+    assert_eq!((out.out().lines().count(), out.err()), (3, String::new()));
+}
+
+#[test]
 fn mail_send_rejects_unknown_types_and_recipients() {
     let project = team();
     let line = project.expect_refusal(&["mail", "send", "amy", "x", "--type", "mesage"]);

@@ -385,13 +385,22 @@ impl Turn {
     }
 
     pub(super) fn archive_failed(&mut self, why: &str) -> Vec<TurnEffect> {
-        if !matches!(self.phase, TurnPhase::Archiving { .. }) {
+        let TurnPhase::Archiving { after, .. } = &self.phase else {
             return vec![];
-        }
+        };
+        let (problem, next) = match after {
+            AfterSummary::Call => (
+                "the conversation is too long and",
+                "send a message to continue",
+            ),
+            AfterSummary::CallRequestedByUser | AfterSummary::EndTurn => (
+                "the conversation was not compacted, because it",
+                "run /compact again",
+            ),
+        };
         self.end(TurnEnd::Failed {
-            error: format!("the conversation is too long and could not be archived: {why}"),
-            hint: "Free disk space or make .transcripts writable, then send a message to continue."
-                .into(),
+            error: format!("{problem} could not be archived: {why}"),
+            hint: format!("Free disk space or make .transcripts writable, then {next}."),
         })
     }
 

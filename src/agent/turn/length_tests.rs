@@ -298,6 +298,25 @@ fn unarchived_conversation_is_not_replaced() {
     assert_eq!(turn.messages(), before);
 }
 
+#[test]
+fn failed_archive_of_a_requested_compaction_names_the_request() {
+    let (mut turn, _) = grown(100, "fine");
+    turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 100));
+    let focus = String::new();
+    asks(&turn.step(TurnInput::Compact { focus }));
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
+    let why = "no space left".to_string();
+    let effects = turn.step(TurnInput::ArchiveFailed { why });
+    let Some(TurnEffect::End(TurnEnd::Failed { error, hint })) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        error,
+        "the conversation was not compacted, because it could not be archived: no space left"
+    );
+    assert!(hint.ends_with("then run /compact again."), "{hint}");
+}
+
 /// Checks over 300 rounds that a server could have cached the beginning of each request.
 #[test]
 fn request_prefix_is_stable_between_compactions() {

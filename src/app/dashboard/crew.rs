@@ -146,8 +146,8 @@ impl Dashboard {
                 let probe = assembly.probe.take();
                 self.crew = CrewState::Running(assembly);
                 self.start_checks(blueprint, probe);
-                if let Some(done) = self.kept.notice.take() {
-                    self.publish(NoticeLevel::Info, done);
+                if let Some((level, text)) = self.kept.notice.take() {
+                    self.publish(level, &text);
                 }
                 self.state.set_role(match early.from {
                     None => SessionRole::Crew,

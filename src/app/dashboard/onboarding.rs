@@ -57,8 +57,8 @@ pub(super) struct RestartState {
     pub(super) draft: String,
     /// The message to show with the first setup page after the restart. Dropped if no setup page is shown.
     pub(super) status_message: Option<String>,
-    /// The notice to show once the crew runs after the restart, such as [`DONE`].
-    pub(super) notice: Option<&'static str>,
+    /// The notice to show once the crew runs after the restart, such as [`DONE`] or an error in the settings.
+    pub(super) notice: Option<(NoticeLevel, String)>,
     /// Whether the user turned mouse capture on or off in this window; `None` if the user did not change it.
     pub(super) mouse: Option<bool>,
     /// The query for the terminal's background colour. Kept so that the terminal is not asked again.
@@ -68,6 +68,18 @@ pub(super) struct RestartState {
     pub(super) skipped: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost; `None` at the first start.
     pub(super) signals: Option<Signals>,
+}
+
+impl RestartState {
+    /// Keeps the reason why the settings could not be read, so that the restarted dashboard shows it: with a setup page,
+    /// and once the crew runs, with the settings that were read before.
+    pub(super) fn keep_settings_error(&mut self, why: &str) {
+        self.status_message = Some(why.to_string());
+        let text = format!(
+            "crewdeck uses the settings that it read at its start, because the current ones could not be read: {why}"
+        );
+        self.notice = Some((NoticeLevel::Warn, text));
+    }
 }
 
 /// A first commit that git is creating. Dropping the value stops git.
@@ -364,7 +376,7 @@ impl Dashboard {
         }
         if self.state.is_at_the_beginning() {
             return Some(ExitReason::Restart(Box::new(RestartState {
-                notice: Some(DONE),
+                notice: Some((NoticeLevel::Info, DONE.into())),
                 ..self.keep()
             })));
         }
@@ -379,5 +391,23 @@ impl Dashboard {
             self.publish(NoticeLevel::Info, DONE_LATER);
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_error_is_shown_with_a_setup_page_and_once_the_crew_runs() {
+        let mut kept = RestartState::default();
+        kept.keep_settings_error("config.toml: line 3");
+        assert_eq!(kept.status_message.as_deref(), Some("config.toml: line 3"));
+        let (level, text) = kept.notice.unwrap();
+        assert_eq!(level, NoticeLevel::Warn);
+        assert!(
+            text.ends_with("could not be read: config.toml: line 3"),
+            "{text}"
+        );
     }
 }

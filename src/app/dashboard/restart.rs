@@ -94,7 +94,7 @@ pub fn main(global: &GlobalOptions) -> Result<u8> {
             Some(Ok(read)) => blueprint = read,
             Some(Err(error)) if is_demo_start => return Err(error),
             Some(Err(error)) => {
-                kept.status_message = Some(describe_error(&error));
+                kept.keep_settings_error(&describe_error(&error));
                 blueprint.resume.clone_from(&options.resume);
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::domain::graph::TaskGraph;
-use crate::domain::task::TaskStatus;
+use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::{
     DiskUse, FolderState, RemovalMode, Worktree, WorktreeError, WorktreeName, WorktreeState,
     check_removal,
@@ -22,7 +22,7 @@ struct InspectedTree {
 /// Whether the task that the registry names for a worktree still needs the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskNeed {
-    /// The task is not completed.
+    /// The task, or another task that works in the worktree, is not completed.
     Open,
     Done,
     /// The worktree has no task, or its task is not on the board.
@@ -91,6 +91,11 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
 }
 
 fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
+    // A task that resolves a merge conflict works in the worktree of another task.
+    let is_open = |t: &Task| t.worktree == tree.name.as_str() && t.status != TaskStatus::Completed;
+    if board.tasks().any(is_open) {
+        return TaskNeed::Open;
+    }
     match tree.task_id.and_then(|id| board.get(id)) {
         None => TaskNeed::NoTask,
         Some(task) if task.status == TaskStatus::Completed => TaskNeed::Done,
@@ -196,6 +201,8 @@ fn orphan(orphan: &OrphanWorktree, crew: &CrewPresence) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::graph::NewTask;
+    use crate::domain::ids::{Name, TaskId};
     use crate::domain::timestamp::Timestamp;
     use crate::domain::worktree::ContentStatus;
     use pretty_assertions::assert_eq;
@@ -277,6 +284,27 @@ mod tests {
         let mut kept = tree(0, Merged, Whole);
         kept.worktree.mark_kept(Timestamp(2.0));
         assert_eq!(evaluate(&kept, TaskNeed::Done, &CrewPresence::None), None);
+    }
+
+    #[test]
+    fn worktree_of_a_conflict_task_is_needed() {
+        let tree = tree(0, ContentStatus::Merged, FolderState::Whole).worktree;
+        let mut board = TaskGraph::default();
+        assert_eq!(need(&tree, &board), TaskNeed::NoTask);
+        let now = Timestamp(1.0);
+        let new = |worktree: &str| NewTask {
+            subject: "x".into(),
+            worktree: worktree.into(),
+            ..NewTask::default()
+        };
+        board.create(TaskId(3), new("task-3"), now).unwrap();
+        let lead = Name::lead();
+        board.complete(TaskId(3), &lead, now).unwrap();
+        assert_eq!(need(&tree, &board), TaskNeed::Done);
+        board.create(TaskId(9), new("task-3"), now).unwrap();
+        assert_eq!(need(&tree, &board), TaskNeed::Open);
+        board.complete(TaskId(9), &lead, now).unwrap();
+        assert_eq!(need(&tree, &board), TaskNeed::Done);
     }
 
     #[test]

@@ -210,8 +210,6 @@ impl TaskGraph {
     ///
     /// # Errors
     /// Fails if the task does not exist or is completed, or if one of the changes is invalid. No change is applied then.
-    /// New blockers are checked before `unblock` is applied: a blocker that waits for the task is refused even if the
-    /// same edit removes the dependency that makes it wait.
     pub fn edit(
         &mut self,
         id: TaskId,

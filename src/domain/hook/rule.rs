@@ -189,56 +189,137 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
         .map_err(|_| "the pattern in the field 'if' is too long: shorten it".into())
 }
 
-/// Splits a shell command into its simple commands, and removes assignments before them. An assignment whose quoted value
-/// contains a blank is removed only up to the blank. Returns `None` if the command cannot be split safely, because it
-/// contains a substitution or an open quote.
+/// Splits a shell command into its simple commands. A command that follows keywords, assignments or redirections is
+/// returned with and without them. Returns `None` if the command cannot be split safely: it contains a substitution, an
+/// open quote or a quote of the form `$'…'`, or a comment or a here-document with a quote or a backslash.
 ///
 /// Hook patterns are compared with the command as it is written, including its quotes. The parser in `tools::policy` is
 /// not used, because it removes the quotes.
 fn parts(command: &str) -> Option<Vec<String>> {
     let mut out = vec![String::new()];
     let mut quote = None;
+    let (mut begins_word, mut has_document) = (true, false);
     let mut chars = command.chars().peekable();
     while let Some(c) = chars.next() {
+        let is_first = std::mem::take(&mut begins_word);
+        let next = chars.peek().copied();
         match (quote, c) {
             (Some(open), c) if c == open => {
                 quote = None;
                 out.last_mut()?.push(c);
             }
             (None | Some('"'), '`') => return None,
-            (None | Some('"'), '$') | (None, '<' | '>') if chars.peek() == Some(&'(') => {
+            // After a backslash, the text of the next line can decide what this is.
+            (None | Some('"'), '$') | (None, '<' | '>') if matches!(next, Some('(' | '\\')) => {
                 return None;
+            }
+            (None, '$') if next == Some('\'') => return None,
+            (None, '\'' | '"' | '\\') if has_document => return None,
+            // Read as code, because only a complete parser can tell whether this is a comment.
+            (None, '#') if is_first => {
+                let mut line = chars.clone().take_while(|c| *c != '\n');
+                if line.any(|c| "'\"\\".contains(c)) {
+                    return None;
+                }
+                out.last_mut()?.push(c);
             }
             (None, '\'' | '"') => {
                 quote = Some(c);
                 out.last_mut()?.push(c);
             }
+            // The shell joins such lines.
+            (None | Some('"'), '\\') if next == Some('\n') => {
+                chars.next();
+                begins_word = is_first;
+            }
             (None | Some('"'), '\\') => {
                 out.last_mut()?.push(c);
                 out.last_mut()?.extend(chars.next());
             }
-            (None, ';' | '&' | '|' | '\n' | '(' | ')' | '{' | '}') => out.push(String::new()),
-            (_, c) => out.last_mut()?.push(c),
+            (None, '<' | '>') => {
+                out.last_mut()?.push(c);
+                let operators: &[char] = if c == '<' { &['<', '&'] } else { &['&', '|'] };
+                let more = chars.next_if(|c| operators.contains(c));
+                out.last_mut()?.extend(more);
+                if more == Some('<') {
+                    let string = chars.next_if_eq(&'<');
+                    has_document |= string.is_none();
+                    out.last_mut()?.extend(string);
+                }
+            }
+            (None, ';' | '&' | '|' | '\n' | '(' | ')') => {
+                out.push(String::new());
+                begins_word = true;
+            }
+            (None, '{' | '}') if is_first && next.is_none_or(|c| " \t\n;&|()<>".contains(c)) => {
+                out.push(String::new());
+            }
+            (_, c) => {
+                out.last_mut()?.push(c);
+                begins_word = quote.is_none() && matches!(c, ' ' | '\t');
+            }
         }
     }
     if quote.is_some() {
         return None;
     }
-    let without_assignments = |part: &str| {
-        let mut rest = part.trim();
-        while let Some((word, after)) = rest.split_once(char::is_whitespace) {
-            let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
-                !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            });
-            if !is_assignment {
-                break;
-            }
-            rest = after.trim_start();
-        }
-        rest.to_string()
-    };
-    let all = out.iter().map(|part| without_assignments(part));
+    let all = out.iter().flat_map(|part| without_prefixes(part));
     Some(all.filter(|part| !part.is_empty()).collect())
+}
+
+/// Shell keywords that can precede a command.
+const KEYWORDS: &[&str] = &[
+    "if", "then", "else", "elif", "while", "until", "do", "!", "time", "coproc",
+];
+
+/// Returns `part`, and what remains of it after each keyword, assignment and redirection at its start.
+fn without_prefixes(part: &str) -> Vec<String> {
+    let mut rest = part.trim();
+    let mut all = vec![rest.to_string()];
+    loop {
+        let (word, after) = split_word(rest);
+        let operator = word.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
+            let name = name.split('[').next().unwrap_or_default();
+            let name = name.trim_end_matches('+');
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        });
+        let is_redirection = operator.starts_with(['<', '>']);
+        // `-p` is an option of the keyword `time`. No program has such a name.
+        if !(is_assignment || is_redirection || word == "-p" || KEYWORDS.contains(&word)) {
+            return all;
+        }
+        let needs_target = is_redirection && operator.chars().all(|c| "<>&|-".contains(c));
+        rest = if needs_target {
+            split_word(after).1
+        } else {
+            after
+        };
+        if rest.is_empty() {
+            return all;
+        }
+        all.push(rest.to_string());
+    }
+}
+
+/// Splits `text` after its first word, which ends at a blank that is not quoted. Removes the blanks in front of the rest.
+fn split_word(text: &str) -> (&str, &str) {
+    let (mut quote, mut is_escaped) = (None, false);
+    let end = text.find(|c: char| {
+        if std::mem::take(&mut is_escaped) {
+            return false;
+        }
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, c) if c.is_whitespace() => return true,
+            _ => {}
+        }
+        false
+    });
+    let (word, after) = text.split_at(end.unwrap_or(text.len()));
+    (word, after.trim_start())
 }
 
 #[cfg(test)]
@@ -262,7 +343,27 @@ mod tests {
             ("Bash(rm *)", bash("echo 'rm x; rm y'"), false),
             ("Bash(rm *)", bash("echo $(rm x)"), true),
             ("Bash(rm *)", bash("echo \"open"), true),
+            ("Bash(rm *)", bash("A='x y' B+=\"1 2\" C=a\\ b rm z"), true),
+            ("Bash(rm *)", bash("if true; then rm x; fi"), true),
+            ("Bash(rm *)", bash("while rm x; do ls; done"), true),
+            ("Bash(rm *)", bash("for a in b; do rm x; done"), true),
+            ("Bash(rm *)", bash("{ rm x; }"), true),
+            ("Bash(rm *)", bash("function f { rm x; }"), true),
+            ("Bash(rm *)", bash("! time -p rm x"), true),
+            ("Bash(time *)", bash("time make"), true),
+            ("Bash(rm *)", bash("2>&1 >| log rm x"), true),
+            ("Bash(rm *)", bash("ls \\\n; \\\nrm x"), true),
+            ("Bash(rm *)", bash("A='x rm z' ls"), false),
+            ("Bash(rm *)", bash("echo then rm x"), false),
+            // Quotes that the shell does not see, or sees elsewhere, hide nothing.
+            ("Bash(rm *)", bash("ls # it's\nrm x # it's"), true),
+            ("Bash(rm *)", bash("cat <<E\nit's\nE\nrm x; echo 'a'"), true),
+            ("Bash(rm *)", bash("echo $'\\''; rm x #'"), true),
+            ("Bash(rm *)", bash("echo \\ #; rm x"), true),
+            ("Bash(rm *)", bash("ls # a comment"), false),
+            ("Bash(rm *)", bash("cat <<E\ntext\nE\n"), false),
             ("Bash(git * main)", bash("git push origin main"), true),
+            ("Bash(git * main)", bash("git push ${REMOTE} main"), true),
             ("Bash(git push)", bash("git push --force"), false),
             (
                 "Bash(rm *)",

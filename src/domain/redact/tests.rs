@@ -205,6 +205,19 @@ fn unbounded_secret_is_dropped_up_to_its_end() {
         String::from_utf8(out).unwrap(),
         "[redacted: private key]-----END"
     );
+    for signature in ["c2lnbmF0dXJl", "c2ln"] {
+        let claims = "eyJzdWIiOiIx".repeat(if signature.len() > 4 { 4000 } else { 1707 });
+        let token = format!("eyJhbGciOiJIUzI1NiJ9.{claims}.{signature}");
+        let mut stream = redactor().stream();
+        let mut out = String::new();
+        for piece in format!("{token}{} then", "A".repeat(5000))
+            .as_bytes()
+            .chunks(100)
+        {
+            out.push_str(&stream.push_text(str::from_utf8(piece).unwrap()));
+        }
+        assert_eq!(out + &stream.end_text(), "[redacted: JSON web token] then");
+    }
 }
 
 /// Redacts `text` as a stream of pieces. `cuts` are the lengths of the pieces in bytes, used again from the start when

@@ -1,7 +1,7 @@
 //! Secrets recognized by a fixed prefix, and JSON web tokens.
 
 use super::rules::{
-    InputState, Match, Requirement, SecretBody, is_word, no_match_yet, strip_start,
+    InputState, Match, PENDING_MAX, Requirement, SecretBody, is_word, no_match_yet, strip_start,
 };
 
 /// A token format with a fixed prefix.
@@ -91,21 +91,29 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
         Ok(length) => length,
         Err(matched) => return matched,
     };
+    let open = |length, body| Match::OpenSecret {
+        prefix: 0,
+        length,
+        label: "JSON web token",
+        body,
+    };
+    // More than a stream holds back. With the start of a second JSON object, this is a token: redact it without waiting
+    // for its end, with all token characters that follow.
+    let is_long = rest.len() > PENDING_MAX && rest[header + 1..].starts_with(JWT_START.as_bytes());
+    let undecided = |matched| match matched {
+        Match::Incomplete if is_long => open(rest.len(), SecretBody::Header),
+        other => other,
+    };
     let claims = match part(&rest[header + 1..], end) {
         Ok(length) => length,
-        Err(matched) => return matched,
+        Err(matched) => return undecided(matched),
     };
     let from = header + claims + 2;
     let signature = SecretBody::Token.length(&rest[from..]);
     if signature >= JWT_PART_MIN {
-        return Match::OpenSecret {
-            prefix: 0,
-            length: from + signature,
-            label: "JSON web token",
-            body: SecretBody::Token,
-        };
+        return open(from + signature, SecretBody::Token);
     }
-    no_match_yet(rest.len(), from + signature + 1, end)
+    undecided(no_match_yet(rest.len(), from + signature + 1, end))
 }
 
 /// Returns the length in bytes of the header or claims of a JSON web token at the start of `rest`: a JSON object in

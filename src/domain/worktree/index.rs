@@ -7,7 +7,7 @@ use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 use crate::domain::text::join_names;
 
-/// Maximum number of removed worktrees in the index. If there are more, those that come first in the file are dropped.
+/// Maximum number of removed worktrees in the index. If there are more, those that were removed first are dropped.
 pub const REMOVED_MAX: usize = 1000;
 /// Maximum number of worktree names that an error message lists.
 const NAMES_MAX: usize = 12;
@@ -157,7 +157,15 @@ impl WorktreeIndex {
     fn drop_oldest_removed(&mut self) {
         let count = self.known_worktrees().filter(|t| !t.exists()).count();
         for _ in REMOVED_MAX..count {
-            let Some(at) = self.position(|t| !t.exists()) else {
+            let removed = self.worktrees.iter().enumerate().filter_map(|(at, entry)| {
+                let IndexEntry::Known(tree) = entry else {
+                    return None;
+                };
+                // Other programs may not record when they removed a worktree.
+                let when = tree.removed_at.unwrap_or(tree.created_at);
+                (!tree.exists()).then_some((at, when.0))
+            });
+            let Some((at, _)) = removed.min_by(|a, b| a.1.total_cmp(&b.1)) else {
                 return;
             };
             self.worktrees.remove(at);
@@ -250,11 +258,14 @@ mod tests {
         index.put(tree("stays", 0.0));
         for n in 0..(REMOVED_MAX + 20) {
             let mut gone = tree(&format!("n{n}"), 1.0);
-            gone.mark_removed(Timestamp(1.0));
+            // A worktree that takes a name again stands before older ones.
+            gone.mark_removed(Timestamp(if n == 0 { 9.0 } else { 1.0 }));
             index.worktrees.push(IndexEntry::Known(Box::new(gone)));
         }
         index.put(tree("new", 2.0));
         assert_eq!(index.worktrees.len(), REMOVED_MAX + 2);
         assert_eq!(index.existing_worktrees().len(), 2);
+        let names: Vec<&str> = index.known_worktrees().map(|t| t.name.as_str()).collect();
+        assert_eq!(names[..3], ["stays", "n0", "n21"]);
     }
 }

@@ -184,8 +184,7 @@ pub struct Worktree {
     /// The commit that the worktree started from; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub base_commit: String,
-    /// The owner of the task when the worktree, or its lost folder, was created; empty if unknown. Not changed when the task
-    /// gets another owner.
+    /// The last agent that claimed the task, or another task in the worktree; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
     /// The subject that the task had when the worktree was created, used in the message of the merge commit; may be empty.

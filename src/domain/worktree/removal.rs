@@ -111,6 +111,13 @@ mod tests {
             ),
             (
                 WorktreeState {
+                    nested: vec!["a".into(), "b".into()],
+                    ..clean()
+                },
+                stays("nested repositories (a, b)"),
+            ),
+            (
+                WorktreeState {
                     busy: Some(GitOperation::Rebase),
                     ..clean()
                 },

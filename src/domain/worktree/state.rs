@@ -43,8 +43,9 @@ pub enum ContentStatus {
 #[serde(rename_all = "snake_case")]
 pub enum GitOperation {
     Merge,
-    /// `git rebase` or `git am`.
     Rebase,
+    /// `git am`, which applies patches from mails.
+    Am,
     CherryPick,
     Revert,
     Bisect,
@@ -56,6 +57,7 @@ impl GitOperation {
         match self {
             GitOperation::Merge => "merge --abort",
             GitOperation::Rebase => "rebase --abort",
+            GitOperation::Am => "am --abort",
             GitOperation::CherryPick => "cherry-pick --abort",
             GitOperation::Revert => "revert --abort",
             GitOperation::Bisect => "bisect reset",
@@ -67,6 +69,7 @@ impl GitOperation {
         match self {
             GitOperation::Merge => "merge",
             GitOperation::Rebase => "rebase",
+            GitOperation::Am => "am",
             GitOperation::CherryPick => "cherry-pick",
             GitOperation::Revert => "revert",
             GitOperation::Bisect => "bisect",
@@ -76,7 +79,10 @@ impl GitOperation {
 
 impl fmt::Display for GitOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a {}", self.command())
+        match self {
+            GitOperation::Am => f.write_str("a git am"),
+            other => write!(f, "a {}", other.command()),
+        }
     }
 }
 
@@ -193,7 +199,11 @@ impl fmt::Display for Losses {
         }
         if !self.nested.is_empty() {
             let names = join_names(&self.nested, NAMED_MAX, self.nested.len());
-            parts.push(format!("a nested repository ({names})"));
+            let what = match self.nested.len() {
+                1 => "a nested repository",
+                _ => "nested repositories",
+            };
+            parts.push(format!("{what} ({names})"));
         }
         if let Some(busy) = self.busy {
             parts.push(format!("{busy} in progress"));

@@ -25,7 +25,6 @@ pub struct Decoder {
     stop: Option<StopReason>,
     usage: Usage,
     size: SizeLimit,
-    has_ended: bool,
 }
 
 /// A content block of the response.
@@ -94,7 +93,6 @@ impl Decode for Decoder {
                 }
             }
             "message_stop" => {
-                self.has_ended = true;
                 let reply = self.take_reply();
                 out.push(Delta::Done(reply));
             }

@@ -60,10 +60,13 @@ impl SandboxReport {
             (Availability::No { why }, ..) => Some(format!(
                 "Commands of agents run without a sandbox, and processes that they start may outlive them: {why}."
             )),
-            (_, None, _) => Some(
-                "Commands of agents run without a sandbox: this kernel has no Landlock (Linux 5.13 or newer has it)."
+            (_, None, Availability::Yes) => Some(
+                "This kernel has no Landlock (Linux 5.13 or newer has it). Commands of agents are restricted by their view of the file system alone."
                     .into(),
             ),
+            (_, None, Availability::No { why }) => Some(format!(
+                "Commands of agents run without a sandbox, and do not run in a git repository, because its history cannot be protected: this kernel has no Landlock (Linux 5.13 or newer has it), and user and mount namespaces are not available ({why}). Allow user namespaces, or set {DISABLE_PROTECTION}."
+            )),
             (_, Some(1 | 2), Availability::No { why }) => Some(format!(
                 "Commands of agents do not run in a git repository, because its history cannot be protected: user and mount namespaces are not available ({why}), and the Landlock of this kernel is too old (Linux 6.2 or newer is needed). In other directories commands {ACCESS_WITHOUT_VIEW}. Allow user namespaces, or set {DISABLE_PROTECTION}."
             )),
@@ -176,9 +179,16 @@ mod tests {
                 SandboxReport {
                     landlock: None,
                     view: no(),
+                    ..all.clone()
+                },
+                "run without a sandbox",
+            ),
+            (
+                SandboxReport {
+                    landlock: None,
                     ..all
                 },
-                "no Landlock",
+                "by their view of the file system alone",
             ),
             (SandboxReport::none("it is a Mac"), "it is a Mac"),
             (probe(None), "operating system"),

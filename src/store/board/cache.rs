@@ -173,6 +173,7 @@ impl Cache {
 
     fn forget(&mut self, id: TaskId) {
         if self.graph.get(id).is_some() {
+            self.has_changes = true;
             Arc::make_mut(&mut self.graph).forget(id);
         }
     }

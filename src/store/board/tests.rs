@@ -361,6 +361,19 @@ fn updates_report_a_problem_once_and_snapshots_always() {
     );
 }
 
+#[test]
+fn notice_of_a_cycle_ends_when_its_file_is_deleted() {
+    let fixture = TestBoard::new();
+    let board = fixture.open();
+    board.create(new("one", &[]), NOW).unwrap();
+    board.create(new("two", &[1]), NOW).unwrap();
+    fixture.rewrite(1, |task| task["blockedBy"] = serde_json::json!([2]));
+    let notices = board.read().unwrap().notices;
+    assert!(notices[0].contains("can never be claimed"), "{notices:?}");
+    std::fs::remove_file(fixture.file("task_1.json")).unwrap();
+    assert_eq!(board.read().unwrap().notices, Vec::<String>::new());
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Create(Vec<u64>),

@@ -214,6 +214,8 @@ fn short_file(path: &Path) -> Option<String> {
 pub fn busy_in(git_dir: &Path) -> Option<GitOperation> {
     [
         ("rebase-merge", GitOperation::Rebase),
+        // Only a `git am` has this file.
+        ("rebase-apply/applying", GitOperation::Am),
         ("rebase-apply", GitOperation::Rebase),
         ("MERGE_HEAD", GitOperation::Merge),
         ("CHERRY_PICK_HEAD", GitOperation::CherryPick),
@@ -281,6 +283,17 @@ fn parse_list(text: &str) -> Vec<RegisteredWorktree> {
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
+
+    #[test]
+    fn git_am_is_distinguished_from_rebase() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(busy_in(dir.path()), None);
+        fs::create_dir(dir.path().join("rebase-apply")).unwrap();
+        assert_eq!(busy_in(dir.path()), Some(GitOperation::Rebase));
+        fs::write(dir.path().join("rebase-apply/applying"), "").unwrap();
+        let busy = busy_in(dir.path()).unwrap();
+        assert_eq!((busy, busy.abort()), (GitOperation::Am, "am --abort"));
+    }
 
     #[test]
     fn parses_worktree_list() {

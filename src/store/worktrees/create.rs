@@ -143,13 +143,15 @@ impl Worktrees {
 
 impl OpenRegistry {
     /// Returns the branch and the commit from which the worktree starts. The branch is `None` if `HEAD` is detached.
-    /// Fails if there is no commit, the branch `new.base` does not exist, or, without a base, a rebase or bisect is in
+    /// Fails if there is no commit, the branch `new.base` does not exist, or, without a base, a rebase, `git am` or bisect is in
     /// progress in the main worktree.
     fn start_point(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
-            // During a rebase or bisect a temporary commit is checked out.
-            if let Some(what @ (GitOperation::Rebase | GitOperation::Bisect)) = self.repo.busy() {
+            // During a rebase or bisect a temporary commit is checked out, and a `git am` may be aborted.
+            if let Some(what @ (GitOperation::Rebase | GitOperation::Am | GitOperation::Bisect)) =
+                self.repo.busy()
+            {
                 let place = "the main worktree".into();
                 return Err(WorktreeError::Busy { what, place }.into());
             }

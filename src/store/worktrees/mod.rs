@@ -156,6 +156,20 @@ impl Worktrees {
         Ok(tree)
     }
 
+    /// Records in the registry that the task of a worktree has another owner. Writes nothing if `owner` is already
+    /// recorded.
+    ///
+    /// # Errors
+    /// When there is no worktree with that name, or the registry cannot be read or written.
+    pub fn set_owner(&self, name: &WorktreeName, owner: &str) -> Result<(), StoreError> {
+        let mut work = self.begin_change()?;
+        if work.index.find(name)?.owner == owner {
+            return Ok(());
+        }
+        work.index.change(name, |tree| tree.owner = owner.into())?;
+        work.save()
+    }
+
     /// Records in the log that the task of a worktree is completed.
     ///
     /// # Errors

@@ -31,16 +31,17 @@ pub struct RenderedCommand {
     pub cut_bytes: usize,
 }
 
-/// Renders the body of a request. Comments are folded only from a line on that begins with `$ `, as the first line of
-/// the command does, up to the first quote, backslash or construct of `OPENINGS`, because a `#` after it may be part of
-/// the command. Each further line that begins with `$ ` permits folding again.
+/// Renders the body of a request. Comments are folded only from the first line on that begins with `$ `, where the
+/// command begins, up to the first quote, backslash, construct of `OPENINGS` or cut, because a `#` after it may be part of
+/// the command.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
         cut_bytes: bytes_cut(text),
         ..RenderedCommand::default()
     };
     let mut blank = 0;
-    let mut may_fold = false;
+    // `None` until the command begins. A later line that begins with `$ ` can be inside a quote.
+    let mut may_fold = None;
     for line in text.lines() {
         if line.trim().is_empty() {
             blank += 1;
@@ -48,11 +49,16 @@ pub fn render_command(text: &str) -> RenderedCommand {
         }
         flush_blank_lines(&mut out.text, &mut blank);
         if line.starts_with("$ ") {
-            may_fold = true;
+            may_fold.get_or_insert(true);
         }
-        let comment = comment(line).filter(|at| may_fold && !has_quotes(&line[..*at]));
+        // The part that was cut out can contain a quote.
+        if bytes_cut(line) > 0 {
+            may_fold = Some(false);
+        }
+        let is_code = may_fold == Some(true);
+        let comment = comment(line).filter(|at| is_code && !has_quotes(&line[..*at]));
         let (code, comment) = line.split_at(comment.unwrap_or(line.len()));
-        may_fold = may_fold && !has_quotes(code);
+        may_fold = may_fold.map(|may| may && !has_quotes(code));
         push_escaped(&mut out.text, code);
         let length = comment.chars().count();
         if length > COMMENT_MAX {
@@ -161,6 +167,17 @@ mod tests {
             (
                 format!("$ sh -c \"\n# {long}\nrm -rf x\""),
                 format!("$ sh -c \"\n# {long}\nrm -rf x\"\n"),
+                0,
+            ),
+            (
+                format!("$ sh -c \"\n$ a # {long}\nrm -rf x\""),
+                format!("$ sh -c \"\n$ a # {long}\nrm -rf x\"\n"),
+                0,
+            ),
+            // The part that was cut out may have opened a quote.
+            (
+                format!("bash\n$ a\n[… 9 bytes cut here …]\n# {long}"),
+                format!("bash\n$ a\n[… 9 bytes cut here …]\n# {long}\n"),
                 0,
             ),
             (

@@ -150,14 +150,14 @@ impl CellKind {
     }
 
     /// Returns the number of search matches in the cell, whether the cell is folded or open. Searches the texts
-    /// themselves, not the drawn rows. Of a diff, an output or an entry, only the lines from [`fold::shown_lines`] are
-    /// searched. The input of a call with a diff is not searched, because an open call shows the diff instead.
+    /// themselves, not the drawn rows. Of a diff or an output, only the lines from [`fold::shown_lines`] are searched; of an
+    /// entry, those from [`InsertedEntry::shown_lines`]. The input of a call with a diff is not searched, because an open call shows the diff instead.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {
             CellKind::Prompt(text, _) => count(text),
             CellKind::Injected(entry) => {
-                count(&entry.what) + fold::shown_lines(&entry.text).map(count).sum::<usize>()
+                count(&entry.what) + entry.shown_lines().map(count).sum::<usize>()
             }
             CellKind::Answer(answer) => {
                 count(answer.thinking.as_str()) + count(answer.text.as_str())

@@ -151,9 +151,9 @@ impl Transcript {
                 }
                 _ => String::new(),
             };
-            if kind.bytes() > room {
-                left_out = at + 1;
-                break;
+            if left_out > 0 || kind.bytes() > room {
+                left_out += 1;
+                continue;
             }
             room -= kind.bytes();
             let words = format!("{sign}{}", escape_control_chars(kind.text().trim_end()));

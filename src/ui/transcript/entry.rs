@@ -78,6 +78,12 @@ impl InsertedEntry {
         }
     }
 
+    /// Returns the lines of the text that an open entry shows, if no line takes more than one row: all lines, or the first
+    /// and the last ones if there are more than [`ROWS_MAX`].
+    pub fn shown_lines(&self) -> impl Iterator<Item = &str> {
+        fold::first_and_last_lines(&self.text, ROWS_MAX)
+    }
+
     /// Returns the rows of the entry. A folded entry has one row: the description and, if at least
     /// [`PREVIEW_WIDTH_MIN`] columns are left, the beginning of the text. An open entry has the text below the
     /// description, limited by [`ROWS_MAX`]. An entry without text shows its whole description and may take several

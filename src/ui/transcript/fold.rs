@@ -362,21 +362,26 @@ fn field_rows(
 /// Returns the lines of `text` that an open call shows: all lines, or the first and the last `LINES_MAX / 2` lines if
 /// there are more than [`LINES_MAX`]. Blank lines at the end of `text` do not count.
 pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
-    let text = text.trim_end();
-    let (head, tail) = split_ends(text);
+    first_and_last_lines(text, LINES_MAX)
+}
+
+/// Returns all lines of `text`, or the first and the last `max / 2` lines if there are more than `max`. Blank lines at the
+/// end of `text` do not count. `max` must be at least 2.
+pub fn first_and_last_lines(text: &str, max: usize) -> impl Iterator<Item = &str> {
+    let (head, tail) = split_ends(text.trim_end(), max);
     head.lines().chain(tail.lines())
 }
 
-/// If `text` has more than [`LINES_MAX`] lines, returns two parts: the first and the last `LINES_MAX / 2` lines.
-/// Otherwise, returns the whole text as the first part and an empty second part. `text` must not end with a line break.
-fn split_ends(text: &str) -> (&str, &str) {
+/// If `text` has more than `max` lines, returns two parts: the first and the last `max / 2` lines. Otherwise, returns the
+/// whole text as the first part and an empty second part. `text` must not end with a line break.
+fn split_ends(text: &str, max: usize) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
-    if breaks.clone().nth(LINES_MAX - 1).is_none() {
+    if breaks.clone().nth(max - 1).is_none() {
         return (text, "");
     }
-    let head = breaks.nth(LINES_MAX / 2 - 1).unwrap_or(text.len());
+    let head = breaks.nth(max / 2 - 1).unwrap_or(text.len());
     let mut back = text.rmatch_indices('\n').map(|(at, _)| at);
-    let tail = back.nth(LINES_MAX / 2 - 1).unwrap_or(text.len());
+    let tail = back.nth(max / 2 - 1).unwrap_or(text.len());
     (&text[..head], text.get(tail + 1..).unwrap_or_default())
 }
 

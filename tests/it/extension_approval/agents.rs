@@ -32,7 +32,10 @@ fn agents_can_neither_approve_nor_gain_from_an_approval() {
             .unwrap();
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(1), "{args:?}: {err}");
-        assert!(err.contains("an agent cannot"), "{args:?}: {err}");
+        assert!(
+            err.contains("in a shell outside of crewdeck"),
+            "{args:?}: {err}"
+        );
     };
     refused(&["trust", "--yes"]);
     refused(&["mcp", "approve", "--all", "--yes"]);

@@ -38,10 +38,11 @@ pub fn insert(pane: &mut LeadPane, app: &mut App) {
         app.input.composer.set(&text);
         return;
     };
-    let path = offer.words.trim_start_matches('@').trim_matches('"');
+    let written = mention::mentions(&offer.words, |_| true).into_iter().next();
+    let path = written.map_or_else(|| offer.words.clone(), |mention| mention.path);
     let is_file = offer.item == Choice::File;
     if is_file || offer.item == Choice::Resource {
-        app.input.mentions.remember(path);
+        app.input.mentions.remember(&path);
     }
     let text = match offer.item {
         Choice::File if path.ends_with('/') => offer.words.trim_end_matches('"').to_string(),

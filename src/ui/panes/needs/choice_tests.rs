@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use super::tests::screen_with_requests;
 use crate::domain::ids::Name;
 use crate::domain::request::{Request, Verdict};
-use crate::ui::fixture::{decision, picture, press, question};
+use crate::protocol::{EventKind, TeamEvent};
+use crate::ui::app::pane_request::PaneRequest;
+use crate::ui::fixture::{apply_events, busy, decision, picture, press, question};
 use crate::ui::keymap::pane::{Focus, Pane};
 
 /// Returns a question of the lead with six long choices and a long text.
@@ -26,6 +28,21 @@ fn question_with_long_choices(lines: usize) -> Request {
         .collect();
     asked.body = text.join("\n");
     asked
+}
+
+#[test]
+fn six_choices_leave_room_for_the_text_of_the_question() {
+    let mut asked = question_with_long_choices(6);
+    asked.choices = (1..=6).map(|n| format!("plan {n}")).collect();
+    let mut state = busy(100, 30);
+    let id = asked.id.clone();
+    let changed = TeamEvent::RequestChanged { request: asked };
+    apply_events(&mut state, vec![EventKind::Team(changed)]);
+    state.ask_panes(PaneRequest::SelectRequest(id));
+    press(&mut state, "esc");
+    let text = picture(&state);
+    assert!(text.contains("line 4 of the text"), "{text}");
+    assert!(text.contains("6  plan 6"), "{text}");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn overdue(app: &App, name: &Name) -> Option<Problem> {
             "{name} still runs; its shutdown was approved {} ago",
             age(passed)
         ),
-        help: "{panes.focus_team}, then {team.kill_teammate} kills it; its task goes back to the board",
+        help: "{panes.focus_team}, select it, then {team.kill_teammate} kills it; its task goes back to the board",
     })
 }
 
@@ -77,12 +77,12 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
         Activity::Failed { why } => (
             ProblemSeverity::Failed,
             format!("{name} failed: {}", one_line(&why)),
-            "{panes.focus_team}, then {team.open} shows what it did; {panes.compose} writes to it",
+            "{panes.focus_team}, select it, then {team.open} shows what it did; {panes.compose} writes to it",
         ),
         Activity::Stuck { why } => (
             ProblemSeverity::Stuck,
             format!("{name} is stuck: {}", one_line(&why)),
-            "{panes.focus_team}, then {team.nudge} asks for its status; or {team.open}, then {panes.compose} to write to it",
+            "{panes.focus_team}, select it, then {team.nudge} asks for its status; or {team.open}, then {panes.compose} to write to it",
         ),
         Activity::Backoff { cause, .. } => (
             ProblemSeverity::Waits,
@@ -103,7 +103,7 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
             (
                 ProblemSeverity::Stuck,
                 format!("{name} is stalled: {doing} for {}", age(passed)),
-                "{panes.focus_team}, then {team.nudge} asks for its status; {everywhere.interrupt} stops the shown agent",
+                "{panes.focus_team}, select it, then {team.nudge} asks for its status; {everywhere.interrupt} stops the shown agent",
             )
         }
         // An agent that needs the user has an open request, and the request is listed as a problem.

@@ -70,7 +70,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
                 "{to} has not read {messages}; the oldest has waited {}",
                 age(passed)
             ),
-            help: "{panes.focus_team}, then {team.nudge} asks for its status; {panes.focus_inbox}, then {inbox.open} opens them",
+            help: "{panes.focus_team}, select it, then {team.nudge} asks for its status; {panes.focus_inbox}, then {inbox.open} opens them",
         })
     })
     .collect()

@@ -68,11 +68,11 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
     let (weight, help) = match (has_resolution_task, &line.about) {
         (true, _) => (
             ProblemSeverity::Waits,
-            "an open task resolves the conflict: {panes.focus_board}, then {board.open} shows the task",
+            "an open task resolves the conflict: {panes.focus_board}, select the task, then {board.open} shows the task",
         ),
         (false, About::Task(_)) => (
             ProblemSeverity::Stuck,
-            "{panes.focus_board}, then {board.diff} shows the branch and {board.merge} merges it",
+            "{panes.focus_board}, select the task, then {board.diff} shows the branch and {board.merge} merges it",
         ),
         (false, _) => (
             ProblemSeverity::Stuck,

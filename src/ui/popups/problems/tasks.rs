@@ -42,7 +42,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 one_line(&task.owner)
             );
-            let help = "{panes.focus_board}, then {board.open} shows the task and its history";
+            let help = "{panes.focus_board}, select the task, then {board.open} shows the task and its history";
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
                 .and_then(|()| problem(ProblemSeverity::Waits, many, help))
@@ -53,7 +53,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 "{id} is in progress and has no owner, so it cannot be claimed{}",
                 what_waits(model, id)
             ),
-            "crewdeck task release NUMBER --as user returns the task to the board; {panes.focus_board}, then {board.complete_task} completes it",
+            "crewdeck task release NUMBER --as user returns the task to the board; {panes.focus_board}, select the task, then {board.complete_task} completes it",
         ),
         BoardStatus::InProgress | BoardStatus::Assigned => problem(
             ProblemSeverity::Stuck,
@@ -71,7 +71,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 what_waits(model, id)
             ),
-            "{panes.focus_board}, then {board.open} shows the task; {panes.compose} writes to the lead, who can change the task",
+            "{panes.focus_board}, select the task, then {board.open} shows the task; {panes.compose} writes to the lead, who can change the task",
         ),
         BoardStatus::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
@@ -88,7 +88,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             problem(
                 ProblemSeverity::Waits,
                 format!("{id} is back on the board: its owner {who} left"),
-                "an idle teammate claims the task automatically; {panes.focus_board}, then {board.open} shows the task",
+                "an idle teammate claims the task automatically; {panes.focus_board}, select the task, then {board.open} shows the task",
             )
         }
         BoardStatus::Blocked => {
@@ -180,7 +180,7 @@ fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     Some(Problem {
         severity: ProblemSeverity::NeedsUser,
         cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
-        help: "{panes.focus_board}, then {board.merge} merges the branch of the selected task; the lead can merge, too",
+        help: "{panes.focus_board}, select a task, then {board.merge} merges its branch; the lead can merge, too",
     })
 }
 

@@ -369,10 +369,15 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
     if state.model.requests.is_empty() && !has_focus {
         return column;
     }
-    // The pane is larger while it has the focus, so that the user can read the whole request.
-    let share = if has_focus { 75 } else { 45 };
-    let most = (column.height * share / 100).max(8);
     let pane = state.panes.get(Pane::Needs);
+    // The pane is larger while it has the focus, so that the user can read the whole request, and for a question with
+    // choices, so that the choices leave room for the text.
+    let share = match pane.inner_context(state) {
+        _ if has_focus => 75,
+        Some(_) => 60,
+        None => 45,
+    };
+    let most = (column.height * share / 100).max(8);
     let height = pane.wanted_height(state, column.width, most);
     let (top, rest) = cut_top(column, height);
     out.panes.push((Pane::Needs, top));

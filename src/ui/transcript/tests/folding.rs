@@ -327,6 +327,38 @@ fn search_finds_text_in_folded_message() {
     assert!(open.contains("the needle"), "{open}");
 }
 
+#[test]
+fn search_counts_every_line_that_an_open_message_shows() {
+    for (lines, shown) in [(900, 900), (1500, 1000)] {
+        let text: String = (0..lines).map(|n| format!("needle {n}\n")).collect();
+        let mut all = transcript(&[message("message from alice", &text)]);
+        all.begin_search();
+        all.edit_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));
+        assert_eq!(all.match_position().1, shown);
+    }
+}
+
+#[test]
+fn omitted_entries_of_a_copied_conversation_are_counted_without_headers() {
+    let mut events = vec![
+        message("message from alice", "old"),
+        message("message from bob", "old"),
+    ];
+    events.extend(reads(4));
+    events.push(message("message from carol", &"x".repeat(200_000)));
+    let mut all = transcript(&events);
+    for _ in 0..5 {
+        apply_all(
+            &mut all,
+            &[message("message from dan", &"y".repeat(200_000))],
+        );
+    }
+    let whole = all.portion_text(&Portion::Whole).unwrap();
+    let first = whole.lines().next().unwrap();
+    // Two messages, four calls and the message of carol; the header of the calls is no entry.
+    assert_eq!(first, "[… 7 older entries omitted …]");
+}
+
 /// Returns the events of a question that the user has answered with `answer`.
 fn question_events(answer: &str) -> Vec<EventKind> {
     let question = "Which database shall the service use, given that it has one writer?";

@@ -2,6 +2,8 @@
 //! shared helpers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
 
+#[cfg(target_os = "linux")]
+mod acp_server;
 mod architecture;
 mod attachments;
 mod board;

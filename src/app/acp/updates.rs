@@ -173,11 +173,17 @@ impl UpdateTranslator {
                 on,
                 input,
             } => {
+                let command = input.get("command").and_then(|command| command.as_str());
+                let text = command.map_or_else(|| input.to_string(), str::to_string);
+                // A hook can change a call that has been announced.
+                if let Some(running) = self.calls.iter_mut().find(|c| c.call == *call) {
+                    running.input = text;
+                    let shown = tool_calls::started(&running.id, tool, on, input, &self.root);
+                    return vec![SessionUpdate::ToolCallUpdate(shown.into())];
+                }
                 let id = self.next_call();
                 let shown = tool_calls::started(&id, tool, on, input, &self.root);
-                let command = input.get("command").and_then(|command| command.as_str());
-                let input = command.map_or_else(|| input.to_string(), str::to_string);
-                self.open(call, id, tool, input);
+                self.open(call, id, tool, text);
                 vec![SessionUpdate::ToolCall(shown)]
             }
             AgentEvent::ToolFinished {
@@ -438,8 +444,12 @@ mod tests {
             input: json!({ "command": command }),
         };
         for id in ["call-1", "call-2"] {
-            let updates = all.translate(&started(id).of(Name::lead()));
-            assert_eq!(serde_json::to_value(&updates[0]).unwrap()["toolCallId"], id);
+            for (command, kind) in [("first", "tool_call"), (id, "tool_call_update")] {
+                let updates = all.translate(&started(command).of(Name::lead()));
+                let shown = serde_json::to_value(&updates[0]).unwrap();
+                assert_eq!(shown["toolCallId"], id);
+                assert_eq!(shown["sessionUpdate"], kind);
+            }
             assert_eq!(all.running_call("bash", id), Some(id));
             let done = AgentEvent::ToolFinished {
                 call: CallId("1".into()),

@@ -56,7 +56,9 @@ fn golden(editor: &Editor, project: &Path) -> String {
     let folder = project.canonicalize().unwrap();
     let text = text.replace(&editor.session, "SESSION");
     let text = text.replace(folder.to_str().unwrap(), "/project");
-    text.replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    let time = regex::Regex::new(r"\d{10}\.\d+").unwrap();
+    time.replace_all(&text, "TIME").into_owned()
 }
 
 #[test]

@@ -91,15 +91,16 @@ fn decision_in_a_dashboard_beside_it_withdraws_the_question() {
 fn cancel_ends_a_prompt_whatever_it_waits_for() {
     let project = Project::new();
     let rules = r"
-  - when: ^wait$
-    calls: [{ tool: bash, input: { command: 'sleep 1000' } }]
-  - when: ^slow$
-    delay_ms: 1000000
-    say: Late.
   - when: ^hello$
     say: Hi.
   - when: ^permission$
+    times: 0
     calls: [{ tool: bash, input: { command: 'rm -rf gone' } }]
+  - when: ^slow$
+    delay_ms: 1000000
+    say: Late.
+  - when: ^wait$
+    calls: [{ tool: bash, input: { command: 'sleep 1000' } }]
 ";
     let mut editor = Editor::open(&project, rules, &[]);
     // There is nothing to cancel.

@@ -11,6 +11,7 @@ mod options;
 mod plan;
 mod prompts;
 mod requests;
+mod running_calls;
 mod server;
 mod session;
 mod start;

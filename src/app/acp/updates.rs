@@ -9,29 +9,17 @@ use agent_client_protocol::v1::schema::{
 };
 
 use super::plan::EditorPlan;
+use super::running_calls::RunningCalls;
 use super::tool_calls;
+use crate::agent::MESSAGE_FROM;
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::clip;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 
-/// Maximum number of calls of the lead that run at once. Of more, the results are not shown.
-const CALLS_MAX: usize = 100;
 /// Maximum length of a notice, in characters.
 const NOTICE_MAX: usize = 2000;
-
-/// A call of the lead that is running.
-#[derive(Debug)]
-struct RunningCall {
-    call: CallId,
-    /// The id under which the editor knows the call. Ids of model servers can occur twice in a session.
-    id: String,
-    tool: String,
-    /// The command of a call that runs one, otherwise the input as JSON, as in
-    /// [`PendingCall::input`](crate::domain::request::PendingCall::input).
-    input: String,
-}
 
 /// Converts the events of one session.
 #[derive(Debug)]
@@ -45,9 +33,7 @@ pub struct UpdateTranslator {
     thoughts: String,
     /// The number of the current message.
     message: u64,
-    calls: Vec<RunningCall>,
-    /// The number of the last call.
-    call: u64,
+    calls: RunningCalls,
     usage: Option<(u64, u64)>,
 }
 
@@ -61,8 +47,7 @@ impl UpdateTranslator {
             answer: String::new(),
             thoughts: String::new(),
             message: 1,
-            calls: Vec::new(),
-            call: 0,
+            calls: RunningCalls::default(),
             usage: None,
         }
     }
@@ -118,20 +103,15 @@ impl UpdateTranslator {
 
     /// Returns the id of the lead's running call of `tool` with this input; `None` if there is none.
     pub fn running_call(&self, tool: &str, input: &str) -> Option<&str> {
-        let mut calls = self.calls.iter();
-        let found = calls.find(|call| call.tool == tool && call.input == input);
-        found.map(|call| call.id.as_str())
+        self.calls.find(tool, input)
     }
 
     /// Returns the updates that end the calls that are still running. For calls that ended with an earlier process.
     pub fn end_calls(&mut self) -> Vec<SessionUpdate> {
-        let calls = std::mem::take(&mut self.calls).into_iter();
         let ended = "The call ended with the session.";
-        let end = |call: RunningCall| {
-            tool_calls::finished(&call.id, Outcome::Error, ended, "", &self.root)
-        };
-        calls
-            .map(|call| SessionUpdate::ToolCallUpdate(end(call)))
+        let end = |id: String| tool_calls::finished(&id, Outcome::Error, ended, "", &self.root);
+        let ids = self.calls.close_all().into_iter();
+        ids.map(|id| SessionUpdate::ToolCallUpdate(end(id)))
             .collect()
     }
 
@@ -175,16 +155,15 @@ impl UpdateTranslator {
             } => {
                 let command = input.get("command").and_then(|command| command.as_str());
                 let text = command.map_or_else(|| input.to_string(), str::to_string);
-                // A hook can change a call that has been announced.
-                if let Some(running) = self.calls.iter_mut().find(|c| c.call == *call) {
-                    running.input = text;
-                    let shown = tool_calls::started(&running.id, tool, on, input, &self.root);
-                    return vec![SessionUpdate::ToolCallUpdate(shown.into())];
-                }
-                let id = self.next_call();
+                let is_known = self.calls.is_running(call);
+                let id = self.calls.open(call, tool, text);
                 let shown = tool_calls::started(&id, tool, on, input, &self.root);
-                self.open(call, id, tool, text);
-                vec![SessionUpdate::ToolCall(shown)]
+                vec![if is_known {
+                    // A hook has changed a call that was announced.
+                    SessionUpdate::ToolCallUpdate(shown.into())
+                } else {
+                    SessionUpdate::ToolCall(shown)
+                }]
             }
             AgentEvent::ToolFinished {
                 call,
@@ -196,10 +175,9 @@ impl UpdateTranslator {
                 tool_calls::finished(id, *outcome, output, diff, root)
             }),
             AgentEvent::UserCommandStarted { call, command } => {
-                let id = self.next_call();
+                let id = self.calls.open(call, "", String::new());
                 let input = serde_json::json!({ "command": command });
                 let shown = tool_calls::started(&id, "bash", command, &input, &self.root);
-                self.open(call, id, "", String::new());
                 vec![SessionUpdate::ToolCall(shown)]
             }
             AgentEvent::UserCommandEnded {
@@ -219,6 +197,14 @@ impl UpdateTranslator {
                     *context, *window,
                 ))]
             }
+            AgentEvent::ContextAdded { what, text } => match what.strip_prefix(MESSAGE_FROM) {
+                // Also from the user, who can write in a viewer: the name alone proves nothing.
+                Some(from) if !from.contains(' ') => {
+                    let text = clip(text, NOTICE_MAX);
+                    vec![self.message(format!("Message from {from}: {text}\n"))]
+                }
+                Some(_) | None => Vec::new(),
+            },
             AgentEvent::Compacted { .. } => {
                 vec![self.message("The conversation was summarised.\n".into())]
             }
@@ -278,7 +264,8 @@ impl UpdateTranslator {
     }
 
     fn thought_chunk(&self, text: &str) -> SessionUpdate {
-        SessionUpdate::AgentThoughtChunk(chunk(text.into(), self.message_id()))
+        let id = MessageId::new(format!("thoughts-{}", self.message));
+        SessionUpdate::AgentThoughtChunk(chunk(text.into(), id))
     }
 
     fn message_id(&self) -> MessageId {
@@ -290,34 +277,14 @@ impl UpdateTranslator {
         self.message_id()
     }
 
-    fn next_call(&mut self) -> String {
-        self.call += 1;
-        format!("call-{}", self.call)
-    }
-
-    fn open(&mut self, call: &CallId, id: String, tool: &str, input: String) {
-        if self.calls.len() == CALLS_MAX {
-            self.calls.remove(0);
-        }
-        let (call, tool) = (call.clone(), tool.to_string());
-        self.calls.push(RunningCall {
-            call,
-            id,
-            tool,
-            input,
-        });
-    }
-
     fn close(
         &mut self,
         call: &CallId,
         show: impl FnOnce(&str, &Path) -> ToolCallUpdate,
     ) -> Vec<SessionUpdate> {
-        let Some(at) = self.calls.iter().position(|running| running.call == *call) else {
-            return Vec::new();
-        };
-        let running = self.calls.remove(at);
-        vec![SessionUpdate::ToolCallUpdate(show(&running.id, &self.root))]
+        let id = self.calls.close(call);
+        let update = id.map(|id| SessionUpdate::ToolCallUpdate(show(&id, &self.root)));
+        update.into_iter().collect()
     }
 }
 

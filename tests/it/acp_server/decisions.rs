@@ -80,9 +80,11 @@ fn decision_in_a_dashboard_beside_it_withdraws_the_question() {
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     assert!(!project.file("gone").exists());
     viewer.wait_for("Finished.");
+    editor.update("agent_message_chunk", "Finished.");
     // What the user writes in the dashboard is shown in the editor.
     viewer.send("\x1b1i");
     viewer.send("hello from the dashboard\r");
+    editor.update("agent_message_chunk", "Message from user: hello from");
     editor.update("agent_message_chunk", "Finished.");
     assert_eq!(editor.close().code(), Some(0));
 }

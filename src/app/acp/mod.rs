@@ -11,9 +11,10 @@ mod options;
 mod plan;
 mod prompts;
 mod requests;
-mod running_calls;
+
 mod server;
 mod session;
+mod shown_calls;
 mod start;
 mod tool_calls;
 mod updates;

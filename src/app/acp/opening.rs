@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use super::commands;
 use super::connection::EditorGone;
-use super::server::{Answer, EditorServer, parse, result};
+use super::server::{EditorServer, RpcResult, parse, result};
 use super::session::EditorSession;
 use crate::app::headless::eprint_line;
 use crate::app::{describe_error, resume, root, sessions, settings};
@@ -87,7 +87,7 @@ impl EditorServer<'_> {
     async fn opened(
         &mut self,
         id: RawJsonRpcId,
-        answer: Answer,
+        answer: RpcResult,
         servers: &[McpServer],
     ) -> Result<(), EditorGone> {
         let is_open = answer.is_ok();
@@ -202,7 +202,7 @@ impl EditorServer<'_> {
         Ok((project, dir))
     }
 
-    pub(super) async fn list_sessions(&mut self, params: Option<RawJsonRpcParams>) -> Answer {
+    pub(super) async fn list_sessions(&mut self, params: Option<RawJsonRpcParams>) -> RpcResult {
         let request: ListSessionsRequest = parse(params)?;
         let root = match (&request.cwd, &self.project) {
             (Some(cwd), _) => self.directory(cwd).map(|(root, _)| root),
@@ -214,7 +214,7 @@ impl EditorServer<'_> {
         result(&ListSessionsResponse::new(listed))
     }
 
-    pub(super) async fn close_session(&mut self, params: Option<RawJsonRpcParams>) -> Answer {
+    pub(super) async fn close_session(&mut self, params: Option<RawJsonRpcParams>) -> RpcResult {
         let request: CloseSessionRequest = parse(params)?;
         let session = self
             .session

@@ -36,7 +36,7 @@ struct WaitingRequest {
 
 /// A message that asks the user.
 #[derive(Debug)]
-pub enum Question {
+pub enum EditorQuestion {
     Permission(RequestPermissionRequest),
     Form(CreateElicitationRequest),
 }
@@ -108,7 +108,10 @@ impl EditorRequests {
 
     /// Returns the next request that the editor does not show and the question for it; `None` if there is none. Call
     /// [`EditorRequests::asked`] after sending the question.
-    pub fn next_question(&self, translator: &UpdateTranslator) -> Option<(RequestId, Question)> {
+    pub fn next_question(
+        &self,
+        translator: &UpdateTranslator,
+    ) -> Option<(RequestId, EditorQuestion)> {
         let is_open = |w: &&WaitingRequest| {
             let is_shown = w.asked.is_some() || w.is_postponed || w.decided.is_some();
             !is_shown && !self.answers.contains(&w.request.id)
@@ -118,13 +121,13 @@ impl EditorRequests {
     }
 
     /// Records that the question of the request `request` was sent with the id `id`.
-    pub fn asked(&mut self, request: &RequestId, id: RawJsonRpcId, question: &Question) {
+    pub fn asked(&mut self, request: &RequestId, id: RawJsonRpcId, question: &EditorQuestion) {
         let card = match question {
-            Question::Permission(shown) => {
+            EditorQuestion::Permission(shown) => {
                 let card = shown.tool_call.tool_call_id.0.to_string();
                 (card == card_id(request)).then_some(card)
             }
-            Question::Form(_) => None,
+            EditorQuestion::Form(_) => None,
         };
         if let Some(waiting) = self.waiting.iter_mut().find(|w| w.request.id == *request) {
             waiting.asked = Some(id);
@@ -183,14 +186,14 @@ impl EditorRequests {
         Some((id, decide(request, Verdict::Approve, answer)))
     }
 
-    fn question(&self, request: &Request, translator: &UpdateTranslator) -> Question {
+    fn question(&self, request: &Request, translator: &UpdateTranslator) -> EditorQuestion {
         let body = escape_control_chars(&request.body);
         if request.kind == RequestKind::Question && request.choices.is_empty() && self.has_forms {
             let schema = ElicitationSchema::new().string(ANSWER_FIELD, true);
             let scope = ElicitationSessionScope::new(self.session.clone());
             let form = ElicitationFormMode::new(scope, schema);
             let message = of_agent(&request.from, &body);
-            return Question::Form(CreateElicitationRequest::new(form, message));
+            return EditorQuestion::Form(CreateElicitationRequest::new(form, message));
         }
         let call = request.call.as_ref();
         let running = call.and_then(|call| translator.running_call(&call.tool, &call.input));
@@ -221,7 +224,7 @@ impl EditorRequests {
             }
         };
         let options = options(request);
-        Question::Permission(RequestPermissionRequest::new(
+        EditorQuestion::Permission(RequestPermissionRequest::new(
             self.session.clone(),
             card,
             options,
@@ -293,8 +296,8 @@ mod tests {
         requests.asked(&id, RawJsonRpcId::Number(7), &question);
         assert!(requests.next_question(&translator).is_none());
         match question {
-            Question::Permission(shown) => serde_json::to_value(shown).unwrap(),
-            Question::Form(form) => serde_json::to_value(form).unwrap(),
+            EditorQuestion::Permission(shown) => serde_json::to_value(shown).unwrap(),
+            EditorQuestion::Form(form) => serde_json::to_value(form).unwrap(),
         }
     }
 

@@ -49,7 +49,7 @@ pub struct EditorServer<'a> {
 }
 
 /// The answer to a request.
-pub type Answer = Result<Value, Error>;
+pub type RpcResult = Result<Value, Error>;
 
 impl<'a> EditorServer<'a> {
     /// Creates a server without a session. `project` is the project of the option `--dir`, if it was given.
@@ -163,7 +163,7 @@ impl<'a> EditorServer<'a> {
     }
 
     /// Answers with version 1, the only one: an editor that cannot speak it ends the connection.
-    fn initialize(&mut self, params: Option<RawJsonRpcParams>) -> Answer {
+    fn initialize(&mut self, params: Option<RawJsonRpcParams>) -> RpcResult {
         let request: InitializeRequest = parse(params)?;
         self.features = EditorFeatures::of(&request.client_capabilities);
         let sessions = SessionCapabilities::new()
@@ -203,7 +203,7 @@ impl<'a> EditorServer<'a> {
         }
     }
 
-    fn set_mode(&mut self, params: Option<RawJsonRpcParams>) -> Answer {
+    fn set_mode(&mut self, params: Option<RawJsonRpcParams>) -> RpcResult {
         let request: SetSessionModeRequest = parse(params)?;
         let Some(project) = self.project.as_ref().filter(|_| {
             let session = self.session.as_ref();
@@ -243,12 +243,12 @@ pub fn parse<T: DeserializeOwned>(params: Option<RawJsonRpcParams>) -> Result<T,
 }
 
 /// Returns the answer with this response.
-pub fn result(response: &impl Serialize) -> Answer {
+pub fn result(response: &impl Serialize) -> RpcResult {
     serde_json::to_value(response)
         .map_err(|error| Error::internal_error().data(Value::from(error.to_string())))
 }
 
-/// Waits for the next event of the session. Waits for ever without a session.
+/// Waits for the next event of the session. Waits forever without a session.
 async fn next_event(session: &mut Option<EditorSession>) -> Option<Event> {
     match session {
         Some(session) => session.next().await,

@@ -16,7 +16,7 @@ use super::commands;
 use super::connection::{EditorGone, EditorOutput};
 use super::open_prompt::{CancelCommands, OpenPrompt, PromptEnd, PromptPhase, PromptStep};
 use super::prompts::{self, SentFiles};
-use super::requests::{EditorAnswer, EditorRequests, Question, Withdrawal};
+use super::requests::{EditorAnswer, EditorQuestion, EditorRequests, Withdrawal};
 use super::updates::UpdateTranslator;
 use crate::app::headless::eprint_line;
 use crate::app::journal::JournalWriter;
@@ -374,11 +374,11 @@ impl EditorSession {
     async fn ask(&mut self, output: &mut EditorOutput) -> Result<(), EditorGone> {
         while let Some((request, question)) = self.requests.next_question(&self.translator) {
             let id = match &question {
-                Question::Permission(shown) => {
+                EditorQuestion::Permission(shown) => {
                     let method = CLIENT_METHOD_NAMES.session_request_permission;
                     output.request(method, shown).await?
                 }
-                Question::Form(form) => {
+                EditorQuestion::Form(form) => {
                     let method = CLIENT_METHOD_NAMES.elicitation_create;
                     output.request(method, form).await?
                 }

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
 };
 
 use super::plan::EditorPlan;
-use super::running_calls::RunningCalls;
+use super::shown_calls::ShownCalls;
 use super::tool_calls;
 use crate::agent::MESSAGE_FROM;
 use crate::domain::chat::Outcome;
@@ -33,7 +33,7 @@ pub struct UpdateTranslator {
     thoughts: String,
     /// The number of the current message.
     message: u64,
-    calls: RunningCalls,
+    calls: ShownCalls,
     usage: Option<(u64, u64)>,
 }
 
@@ -47,7 +47,7 @@ impl UpdateTranslator {
             answer: String::new(),
             thoughts: String::new(),
             message: 1,
-            calls: RunningCalls::default(),
+            calls: ShownCalls::default(),
             usage: None,
         }
     }

@@ -6,7 +6,7 @@ use crate::domain::ids::CallId;
 const CALLS_MAX: usize = 100;
 
 #[derive(Debug)]
-struct RunningCall {
+struct ShownCall {
     call: CallId,
     /// The id under which the editor knows the call. Ids of model servers can occur twice in a session.
     id: String,
@@ -18,13 +18,13 @@ struct RunningCall {
 
 /// The calls of the lead that are running.
 #[derive(Debug, Default)]
-pub struct RunningCalls {
-    calls: Vec<RunningCall>,
+pub struct ShownCalls {
+    calls: Vec<ShownCall>,
     /// The number of the last call.
     last: u64,
 }
 
-impl RunningCalls {
+impl ShownCalls {
     pub fn is_running(&self, call: &CallId) -> bool {
         self.calls.iter().any(|running| running.call == *call)
     }
@@ -40,7 +40,7 @@ impl RunningCalls {
         }
         self.last += 1;
         let id = format!("call-{}", self.last);
-        self.calls.push(RunningCall {
+        self.calls.push(ShownCall {
             call: call.clone(),
             id: id.clone(),
             tool: tool.into(),

@@ -17,6 +17,9 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
+/// How [`AgentEvent::ContextAdded::what`] begins for a message; the name of the sender follows.
+pub const MESSAGE_FROM: &str = "message from ";
+
 /// Maximum time that an agent waits while another program reads the agent's inbox. `crewdeck mail read` takes much less
 /// time. After this time, the messages stay in the inbox until the agent checks it again.
 const READER_WAIT: Duration = Duration::from_secs(1);
@@ -281,8 +284,8 @@ fn entry(agent: &Name, message: &MailMessage) -> EventKind {
         return attachments::prompt_event(text, &message.attachments()).of(agent);
     }
     let what = match message.kind {
-        MailKind::Message => format!("message from {}", message.from),
-        _ => format!("message from {} ({})", message.from, message.kind),
+        MailKind::Message => format!("{MESSAGE_FROM}{}", message.from),
+        _ => format!("{MESSAGE_FROM}{} ({})", message.from, message.kind),
     };
     AgentEvent::ContextAdded { what, text }.of(agent)
 }

@@ -29,4 +29,5 @@ pub mod turn;
 mod turn_hooks;
 mod work_state;
 
+pub use inbox_reader::MESSAGE_FROM;
 pub use permission_card::FULL_TEXT;

@@ -1,5 +1,6 @@
 //! The application layer: assembles a crew and connects it to a front end. May import every other layer.
 
+mod acp;
 pub mod assemble;
 mod background;
 mod clock;
@@ -91,6 +92,7 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Acp) => acp::main(&cli.global),
         Some(Verb::Doctor { fix, yes }) => {
             let mode = doctor::FixMode::from_options(fix, yes);
             doctor::main(&cli.global, mode, form)

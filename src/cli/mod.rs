@@ -229,6 +229,11 @@ pub enum Verb {
         /// What the team should do (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
+    /// Serve an editor that speaks the Agent Client Protocol on stdin and stdout: the lead is its agent
+    #[command(after_help = "Examples:
+  crewdeck acp                                 as the command of an agent in the editor's settings
+  crewdeck acp --dir ~/project --tool lead     only for one project; the lead approves tool calls")]
+    Acp,
     #[command(flatten)]
     Files(FileVerb),
     /// Check settings, model, git, terminal, sandbox, and leftovers of earlier sessions

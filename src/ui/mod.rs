@@ -52,7 +52,7 @@ pub use popups::doctor::DoctorResult;
 pub use popups::sessions::SessionSummary;
 pub use shell::state::UiState;
 pub use shell::tick::next_tick;
-pub use shell::update::{Msg, begin_replay, recall, update};
+pub use shell::update::{INIT_PROMPT, Msg, begin_replay, recall, update};
 pub use shell::view::draw;
 pub use text::bytes;
 pub use text::command_text::{RenderedCommand, render_command};

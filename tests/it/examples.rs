@@ -21,6 +21,7 @@ fn examples(of: &clap::Command) -> Vec<String> {
 fn can_run(example: &str) -> bool {
     let starts = |words: &str| example.starts_with(&format!("crewdeck {words}"));
     let unsupported = [
+        "acp",
         "run",
         "replay",
         "trust",

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // tests fail by panicking
 
 mod acp;
+#[cfg(target_os = "linux")]
+mod acp_server;
 mod architecture;
 mod attachments;
 mod board;

@@ -40,6 +40,11 @@ const PAUSE_MAX: u32 = 10;
 /// The reminder to update the todo list, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
+/// The reason of [`TurnEnd::Stopped`] if an answer and its continuation both reached the token limit.
+pub const TOKEN_LIMIT_REACHED: &str = "the answer reached its token limit (setting max_tokens)";
+/// The reason of [`TurnEnd::Stopped`] if the model refused to answer.
+pub const REFUSED: &str = "the model refused to answer";
+
 /// The text that separates two messages of the user in one conversation message. Used if the user interrupted the turn
 /// before the model began to answer the first message.
 const UNANSWERED: &str = "<crew>The user stopped your answer to the text above before it began. Answer only the text below.</crew>";
@@ -305,10 +310,10 @@ impl Turn {
                 self.gather()
             }
             StopReason::MaxTokens => self.end(TurnEnd::Stopped {
-                why: "the answer reached its token limit (setting max_tokens)".into(),
+                why: TOKEN_LIMIT_REACHED.into(),
             }),
             StopReason::Refusal => self.end(TurnEnd::Stopped {
-                why: "the model refused to answer".into(),
+                why: REFUSED.into(),
             }),
             StopReason::ContextExceeded => self.overflow(),
             StopReason::EndTurn

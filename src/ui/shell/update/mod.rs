@@ -21,6 +21,8 @@ mod slash;
 mod unknown;
 mod user_shell;
 
+pub use slash::INIT_PROMPT;
+
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::Rect;
 

@@ -18,7 +18,7 @@ use crate::ui::text::format_date;
 use crate::ui::transcript::{ExportFormat, ExportHead};
 
 /// The prompt that `/init` sends.
-const INIT: &str = include_str!("init.md");
+pub const INIT_PROMPT: &str = include_str!("init.md");
 /// Minimum similarity, from 0 to 1, at which a mistyped command counts as a known one. Of a command with four
 /// characters, one may be wrong.
 const SIMILARITY_MIN: f64 = 0.7;
@@ -213,7 +213,7 @@ fn init(app: &mut App, out: &mut Vec<Effect>) {
     if app.shown != lead {
         app.open_conversation(&lead);
     }
-    let command = app.queue_prompt(lead, INIT.trim().into(), Vec::new());
+    let command = app.queue_prompt(lead, INIT_PROMPT.trim().into(), Vec::new());
     out.push(Effect::Command(command));
 }
 

@@ -11,7 +11,8 @@ use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::hooks::EndDecision;
-pub use super::model_config::{ModelConfig, SharedModelConfig};
+pub use super::model_config::{ModelConfig, ModelPrice, SharedModelConfig};
+use super::progress_check::ProgressCheck;
 use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
@@ -50,6 +51,7 @@ pub struct Driver {
     pub model: SharedModelConfig,
     pub tool_runner: ToolRunner,
     pub budget_gate: Arc<dyn BudgetGate>,
+    pub progress_check: ProgressCheck,
     pub event_sender: EventSender,
     /// The store of messages between agents; `None` for subagents.
     pub mailbox: Option<Mailbox>,
@@ -177,6 +179,9 @@ impl Driver {
         progress: &mut TurnProgress,
     ) {
         while let Some(input) = inputs.pop_front() {
+            if matches!(input, TurnInput::Say(_)) {
+                self.progress_check.reset();
+            }
             for effect in self.state.turn.step(input) {
                 match effect {
                     TurnEffect::CheckMail => {
@@ -190,6 +195,9 @@ impl Driver {
                         } else {
                             self.gather_mail().await
                         };
+                        if !blocks.is_empty() {
+                            self.progress_check.reset();
+                        }
                         inputs.push_back(TurnInput::Mail(blocks));
                     }
                     TurnEffect::Save(message) => self.save(message).await,
@@ -296,8 +304,12 @@ impl Driver {
         if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
+        if let Some(stop) = self.check_progress(control, inputs).await {
+            return stop;
+        }
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
+        self.hint_at_images(&model_config).await;
         let mut partial = String::new();
         let mut thought_ms = 0;
         let mut stream = self.stream(&model_config, &mut partial, &mut thought_ms);
@@ -311,6 +323,7 @@ impl Driver {
         self.state.thought_ms = thought_ms;
         match answer {
             Some(Ok(reply)) => {
+                self.progress_check.note_answer();
                 self.count(&model_config, &reply).await;
                 for message in std::mem::take(&mut self.state.unanswered) {
                     let step = DeliveryState::ActedOn;
@@ -389,6 +402,7 @@ impl Driver {
                 .announced
                 .record_finish(&self.name, &call, &output, took);
             self.publish(finished).await;
+            self.progress_check.note_call(&call, &output);
             if !output.images.is_empty() {
                 let images = output.images.into_iter().map(Block::Image);
                 inputs.push_back(TurnInput::ResultImages(images.collect()));

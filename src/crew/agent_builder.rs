@@ -15,6 +15,7 @@ use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{Control, Driver, DriverState};
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
+use crate::agent::progress_check::ProgressCheck;
 use crate::agent::prompt::PromptContext;
 use crate::agent::server_tools::ServerTools;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
@@ -102,6 +103,9 @@ pub struct AgentSettings {
     pub rules: SharedRules,
     /// Percentage of the model's context window. A conversation that fills more is compacted.
     pub compact_at: u64,
+    /// The number of model calls in a row without progress after which an agent that can write files pauses; 0 for no
+    /// limit.
+    pub calls_without_progress: u32,
     /// The project's instruction files (AGENTS.md or CLAUDE.md) for the system prompts.
     pub memory: Arc<ProjectMemory>,
     /// Facts about the machine and the project, collected when the crew starts.
@@ -199,6 +203,18 @@ impl AgentBuilder {
         tools.iter().map(spec).collect()
     }
 
+    /// Returns the check of an agent's progress. Subagents are not checked, because their model calls are limited and their
+    /// parent is checked, and neither are agents without a tool that writes files, because reading is their work.
+    fn progress_check(&self, agent: &Name, tools: &[&'static Tool]) -> ProgressCheck {
+        let writes = tools.iter().any(|tool| tool.access == Access::Write);
+        let is_checked = writes && agent.parent().is_none();
+        ProgressCheck::new(if is_checked {
+            self.settings.calls_without_progress
+        } else {
+            0
+        })
+    }
+
     /// Builds an agent. The agent's tools call the crew through `host`. The agent is not running yet and is not in the
     /// registry.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
@@ -231,6 +247,7 @@ impl AgentBuilder {
             .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
+        let progress_check = self.progress_check(&spec.name, &tools);
         let specs = Arc::new(self.tool_specs(&tools));
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
@@ -266,6 +283,7 @@ impl AgentBuilder {
                 clock: self.context.clock,
             },
             budget_gate: Arc::clone(&self.budget_gate),
+            progress_check,
             event_sender: self.context.event_sender.clone(),
             // Subagents receive no messages.
             mailbox: spec

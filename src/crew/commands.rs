@@ -128,7 +128,7 @@ impl CommandHandler for Commands {
             Command::ListModels => self.models.list().await,
             Command::UseModel { name } => {
                 self.models.switch_to(name).await;
-                self.budget.warn_unknown_price().await;
+                self.budget.warn_without_effect().await;
                 Ok(())
             }
         }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use crate::domain::role::RoleCatalog;
 use crate::domain::timestamp::Timestamp;
+pub use checks::budgets::BudgetFacts;
 pub use checks::environment::EnvironmentFacts;
 pub use checks::model::{ModelFacts, ModelListing, ModelServer};
 pub use checks::sandbox::SandboxFacts;
@@ -31,6 +32,7 @@ pub struct DoctorContext {
     pub settings: SettingsFacts,
     pub roles: RoleCatalog,
     pub model: ModelFacts,
+    pub budgets: BudgetFacts,
     pub sandbox: SandboxFacts,
     pub environment: EnvironmentFacts,
 }

@@ -12,8 +12,9 @@ pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::hooks::EndDecision;
 pub use super::model_config::{
-    AgentModel, FindModel, ModelConfig, ModelOptions, SharedModelConfig,
+    AgentModel, FindModel, ModelConfig, ModelOptions, ModelPrice, SharedModelConfig,
 };
+use super::progress_check::ProgressCheck;
 use super::stream::Streamed;
 use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
@@ -53,6 +54,7 @@ pub struct Driver {
     pub model: Arc<AgentModel>,
     pub tool_runner: ToolRunner,
     pub budget_gate: Arc<dyn BudgetGate>,
+    pub progress_check: ProgressCheck,
     pub event_sender: EventSender,
     /// The store of messages between agents; `None` for subagents.
     pub mailbox: Option<Mailbox>,
@@ -180,6 +182,9 @@ impl Driver {
         progress: &mut TurnProgress,
     ) {
         while let Some(input) = inputs.pop_front() {
+            if matches!(input, TurnInput::Say(_)) {
+                self.progress_check.reset();
+            }
             for effect in self.state.turn.step(input) {
                 match effect {
                     TurnEffect::CheckMail => {
@@ -193,6 +198,9 @@ impl Driver {
                         } else {
                             self.gather_mail().await
                         };
+                        if !blocks.is_empty() {
+                            self.progress_check.reset();
+                        }
                         inputs.push_back(TurnInput::Mail(blocks));
                     }
                     TurnEffect::Save(message) => self.save(message).await,
@@ -325,9 +333,13 @@ impl Driver {
         if let Some(stop) = self.await_budget(control, inputs).await {
             return stop;
         }
+        if let Some(stop) = self.check_progress(control, inputs).await {
+            return stop;
+        }
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
         self.publish_model(&model_config).await;
+        self.hint_at_images(&model_config).await;
         let mut streamed = Streamed::default();
         let mut stream = self.stream(&model_config, &mut streamed);
         let mut answer = until_interrupt(control, inputs, stream).await;
@@ -347,6 +359,7 @@ impl Driver {
         };
         match answer {
             Some(Ok(reply)) => {
+                self.progress_check.note_answer();
                 self.count(&model_config, &reply).await;
                 for message in std::mem::take(&mut self.state.unanswered) {
                     let step = DeliveryState::ActedOn;
@@ -426,6 +439,7 @@ impl Driver {
                 .announced
                 .record_finish(&self.name, &call, &output, took);
             self.publish(finished).await;
+            self.progress_check.note_call(&call, &output);
             if !output.images.is_empty() {
                 let images = output.images.into_iter().map(Block::Image);
                 inputs.push_back(TurnInput::ResultImages(images.collect()));

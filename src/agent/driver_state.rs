@@ -10,7 +10,7 @@ use crate::domain::mail::MailMessage;
 use crate::domain::role::RoleEffort;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Cost, Usage};
 use crate::store::{Cursor, QueuedPrompt};
 
 /// An entry of a queue on disk that goes into the next conversation message.
@@ -47,6 +47,8 @@ pub(super) struct ModelRefusals {
     pub images: Option<String>,
     /// The model that has refused the reasoning effort of the agent's role.
     pub effort: Option<String>,
+    /// The model that probably cannot read images, about which the user was notified. It gets them nevertheless.
+    pub doubtful_images: Option<String>,
 }
 
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
@@ -54,9 +56,8 @@ pub struct DriverState {
     /// The conversation and the state of the current turn.
     pub turn: Turn,
     pub usage: Usage,
-    /// The total cost, in US dollars, of those model calls of this agent so far whose price is known; `None` if there is
-    /// no such call.
-    pub cost: Option<f64>,
+    /// The total cost of those model calls of this agent so far whose price is known; `None` if there is no such call.
+    pub cost: Option<Cost>,
     /// The number of model calls of this agent so far.
     pub calls: u64,
     /// The agent's todo list. The tool `todo` replaces it.

@@ -11,6 +11,7 @@ use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, 
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::team_preset::LeadMode;
 use crate::domain::todo::TodoList;
+use crate::domain::usage::Cost;
 use crate::model::Reply;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{AppendResult, Cursor, PromptQueue, StoreError, TranscriptFile};
@@ -248,11 +249,14 @@ impl Driver {
     pub(super) async fn count(&mut self, model_config: &ModelConfig, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
-        let cost = model_config.price.map(|p| p.cost(&reply.usage));
+        let cost = model_config.known_price().map(|known| Cost {
+            dollars: known.price.cost(&reply.usage),
+            is_estimate: known.is_assumed,
+        });
         if let Some(cost) = cost {
-            self.state.cost = Some(self.state.cost.unwrap_or(0.0) + cost);
+            self.state.cost = Some(self.state.cost.unwrap_or_default().plus(cost));
         }
-        self.budget_gate.count(&self.name, reply.usage, cost);
+        self.budget_gate.count(&self.name, reply.usage, cost).await;
         let context = match reply.usage.total() {
             0 => self.state.turn.context(),
             counted => counted,
@@ -263,7 +267,8 @@ impl Driver {
     async fn publish_usage(&mut self, model_config: &ModelConfig, context: u64) {
         self.append_log(LogRecord::Spent {
             spent: self.state.usage,
-            cost: self.state.cost,
+            cost: self.state.cost.map(|cost| cost.dollars),
+            estimated: self.state.cost.is_some_and(|cost| cost.is_estimate),
             calls: self.state.calls,
         })
         .await;
@@ -274,7 +279,8 @@ impl Driver {
                 context,
                 window: window.map(|window| window.tokens),
                 assumed: window.is_some_and(|window| window.is_assumed),
-                cost: self.state.cost,
+                cost: self.state.cost.map(|cost| cost.dollars),
+                estimated: self.state.cost.is_some_and(|cost| cost.is_estimate),
                 calls: self.state.calls,
             }
             .of(self.name.clone()),
@@ -303,7 +309,7 @@ impl Driver {
         self.state.usage = from.spent;
         self.state.cost = from.cost;
         self.state.calls = from.calls;
-        self.budget_gate.count(&self.name, from.spent, from.cost);
+        self.budget_gate.restore(&self.name, from.spent, from.cost);
         self.lead_mode = from.lead;
         self.tool_runner.snapshots.restore(from.files);
         self.state.todo = from.todo.clone();

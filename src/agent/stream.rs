@@ -18,7 +18,7 @@ use crate::domain::team::Activity;
 use crate::model::effort;
 use crate::model::http::truncated_error;
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
-use crate::model::{ImageInput, images};
+use crate::model::{ImageInput, images, known_models};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Time during which the arriving parts of an answer are collected and then published as one event.
@@ -105,6 +105,32 @@ impl Driver {
             }
             None => error,
         }
+    }
+
+    /// Tells the user, once per model, that the model probably cannot read the images of the conversation. They are sent
+    /// nevertheless, because the built-in table may be out of date.
+    pub(super) async fn hint_at_images(&mut self, model_config: &ModelConfig) {
+        let name = &model_config.name;
+        let is_notified = self.state.refused.doubtful_images.as_ref() == Some(name);
+        let is_text_only = known_models::find(name).is_some_and(|model| !model.images);
+        if is_notified || !is_text_only || self.image_input(model_config) == ImageInput::LeftOut {
+            return;
+        }
+        let messages = self.state.turn.messages();
+        if !messages.iter().any(|m| attachments::has_image(&m.blocks)) {
+            return;
+        }
+        self.state.refused.doubtful_images = Some(name.clone());
+        let text = format!(
+            "{name} probably cannot read images (built-in table of {}). The image is sent; choose another model with /model if the answer ignores it.",
+            known_models::date()
+        );
+        self.publish(EventKind::Crew(CrewEvent::Notice {
+            level: NoticeLevel::Warn,
+            agent: Some(self.name.clone()),
+            text,
+        }))
+        .await;
     }
 
     /// Returns the reasoning effort of the agent's role, else that of its model. `None` if neither sets one or the model

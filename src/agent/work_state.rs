@@ -1,5 +1,5 @@
 //! Computes a fingerprint of everything that an agent's work can change: files, commits, board and messages. Computed
-//! only at compactions.
+//! only at compactions and for agents that seem to make no progress.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -21,6 +21,19 @@ const COARSE: Duration = Duration::from_secs(2);
 /// content, so rewriting one with the same content does not change the hash. Of older files, only path and size are
 /// hashed. If there are more than `FILES_MAX` files, the rest is ignored.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
+    let mut hash = DefaultHasher::new();
+    files_state(workdir, since).hash(&mut hash);
+    for folder in [".tasks", ".team/inbox", ".team/requests"] {
+        for file in state_files(&root.join(folder)) {
+            file.hash(&mut hash);
+            stamp(&file).hash(&mut hash);
+        }
+    }
+    hash.finish()
+}
+
+/// Returns a hash of the files below `workdir` and the commits there, as in [`work_state`].
+pub fn files_state(workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     let since = since.checked_sub(COARSE).unwrap_or(since);
     let mut left = BYTES_MAX;
@@ -50,12 +63,6 @@ pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     // Git's log of `HEAD` has one line for each commit, merge and checkout.
     if let Ok(git) = git_folder(workdir) {
         stamp(&git.join("logs/HEAD")).hash(&mut hash);
-    }
-    for folder in [".tasks", ".team/inbox", ".team/requests"] {
-        for file in state_files(&root.join(folder)) {
-            file.hash(&mut hash);
-            stamp(&file).hash(&mut hash);
-        }
     }
     hash.finish()
 }

@@ -20,8 +20,8 @@ use crate::cli::GlobalOptions;
 use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{
-    Approvers, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts, ModelParts,
-    ServerParts, TeamLimits,
+    Approvers, BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts,
+    ModelParts, ServerParts, TeamLimits,
 };
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
@@ -35,7 +35,7 @@ use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
-use crate::store::{self, Roles, Skills};
+use crate::store::{self, Roles, Skills, SpendingFile};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
@@ -296,7 +296,11 @@ async fn start_crew(
             agents_max: settings.agents_max.unwrap_or_else(team_size::agents),
             idle_timeout: settings.idle_timeout(),
         },
-        budgets: settings.budget,
+        budgets: BudgetParts {
+            budgets: settings.budget,
+            spending: spending_file(settings),
+            calls_without_progress: settings.calls_without_progress(),
+        },
         rules: PermissionRules {
             allow: settings.allow.clone().unwrap_or_default(),
             ..PermissionRules::default()
@@ -330,6 +334,13 @@ async fn start_crew(
         lock,
         probe,
     })))
+}
+
+/// Returns the file with the usage of all crews by day; `None` if no budget limits a day or a month, so that the file is
+/// never read or written, or if there is no home directory.
+fn spending_file(settings: &Settings) -> Option<SpendingFile> {
+    let folder = config::state_folder().filter(|_| settings.budget.has_period())?;
+    Some(SpendingFile::new(&folder))
 }
 
 /// Returns what the setting `allow` lets run without asking, to be shown to the user. Names the file that sets it, relative

@@ -15,7 +15,7 @@ use crate::config::extensions::Extensions;
 use crate::config::{self, ProjectPolicy, SandboxMode, Settings};
 use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
-    self, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level, SandboxFacts,
+    self, BudgetFacts, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level, SandboxFacts,
     SettingsFacts,
 };
 use crate::domain::text::{clip, escape_control_chars, one_line};
@@ -150,8 +150,14 @@ impl LocalFacts {
 
     /// Contacts the model server. Returns the facts about it together with the local ones.
     async fn with_model(self, global: &GlobalOptions) -> DoctorContext {
-        let named_models = self.settings.as_ref().map(model::named_models);
+        let settings = self.settings.as_ref();
+        let named_models = settings.map(model::named_models);
+        let budgets = BudgetFacts {
+            budgets: settings.map(|s| s.budget).unwrap_or_default(),
+            state_folder: config::state_folder(),
+        };
         DoctorContext {
+            budgets,
             named_models: named_models.unwrap_or_default(),
             model: model::facts(global, self.settings).await,
             now: now(),

@@ -32,6 +32,8 @@ const PROJECT_TOKENS_MAX: i64 = 32_768;
 const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
 /// The highest accepted number of tokens. More is a mistake, because no model has a window of this size.
 const TOKENS_MAX: u32 = 100_000_000;
+/// The highest accepted number of model calls.
+const CALLS_MAX: u32 = 100_000;
 /// The highest accepted time limit, in seconds: a week.
 const SECONDS_MAX: u64 = 604_800;
 
@@ -419,20 +421,34 @@ settings! {
     }
     "Limits and prices" {
         /// Budgets: `team_tokens`, `team_cost` (all agents), `agent_tokens`, `agent_cost` (one agent with its
-        /// subagents). An agent that reaches a budget pauses before its next model call and asks you. Costs are in US
-        /// dollars and need the price of the model.
+        /// subagents), `day_tokens`, `day_cost`, `month_tokens`, `month_cost` (all crews of the user in a local day or
+        /// month; only crews with such a budget count). You are warned at 80 %. An agent that reaches a budget pauses
+        /// before its next model call and asks you. Costs are in US dollars and need the price of the model.
         budget: UsageBudgets {
             default: "no limits",
-            example: "{ team_tokens = 5000000, agent_cost = 5.0 }",
+            example: "{ team_tokens = 5000000, agent_cost = 5.0, day_cost = 20.0 }",
             in_project: InProject::NeedsApproval { effect: "decides how much is spent before you are asked" },
             alias: "ceilings",
-            keys: &["team_tokens", "agent_tokens", "team_cost", "agent_cost"],
+            keys: &[
+                "team_tokens", "agent_tokens", "team_cost", "agent_cost",
+                "day_tokens", "day_cost", "month_tokens", "month_cost",
+            ],
             check: values::check_budgets,
         }
+        /// Number of model calls in a row without a change of files, tasks or messages after which an agent pauses and
+        /// you are asked whether it may go on; 0: never. A call that reads something new counts a quarter. Subagents
+        /// and agents that cannot write files are not checked.
+        calls_without_progress: Option<u32> {
+            value: 30,
+            example: "100",
+            in_project: InProject::NeedsApproval { effect: "decides when an agent without progress asks you" },
+            range: (0, CALLS_MAX),
+        }
         /// Prices in US dollars per million tokens, by the name of the model: `input`, `output`, and optionally
-        /// `cache_read`, `cache_write`.
+        /// `cache_read`, `cache_write`. Without an entry, the price of a well-known model on a server on another machine is
+        /// taken from a built-in table, and its costs have the mark `~`.
         prices: BTreeMap<String, Price> {
-            default: "unknown, and no cost is shown",
+            default: "those of well-known models, as estimates",
             example: "{ some-model = { input = 3.0, output = 15.0 } }",
             in_project: InProject::NeedsApproval { effect: "sets the prices used for cost estimates" },
             check: values::check_prices,

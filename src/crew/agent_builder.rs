@@ -18,6 +18,7 @@ use crate::agent::external::{ExternalModel, ExternalPermissions, SessionMemory};
 use crate::agent::foreign_tools::ForeignTools;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
+use crate::agent::progress_check::ProgressCheck;
 use crate::agent::prompt::PromptContext;
 use crate::agent::server_tools::ServerTools;
 use crate::agent::tool_runner::{SharedRules, ToolRunner};
@@ -119,6 +120,9 @@ pub struct AgentSettings {
     pub rules: SharedRules,
     /// Percentage of the model's context window. A conversation that fills more is compacted.
     pub compact_at: u64,
+    /// The number of model calls in a row without progress after which an agent that can write files pauses; 0 for no
+    /// limit.
+    pub calls_without_progress: u32,
     /// The project's instruction files (AGENTS.md or CLAUDE.md) for the system prompts.
     pub memory: Arc<ProjectMemory>,
     /// Facts about the machine and the project, collected when the crew starts.
@@ -216,6 +220,18 @@ impl AgentBuilder {
         let text = |tool| table::text(tool, caller, tools, self.settings.tool_timeout);
         let spec = |tool: &&'static Tool| ToolSpec::new(tool.name, text(tool), &(tool.schema)());
         tools.iter().map(spec).collect()
+    }
+
+    /// Returns the check of an agent's progress. Subagents are not checked, because their model calls are limited and their
+    /// parent is checked, and neither are agents without a tool that writes files, because reading is their work.
+    fn progress_check(&self, agent: &Name, tools: &[&'static Tool]) -> ProgressCheck {
+        let writes = tools.iter().any(|tool| tool.access == Access::Write);
+        let is_checked = writes && agent.parent().is_none();
+        ProgressCheck::new(if is_checked {
+            self.settings.calls_without_progress
+        } else {
+            0
+        })
     }
 
     /// Returns the limits on the tools of an agent.
@@ -349,6 +365,7 @@ impl AgentBuilder {
             .filter(|t| matches!(t.access, Access::Read | Access::Delegate))
             .map(|t| t.name.into())
             .collect();
+        let progress_check = self.progress_check(&spec.name, &tools);
         let specs = Arc::new(self.tool_specs(spec.caller, &tools));
         let servers = host.servers().and_then(|servers| {
             let only = self.settings.tools.as_deref();
@@ -371,6 +388,7 @@ impl AgentBuilder {
             model: spec.model,
             tool_runner,
             budget_gate: Arc::clone(&self.budget_gate),
+            progress_check,
             event_sender: self.context.event_sender.clone(),
             // Subagents receive no messages.
             mailbox: spec

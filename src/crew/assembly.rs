@@ -281,7 +281,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         broker.clone(),
         models.clone(),
         calls_max,
-        parts.budgets,
+        parts.budgets.clone(),
     ));
     let roles = Arc::new(RoleBook::new(
         context.clone(),
@@ -322,6 +322,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             supervisor: parts.supervisor,
             rules,
             compact_at: parts.compact_at,
+            calls_without_progress: parts.budgets.calls_without_progress,
             memory: parts.instructions.memory,
             environment: found.environment,
             jitter: parts.jitter,

@@ -1,25 +1,30 @@
 //! The crew's budgets. An agent that reaches a budget pauses before its next model call, and a request asks the user to
-//! raise the budget.
+//! raise the budget. An agent that makes no progress pauses too, and a question asks the user whether it may go on.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 
 use super::context::{CrewContext, lock};
 use super::models::ModelSwitch;
+use super::parts::BudgetParts;
+use super::period_counter::PeriodCounter;
 use super::request_broker::RequestBroker;
 use crate::agent::budget_gate::BudgetGate;
-use crate::domain::budget::{
-    BudgetKey, Ledger, ReachedBudget, UsageBudget, UsageBudgets, charged_agent,
-};
+use crate::domain::budget::{BudgetKey, Ledger, ReachedBudget, UsageBudget, charged_agent};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
 use crate::domain::request::{Approver, NewRequest, Request, RequestKind, RequestStatus};
+use crate::domain::spending::UsageTotal;
 use crate::domain::team::Activity;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Cost, Usage};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
+
+/// The choices of the question whether an agent may go on. Any other answer is advice for the agent, which goes on.
+const GO_ON: &str = "Go on";
+const STOP: &str = "Stop";
 
 /// The budgets of the crew, what has been used of them, and the requests to raise them.
 pub struct TeamBudget {
@@ -29,10 +34,16 @@ pub struct TeamBudget {
     /// Maximum number of concurrent model calls. Only published here; the rate limiter enforces it.
     calls: usize,
     ledger: Mutex<Ledger>,
+    /// The usage of the day and the month. `None` if no budget limits them, or if there is no folder for the file.
+    periods: Option<PeriodCounter>,
+    /// Whether the user was notified that the usage of the day and the month cannot be saved.
+    has_failed: AtomicBool,
     /// One entry for each budget that an agent has reached. For each budget, at most one request is pending at a time.
     questions: Mutex<BTreeMap<BudgetKey, Arc<BudgetQuestion>>>,
     /// The agents that may not call their model again in their current turn, each with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
+    /// The agents that were stopped in their last turn because they made no progress.
+    stopped: Mutex<BTreeSet<Name>>,
 }
 
 /// The requests to raise one budget. Several agents may wait for the same request.
@@ -53,16 +64,20 @@ impl TeamBudget {
         broker: Arc<RequestBroker>,
         models: Arc<ModelSwitch>,
         calls: usize,
-        budgets: UsageBudgets,
+        parts: BudgetParts,
     ) -> TeamBudget {
+        let counter = |file| PeriodCounter::new(context.clone(), file);
         TeamBudget {
+            periods: parts.spending.map(counter),
+            has_failed: AtomicBool::new(false),
             context,
             broker,
             models,
             calls,
-            ledger: Mutex::new(Ledger::new(budgets)),
+            ledger: Mutex::new(Ledger::new(parts.budgets)),
             questions: Mutex::default(),
             denied: Mutex::default(),
+            stopped: Mutex::default(),
         }
     }
 
@@ -73,6 +88,7 @@ impl TeamBudget {
         Limits {
             calls: self.calls,
             budgets: ledger.budgets(),
+            periods: self.periods.as_ref().map(|_| ledger.periods().clone()),
             raised: ledger.raised_budgets(),
         }
     }
@@ -81,6 +97,11 @@ impl TeamBudget {
     /// shares the budgets of its parent.
     pub fn is_over(&self, agent: &Name) -> bool {
         self.reached_budget(agent).is_some()
+    }
+
+    /// Returns whether the user has stopped the agent's last turn because it made no progress.
+    pub fn was_stopped(&self, agent: &Name) -> bool {
+        lock(&self.stopped).contains(agent)
     }
 
     fn reached_budget(&self, agent: &Name) -> Option<ReachedBudget> {
@@ -102,11 +123,24 @@ impl BudgetGate for TeamBudget {
         // A subagent's turn is part of its parent's turn, so a denial for the parent still applies.
         if agent.parent().is_none() {
             lock(&self.denied).remove(agent);
+            lock(&self.stopped).remove(agent);
         }
     }
 
-    fn count(&self, agent: &Name, usage: Usage, cost: Option<f64>) {
+    fn restore(&self, agent: &Name, usage: Usage, cost: Option<Cost>) {
         lock(&self.ledger).add_usage(agent, usage, cost);
+    }
+
+    fn count<'a>(&'a self, agent: &'a Name, usage: Usage, cost: Option<Cost>) -> BoxFuture<'a, ()> {
+        Box::pin(self.count(agent, usage, cost))
+    }
+
+    fn ask_to_go_on<'a>(
+        &'a self,
+        agent: &'a Name,
+        reason: String,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(self.ask_to_go_on(agent, reason))
     }
 
     fn wait_for_budget<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>> {
@@ -123,6 +157,7 @@ impl TeamBudget {
     /// Returns the reason if the request is not approved or the crew stops first.
     async fn wait_for_budget(&self, agent: &Name) -> Result<(), String> {
         loop {
+            self.refresh_periods().await;
             let Some(reached) = self.reached_budget(agent) else {
                 return Ok(());
             };
@@ -168,22 +203,105 @@ impl TeamBudget {
         }
     }
 
+    async fn count(&self, agent: &Name, usage: Usage, cost: Option<Cost>) {
+        lock(&self.ledger).add_usage(agent, usage, cost);
+        self.count_period(usage, cost).await;
+        let warnings = lock(&self.ledger).take_warnings(agent);
+        for text in warnings {
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
+    }
+
+    /// Adds usage to the day and the month, if a budget limits them, and publishes the totals.
+    async fn count_period(&self, usage: Usage, cost: Option<Cost>) {
+        let Some(periods) = &self.periods else {
+            return;
+        };
+        let mut used = UsageTotal::default();
+        used.add(usage, cost);
+        match periods.add(used).await {
+            Ok(update) => {
+                lock(&self.ledger).set_periods(update.periods);
+                if let Some(kept) = update.damaged {
+                    let text = format!(
+                        "The file with the usage of the day and the month is damaged, so their budgets count from 0 again. It was renamed to {}.",
+                        kept.display()
+                    );
+                    self.context.notice(NoticeLevel::Warn, text).await;
+                }
+            }
+            Err(error) => {
+                let mut known = lock(&self.ledger).periods().clone();
+                known.day.add_total(used);
+                known.month.add_total(used);
+                lock(&self.ledger).set_periods(known);
+                if !self.has_failed.swap(true, Ordering::SeqCst) {
+                    let text = format!(
+                        "The usage of the day and the month cannot be saved, so other crews do not see it: {error}"
+                    );
+                    self.context.notice(NoticeLevel::Warn, text).await;
+                }
+            }
+        }
+        self.send_limits().await;
+    }
+
+    /// Reads what all crews have used in the day and the month, if a budget limits them. Keeps the known usage if it
+    /// cannot be read.
+    async fn refresh_periods(&self) {
+        if let Some(periods) = &self.periods
+            && let Some(read) = periods.read().await
+        {
+            lock(&self.ledger).set_periods(read);
+        }
+    }
+
+    /// Asks the user whether an agent that makes no progress may go on. See [`BudgetGate::ask_to_go_on`].
+    async fn ask_to_go_on(&self, agent: &Name, reason: String) -> Result<String, String> {
+        let kind = RequestKind::Question;
+        if self.broker.approvers().of(kind) == Approver::Ask {
+            let activity = Activity::NeedsYou { request: kind };
+            let event = AgentEvent::ActivityChanged { activity };
+            self.context.publish(event.of(agent.clone())).await;
+        }
+        let asking = NewRequest {
+            choices: vec![GO_ON.into(), STOP.into()],
+            ..NewRequest::new(kind, agent, reason)
+        };
+        let request = self.broker.ask(agent, asking).await?.decision().await?;
+        let answer = read_go_on(&request);
+        if answer.is_err() {
+            lock(&self.stopped).insert(agent.clone());
+        }
+        answer
+    }
+
+    /// Publishes the limits with the current usage of the day and the month.
     pub async fn publish_limits(&self) {
+        self.refresh_periods().await;
+        self.send_limits().await;
+    }
+
+    async fn send_limits(&self) {
         self.context
             .publish(EventKind::Crew(CrewEvent::LimitsChanged(self.limits())))
             .await;
     }
 
-    /// Warns the user about each budget in US dollars that has no effect because the price of the crew's shared model
-    /// is unknown.
-    pub async fn warn_unknown_price(&self) {
+    /// Warns the user about each budget that has no effect: those in US dollars if the price of the crew's shared model is
+    /// unknown, those of a day or month if there is no folder for their usage.
+    pub async fn warn_without_effect(&self) {
         let budgets = lock(&self.ledger).budgets();
+        if budgets.has_period() && self.periods.is_none() {
+            let text = "The budgets of the day and the month have no effect: no home directory was found for the file with their usage. Set HOME.";
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
         let model_config = self.models.current();
-        if model_config.price.is_some() {
+        if model_config.known_price().is_some() {
             return;
         }
-        for budget in [UsageBudget::TeamCost, UsageBudget::AgentCost] {
-            if budgets.limit(budget).is_some() {
+        for budget in UsageBudget::ALL {
+            if budget.is_cost() && budgets.limit(budget).is_some() {
                 let text = format!(
                     "The setting {} has no effect: the price of {} is not known. Set the price in [prices.\"{}\"].",
                     budget.setting(),
@@ -196,6 +314,25 @@ impl TeamBudget {
     }
 }
 
+/// Returns the user's advice for an agent that may go on, which may be empty, or the reason why it is stopped.
+fn read_go_on(request: &Request) -> Result<String, String> {
+    let answer = request.comment.trim();
+    if request.status == RequestStatus::Approved && !answer.eq_ignore_ascii_case(STOP) {
+        let is_advice = !answer.eq_ignore_ascii_case(GO_ON);
+        return Ok(if is_advice {
+            answer.into()
+        } else {
+            String::new()
+        });
+    }
+    let by = request.decided_by.as_str();
+    Err(if by == Name::policy().as_str() {
+        "it makes no progress, and no user was present to let it go on".into()
+    } else {
+        format!("it makes no progress, and {by} stopped it")
+    })
+}
+
 /// Returns the reason why an agent may not continue, as one line.
 fn denial(reached: &ReachedBudget, request: &Request) -> String {
     let fact = reached.summary();
@@ -206,5 +343,44 @@ fn denial(reached: &ReachedBudget, request: &Request) -> String {
     match request.comment.trim() {
         "" => format!("{fact}: {by} did not raise it"),
         comment => format!("{fact}: {by} did not raise it and said: {comment}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::ids::RequestId;
+    use crate::domain::timestamp::Timestamp;
+
+    #[test]
+    fn only_stop_and_no_answer_stop_an_agent_without_progress() {
+        let stopped = |by: &str| Err(format!("it makes no progress, and {by} stopped it"));
+        let (approved, rejected) = (RequestStatus::Approved, RequestStatus::Rejected);
+        let alone = "it makes no progress, and no user was present to let it go on";
+        for (status, by, comment, expected) in [
+            (approved, "user", "Go on", Ok(String::new())),
+            (approved, "user", "", Ok(String::new())),
+            (
+                approved,
+                "user",
+                " use make check ",
+                Ok("use make check".into()),
+            ),
+            (approved, "user", "stop", stopped("user")),
+            (rejected, "user", "", stopped("user")),
+            (rejected, "policy", "no user is present", Err(alone.into())),
+        ] {
+            let (id, lead) = (RequestId("r".into()), Name::lead());
+            let kind = RequestKind::Question;
+            let request = Request {
+                status,
+                decided_by: by.into(),
+                comment: comment.into(),
+                ..Request::new(id, kind, lead.clone(), lead, "x".into(), Timestamp(1.0))
+            };
+            assert_eq!(read_go_on(&request), expected, "{status} {comment}");
+        }
     }
 }

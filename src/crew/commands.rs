@@ -132,7 +132,7 @@ impl CommandHandler for Commands {
                     let set = self.team.set_model(&agent, name).await;
                     set.map_err(|e| format!("The model cannot be stored: {e}"))?;
                 }
-                self.budget.warn_unknown_price().await;
+                self.budget.warn_without_effect().await;
                 Ok(())
             }
         }

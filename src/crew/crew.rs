@@ -130,7 +130,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         commands,
     } = components;
     budget.publish_limits().await;
-    budget.warn_unknown_price().await;
+    budget.warn_without_effect().await;
     let (back, team) = recovery.recover(resumes).await?;
     skills.read().await;
     if let Some(servers) = servers {

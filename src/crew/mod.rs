@@ -57,6 +57,7 @@ mod message_delivery;
 mod models;
 mod offers;
 mod parts;
+mod period_counter;
 mod progress;
 mod prompt_waits;
 mod recovery;
@@ -91,7 +92,9 @@ pub use attachments::decode_image;
 pub use crew::Crew;
 pub use external_agents::ExternalParts;
 pub use hooks::HookParts;
-pub use parts::{CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels, TeamLimits};
+pub use parts::{
+    BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels, TeamLimits,
+};
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
 pub use viewer::{Runner, Viewer, ViewerParts};

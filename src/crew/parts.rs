@@ -20,7 +20,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::store::{Roles, Skills};
+use crate::store::{Roles, Skills, SpendingFile};
 use crate::tools::policy::PermissionRules;
 
 /// The named models of the settings. Connects to a server when one of its models is used first.
@@ -55,6 +55,20 @@ pub struct TeamLimits {
     pub idle_timeout: Option<Duration>,
 }
 
+/// What pauses an agent and asks the user.
+#[derive(Debug, Clone, Default)]
+pub struct BudgetParts {
+    /// Limits on tokens and cost. An agent that reaches one pauses before its next model call and asks the user to
+    /// raise it.
+    pub budgets: UsageBudgets,
+    /// The file with the usage of all crews by day. `None` if no budget limits a day or a month, or if there is no home
+    /// directory.
+    pub spending: Option<SpendingFile>,
+    /// The number of model calls in a row without progress after which an agent pauses and the user is asked; 0 for no
+    /// limit.
+    pub calls_without_progress: u32,
+}
+
 /// The texts of the user and the project for the agents' system prompts.
 pub struct InstructionParts {
     /// The project's instruction files (AGENTS.md or CLAUDE.md).
@@ -80,9 +94,7 @@ pub struct CrewParts {
     pub models: ModelParts,
     pub approvers: Approvers,
     pub limits: TeamLimits,
-    /// Limits on tokens and cost. An agent that reaches one pauses before its next model call and asks the user to
-    /// raise it.
-    pub budgets: UsageBudgets,
+    pub budgets: BudgetParts,
     /// The permission rules that the settings define for tool calls.
     pub rules: PermissionRules,
     /// The names of the tools that agents may use; `None` allows all tools.

@@ -6,6 +6,7 @@ use pretty_assertions::assert_eq;
 
 use super::approvers::Approvers;
 use super::budget::TeamBudget;
+use super::parts::BudgetParts;
 use super::request_broker::{RequestBroker, RequestTicket};
 use super::request_reminders::{REMINDERS_MAX, RequestReminders};
 use super::session_permissions::SessionPermissions;
@@ -20,7 +21,7 @@ use crate::domain::request::{
 };
 use crate::domain::usage::Usage;
 use crate::protocol::event::{EventKind, TeamEvent};
-use crate::store::{Mailbox, Requests};
+use crate::store::{Mailbox, Requests, SpendingFile};
 
 fn permission(body: &str) -> NewRequest {
     NewRequest::new(RequestKind::Permission, &bob(), body.into())
@@ -216,7 +217,11 @@ fn budget(crew: &TestCrew, approver: Approver) -> TeamBudget {
         agent_tokens: Some(10),
         ..UsageBudgets::default()
     };
-    TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, budgets)
+    let parts = BudgetParts {
+        budgets,
+        ..BudgetParts::default()
+    };
+    TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, parts)
 }
 
 #[tokio::test]
@@ -228,16 +233,80 @@ async fn approved_budget_is_raised_and_a_denied_one_ends_the_turn() {
     };
     let denied = budget(&crew, Approver::Deny);
     assert_eq!(denied.wait_for_budget(&bob()).await, Ok(()));
-    denied.count(&bob(), used, None);
+    denied.restore(&bob(), used, None);
     assert!(denied.is_over(&bob()));
     let why = denied.wait_for_budget(&bob()).await.unwrap_err();
     assert!(why.ends_with("no user was present to raise it"), "{why}");
     let subagent = Name::subagent(&bob(), 1);
     assert_eq!(denied.wait_for_budget(&subagent).await, Err(why));
     let raised = budget(&crew, Approver::Auto);
-    raised.count(&bob(), used, None);
+    raised.restore(&bob(), used, None);
     assert_eq!(raised.wait_for_budget(&bob()).await, Ok(()));
     assert!(!raised.is_over(&bob()));
+}
+
+#[tokio::test]
+async fn crews_share_the_budget_of_the_day_and_a_denied_question_stops() {
+    let mut crew = TestCrew::new();
+    let dir = tempfile::tempdir().unwrap();
+    let file = SpendingFile::new(&dir.path().join("state"));
+    let used = |output| Usage {
+        output,
+        ..Usage::default()
+    };
+    let new_crew = || {
+        let broker = crew.broker(Approvers {
+            budget: Approver::Deny,
+            question: Approver::Deny,
+            ..LEAD_DECIDES
+        });
+        let parts = BudgetParts {
+            budgets: UsageBudgets {
+                day_tokens: Some(100),
+                ..UsageBudgets::default()
+            },
+            spending: Some(file.clone()),
+            ..BudgetParts::default()
+        };
+        TeamBudget::new(crew.context.clone(), broker, crew.models(), 4, parts)
+    };
+    let (first, second) = (new_crew(), new_crew());
+    // The usage of an earlier run of a session was recorded then.
+    first.restore(&bob(), used(1000), None);
+    assert_eq!(first.wait_for_budget(&bob()).await, Ok(()));
+    assert!(!file.path().exists());
+    BudgetGate::count(&first, &bob(), used(85), None).await;
+    assert_eq!(second.wait_for_budget(&bob()).await, Ok(()));
+    BudgetGate::count(&second, &bob(), used(20), None).await;
+    let why = first.wait_for_budget(&bob()).await.unwrap_err();
+    assert!(
+        why.starts_with("today all crews have used 105 tokens, but the budget is 100 tokens"),
+        "{why}"
+    );
+    assert!(!first.was_stopped(&bob()));
+    let (bob_name, reason) = (bob(), "It reads the same file.".into());
+    let stopped = BudgetGate::ask_to_go_on(&first, &bob_name, reason);
+    let why = stopped.await.unwrap_err();
+    assert!(
+        why.ends_with("no user was present to let it go on"),
+        "{why}"
+    );
+    assert!(first.was_stopped(&bob()));
+    first.begin(&bob());
+    assert!(!first.was_stopped(&bob()));
+    let damaged = dir.path().join("state/spending.json");
+    std::fs::write(&damaged, "{").unwrap();
+    BudgetGate::count(&first, &bob(), used(5), None).await;
+    assert_eq!(first.wait_for_budget(&bob()).await, Ok(()));
+    let notices = crew.notices();
+    assert_eq!(
+        notices[0],
+        "Today all crews have used 85% of the budget: 85 tokens of 100 tokens (setting budget.day_tokens)."
+    );
+    assert!(
+        notices.iter().any(|text| text.contains("is damaged")),
+        "{notices:?}"
+    );
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use crate::domain::role::RoleCatalog;
 use crate::domain::timestamp::Timestamp;
+pub use checks::budgets::BudgetFacts;
 pub use checks::environment::EnvironmentFacts;
 pub use checks::model::{ModelFacts, ModelListing, ModelServer};
 pub use checks::sandbox::SandboxFacts;
@@ -33,6 +34,7 @@ pub struct DoctorContext {
     pub model: ModelFacts,
     /// The named models of the settings. For each, what it uses, or why it cannot be used.
     pub named_models: Vec<(String, Result<String, String>)>,
+    pub budgets: BudgetFacts,
     pub sandbox: SandboxFacts,
     pub environment: EnvironmentFacts,
 }

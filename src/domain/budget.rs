@@ -1,11 +1,19 @@
-//! Budgets: limits on tokens and cost per agent and per team, and the usage counted against them.
+//! Budgets: limits on tokens and cost per agent, per team, and per day and month of the user, and the usage counted
+//! against them.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::usage::{Usage, count, dollars};
+use super::spending::{PeriodUsage, UsageTotal};
+use super::usage::{Cost, Usage, count};
+
+/// The share of a budget, in percent, from which on the user is warned.
+pub const WARN_AT: u64 = 80;
 
 /// The configured budgets. `None` means no limit; the settings reject a limit that is not above 0. Input tokens, cached
 /// or not, and output tokens count.
@@ -20,6 +28,31 @@ pub struct UsageBudgets {
     pub team_cost: Option<f64>,
     /// Maximum cost of one agent and its subagents, in US dollars.
     pub agent_cost: Option<f64>,
+    /// Maximum number of tokens in a day, in all projects of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_tokens: Option<u64>,
+    /// Maximum cost in a day, in all projects of the user, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_cost: Option<f64>,
+    /// Maximum number of tokens in a calendar month, in all projects of the user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub month_tokens: Option<u64>,
+    /// Maximum cost in a calendar month, in all projects of the user, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub month_cost: Option<f64>,
+}
+
+/// Whose usage a budget limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetScope {
+    /// All agents of the crew together.
+    Team,
+    /// Each agent with its subagents.
+    Agent,
+    /// All crews of the user in one day.
+    Day,
+    /// All crews of the user in one calendar month.
+    Month,
 }
 
 /// A kind of budget: what it limits, and for whom.
@@ -32,6 +65,10 @@ pub enum UsageBudget {
     AgentTokens,
     /// Limits the cost of one agent and its subagents, in US dollars.
     AgentCost,
+    DayTokens,
+    DayCost,
+    MonthTokens,
+    MonthCost,
 }
 
 impl UsageBudgets {
@@ -43,7 +80,18 @@ impl UsageBudgets {
             UsageBudget::TeamCost => self.team_cost,
             UsageBudget::AgentTokens => self.agent_tokens.map(|t| t as f64),
             UsageBudget::AgentCost => self.agent_cost,
+            UsageBudget::DayTokens => self.day_tokens.map(|t| t as f64),
+            UsageBudget::DayCost => self.day_cost,
+            UsageBudget::MonthTokens => self.month_tokens.map(|t| t as f64),
+            UsageBudget::MonthCost => self.month_cost,
         }
+    }
+
+    /// Returns whether there is a budget for a day or a month, so that the usage of all crews must be recorded.
+    pub fn has_period(&self) -> bool {
+        UsageBudget::ALL
+            .into_iter()
+            .any(|budget| budget.is_of_period() && self.limit(budget).is_some())
     }
 
     /// Returns the limits of `later`. Takes each limit that is `None` in `later` from `self`.
@@ -54,15 +102,23 @@ impl UsageBudgets {
             agent_tokens: later.agent_tokens.or(self.agent_tokens),
             team_cost: later.team_cost.or(self.team_cost),
             agent_cost: later.agent_cost.or(self.agent_cost),
+            day_tokens: later.day_tokens.or(self.day_tokens),
+            day_cost: later.day_cost.or(self.day_cost),
+            month_tokens: later.month_tokens.or(self.month_tokens),
+            month_cost: later.month_cost.or(self.month_cost),
         }
     }
 }
 
 impl UsageBudget {
-    /// All kinds of budgets in the order in which they are checked: those of the team first.
-    pub const ALL: [UsageBudget; 4] = [
+    /// All kinds of budgets in the order in which they are checked: those of an agent last.
+    pub const ALL: [UsageBudget; 8] = [
         UsageBudget::TeamTokens,
         UsageBudget::TeamCost,
+        UsageBudget::DayTokens,
+        UsageBudget::DayCost,
+        UsageBudget::MonthTokens,
+        UsageBudget::MonthCost,
         UsageBudget::AgentTokens,
         UsageBudget::AgentCost,
     ];
@@ -74,55 +130,81 @@ impl UsageBudget {
             UsageBudget::TeamCost => "budget.team_cost",
             UsageBudget::AgentTokens => "budget.agent_tokens",
             UsageBudget::AgentCost => "budget.agent_cost",
+            UsageBudget::DayTokens => "budget.day_tokens",
+            UsageBudget::DayCost => "budget.day_cost",
+            UsageBudget::MonthTokens => "budget.month_tokens",
+            UsageBudget::MonthCost => "budget.month_cost",
         }
     }
 
-    /// Returns whether all agents share the budget. If not, it limits each agent, together with its subagents,
-    /// separately.
-    pub fn is_of_team(self) -> bool {
+    pub fn scope(self) -> BudgetScope {
         match self {
-            UsageBudget::TeamTokens | UsageBudget::TeamCost => true,
-            UsageBudget::AgentTokens | UsageBudget::AgentCost => false,
+            UsageBudget::TeamTokens | UsageBudget::TeamCost => BudgetScope::Team,
+            UsageBudget::AgentTokens | UsageBudget::AgentCost => BudgetScope::Agent,
+            UsageBudget::DayTokens | UsageBudget::DayCost => BudgetScope::Day,
+            UsageBudget::MonthTokens | UsageBudget::MonthCost => BudgetScope::Month,
         }
     }
 
-    /// Formats an amount in the unit of this budget: `12.4k tokens` or `$1.50`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the amount is a count of tokens
+    /// Returns whether the budget limits a day or a month.
+    pub fn is_of_period(self) -> bool {
+        matches!(self.scope(), BudgetScope::Day | BudgetScope::Month)
+    }
+
+    /// Returns whether the budget is in US dollars; otherwise it is in tokens.
+    pub fn is_cost(self) -> bool {
+        match self {
+            UsageBudget::TeamCost
+            | UsageBudget::AgentCost
+            | UsageBudget::DayCost
+            | UsageBudget::MonthCost => true,
+            UsageBudget::TeamTokens
+            | UsageBudget::AgentTokens
+            | UsageBudget::DayTokens
+            | UsageBudget::MonthTokens => false,
+        }
+    }
+
+    /// Formats a limit in the unit of this budget: `12.4k tokens` or `$1.50`.
     pub fn format_amount(self, amount: f64) -> String {
-        match self {
-            UsageBudget::TeamTokens | UsageBudget::AgentTokens => {
-                format!("{} tokens", count(amount.max(0.0) as u64))
-            }
-            UsageBudget::TeamCost | UsageBudget::AgentCost => dollars(amount),
-        }
+        self.format_used(amount, false)
     }
-}
 
-/// Usage of one agent, including its subagents, or of the team.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct UsageTotal {
-    tokens: u64,
-    /// Cost in US dollars, without calls whose price is unknown.
-    cost: f64,
+    /// Formats an amount in the unit of this budget, with the mark of an estimate if it is a cost and `is_estimate` is
+    /// true: `12.4k tokens` or `~$1.50`.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the amount is a count of tokens
+    pub fn format_used(self, amount: f64, is_estimate: bool) -> String {
+        if !self.is_cost() {
+            return format!("{} tokens", count(amount.max(0.0) as u64));
+        }
+        let cost = Cost {
+            dollars: amount,
+            is_estimate,
+        };
+        cost.to_string()
+    }
 }
 
 impl UsageTotal {
-    fn add(&mut self, usage: Usage, cost: Option<f64>) {
-        self.tokens = self.tokens.saturating_add(usage.total());
-        self.cost += cost.unwrap_or(0.0);
-    }
-
+    /// Returns the amount in the unit of `budget`.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-    fn of(self, budget: UsageBudget) -> f64 {
-        match budget {
-            UsageBudget::TeamTokens | UsageBudget::AgentTokens => self.tokens as f64,
-            UsageBudget::TeamCost | UsageBudget::AgentCost => self.cost,
+    pub fn of(self, budget: UsageBudget) -> f64 {
+        if budget.is_cost() {
+            self.cost
+        } else {
+            self.tokens as f64
         }
     }
 }
 
-/// Identifies a budget by its kind and the agent that it limits. The agent is `None` if the budget limits the whole
-/// team.
+/// Returns `used` in percent of `allowed`, rounded down, at most 999.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // cut to 999
+pub fn percent(used: f64, allowed: f64) -> u64 {
+    (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
+}
+
+/// Identifies a budget by its kind and the agent that it limits. The agent is `None` if the budget is not one of a single
+/// agent.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
 /// A used-up budget: the amount used has reached the limit. It blocks model calls until the user raises it.
@@ -131,6 +213,8 @@ pub struct ReachedBudget {
     pub key: BudgetKey,
     /// The amount used, in tokens or US dollars.
     pub used: f64,
+    /// Whether the amount used is an estimate.
+    pub is_estimate: bool,
     /// The limit that was reached, in tokens or US dollars.
     pub allowed: f64,
     /// The limit that applies if the user approves an increase: the lowest multiple of the configured budget that is
@@ -139,16 +223,13 @@ pub struct ReachedBudget {
 }
 
 impl ReachedBudget {
-    /// Returns one line for the user: the agent or team, the amount that it has used, the limit, and the name of the
-    /// setting.
+    /// Returns one line for the user: who has used it, the amount, the limit, and the name of the setting.
     pub fn summary(&self) -> String {
-        let (budget, whose) = &self.key;
-        let who = whose
-            .as_ref()
-            .map_or_else(|| "the team".to_string(), Name::to_string);
+        let budget = self.key.0;
         format!(
-            "{who} has used {}, but the budget is {} (setting {})",
-            budget.format_amount(self.used),
+            "{} used {}, but the budget is {} (setting {})",
+            subject(&self.key),
+            budget.format_used(self.used, self.is_estimate),
             budget.format_amount(self.allowed),
             budget.setting()
         )
@@ -157,29 +238,47 @@ impl ReachedBudget {
     /// Returns the text of the approval request in which `agent` asks the user to raise the budget: the summary, which
     /// agents pause, and what each decision does.
     pub fn question(&self, agent: &Name) -> String {
-        let (whose, ends) = if self.key.0.is_of_team() {
-            let all = "All agents pause before their next model call.";
-            (all.to_string(), "the turns of all paused agents")
-        } else {
+        let scope = self.key.0.scope();
+        let (whose, ends) = if scope == BudgetScope::Agent {
             (
                 format!("{agent} pauses before its next model call."),
                 "its turn",
             )
+        } else {
+            let all = "All agents pause before their next model call.";
+            (all.to_string(), "the turns of all paused agents")
+        };
+        let until = match scope {
+            BudgetScope::Team | BudgetScope::Agent => "until crewdeck ends",
+            BudgetScope::Day => "in this session until the day or crewdeck ends",
+            BudgetScope::Month => "in this session until the month or crewdeck ends",
         };
         format!(
-            "{}.\n{whose}\nApprove raises the budget to {} until crewdeck ends. Reject ends {ends}.",
+            "{}.\n{whose}\nApprove raises the budget to {} {until}. Reject ends {ends}.",
             capitalize_the(&self.summary()),
             self.key.0.format_amount(self.raised)
         )
     }
 }
 
-/// Changes a first word "the" to "The". Other texts begin with the name of an agent and stay unchanged.
-fn capitalize_the(text: &str) -> String {
-    match text.strip_prefix("the ") {
-        Some(rest) => format!("The {rest}"),
-        None => text.to_string(),
+/// Returns the beginning of a sentence about the usage of a budget, such as `the team has`.
+fn subject((budget, whose): &BudgetKey) -> String {
+    match (budget.scope(), whose) {
+        (BudgetScope::Day, _) => "today all crews have".into(),
+        (BudgetScope::Month, _) => "this month all crews have".into(),
+        (BudgetScope::Agent | BudgetScope::Team, Some(agent)) => format!("{agent} has"),
+        (BudgetScope::Agent | BudgetScope::Team, None) => "the team has".into(),
     }
+}
+
+/// Capitalizes a first word "the", "this" or "today". Other texts begin with the name of an agent and stay unchanged.
+fn capitalize_the(text: &str) -> String {
+    let words = [("the ", "The "), ("this ", "This "), ("today ", "Today ")];
+    let capitalized = words.into_iter().find_map(|(lower, upper)| {
+        let rest = text.strip_prefix(lower)?;
+        Some(format!("{upper}{rest}"))
+    });
+    capitalized.unwrap_or_else(|| text.to_string())
 }
 
 /// The usage of all agents, counted against the budgets.
@@ -188,8 +287,12 @@ pub struct Ledger {
     budgets: UsageBudgets,
     team: UsageTotal,
     agents: BTreeMap<Name, UsageTotal>,
+    /// What all crews of the user have used in the current day and month. Empty if no budget limits a period.
+    periods: PeriodUsage,
     /// The current limits of the budgets that the user has raised, in tokens or US dollars.
     raised: BTreeMap<BudgetKey, f64>,
+    /// The budgets about which the user was warned. A raised budget is no longer in it.
+    warned: BTreeSet<BudgetKey>,
 }
 
 impl Ledger {
@@ -204,9 +307,9 @@ impl Ledger {
         self.budgets
     }
 
-    /// Adds usage to the totals of the team and of `agent`, or of its parent if `agent` is a subagent. `cost` is in US
-    /// dollars; `None` if the price is unknown, which counts as no cost.
-    pub fn add_usage(&mut self, agent: &Name, usage: Usage, cost: Option<f64>) {
+    /// Adds usage to the totals of the team and of `agent`, or of its parent if `agent` is a subagent. The cost is `None`
+    /// if the price is unknown, which counts as no cost. Does not add to the day and the month.
+    pub fn add_usage(&mut self, agent: &Name, usage: Usage, cost: Option<Cost>) {
         self.team.add(usage, cost);
         self.agents
             .entry(charged_agent(agent))
@@ -214,28 +317,86 @@ impl Ledger {
             .add(usage, cost);
     }
 
-    /// Returns the first used-up budget, in the order of [`UsageBudget::ALL`], that blocks model calls of `agent`;
-    /// `None` if there is none. Budgets of an agent are those of its parent if `agent` is a subagent.
-    pub fn reached_budget(&self, agent: &Name) -> Option<ReachedBudget> {
+    pub fn periods(&self) -> &PeriodUsage {
+        &self.periods
+    }
+
+    /// Replaces the usage of the day and the month. If a new day or month has begun, its budgets are no longer raised, and
+    /// the user is warned again.
+    pub fn set_periods(&mut self, periods: PeriodUsage) {
+        let is_new_day = periods.date != self.periods.date;
+        let is_new_month = periods.date.month() != self.periods.date.month();
+        let is_over = |(budget, _): &BudgetKey| match budget.scope() {
+            BudgetScope::Day => is_new_day,
+            BudgetScope::Month => is_new_month,
+            BudgetScope::Team | BudgetScope::Agent => false,
+        };
+        self.raised.retain(|key, _| !is_over(key));
+        self.warned.retain(|key| !is_over(key));
+        self.periods = periods;
+    }
+
+    /// Returns each budget that limits `agent`, with its key, the usage counted against it and its current limit.
+    /// Budgets of an agent are those of its parent if `agent` is a subagent.
+    fn accounts(&self, agent: &Name) -> impl Iterator<Item = (BudgetKey, UsageTotal, f64)> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
-        UsageBudget::ALL.into_iter().find_map(|budget| {
+        UsageBudget::ALL.into_iter().filter_map(move |budget| {
             let base = self.budgets.limit(budget)?;
-            let (account, whose) = if budget.is_of_team() {
-                (self.team, None)
-            } else {
-                (own, Some(payer.clone()))
+            let (account, whose) = match budget.scope() {
+                BudgetScope::Team => (self.team, None),
+                BudgetScope::Day => (self.periods.day, None),
+                BudgetScope::Month => (self.periods.month, None),
+                BudgetScope::Agent => (own, Some(payer.clone())),
             };
             let key = (budget, whose);
             let allowed = self.raised.get(&key).copied().unwrap_or(base);
-            let used = account.of(budget);
+            Some((key, account, allowed))
+        })
+    }
+
+    /// Returns the first used-up budget, in the order of [`UsageBudget::ALL`], that blocks model calls of `agent`;
+    /// `None` if there is none.
+    pub fn reached_budget(&self, agent: &Name) -> Option<ReachedBudget> {
+        self.accounts(agent).find_map(|(key, account, allowed)| {
+            let used = account.of(key.0);
+            let base = self.budgets.limit(key.0)?;
             (used >= allowed).then(|| ReachedBudget {
                 key,
                 used,
+                is_estimate: account.estimated,
                 allowed,
                 raised: raise_limit(base, used),
             })
         })
+    }
+
+    /// Returns one line for each budget that limits `agent` and of which at least [`WARN_AT`] percent are used, but not
+    /// all, and records that the user is warned. Each budget is returned once, and again after it was raised.
+    pub fn take_warnings(&mut self, agent: &Name) -> Vec<String> {
+        let near: Vec<_> = self
+            .accounts(agent)
+            .filter(|(key, account, allowed)| {
+                let share = percent(account.of(key.0), *allowed);
+                (WARN_AT..100).contains(&share) && !self.warned.contains(key)
+            })
+            .collect();
+        near.into_iter()
+            .map(|(key, account, allowed)| {
+                let budget = key.0;
+                let used = account.of(budget);
+                let text = format!(
+                    "{} used {}% of the budget: {} of {} (setting {}).",
+                    capitalize_the(&subject(&key)),
+                    percent(used, allowed),
+                    budget.format_used(used, account.estimated),
+                    budget.format_amount(allowed),
+                    budget.setting()
+                );
+                self.warned.insert(key);
+                text
+            })
+            .collect()
     }
 
     pub fn raised_budgets(&self) -> Vec<RaisedBudget> {
@@ -251,6 +412,7 @@ impl Ledger {
     /// Raises a used-up budget to [`ReachedBudget::raised`]. The new limit replaces an earlier raise of the same budget.
     pub fn raise(&mut self, reached: &ReachedBudget) {
         self.raised.insert(reached.key.clone(), reached.raised);
+        self.warned.remove(&reached.key);
     }
 }
 
@@ -271,139 +433,8 @@ fn raise_limit(base: f64, used: f64) -> f64 {
 pub struct RaisedBudget {
     #[serde(rename = "ceiling")]
     pub budget: UsageBudget,
-    /// The agent that the budget limits; `None` for the team's budget.
+    /// The agent that the budget limits; `None` for a budget that all agents share.
     pub whose: Option<Name>,
     /// The current limit, in tokens or US dollars.
     pub allowed: f64,
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    fn name(text: &str) -> Name {
-        match text.split_once('.') {
-            Some((parent, n)) => Name::subagent(&name(parent), n.parse().unwrap()),
-            None => Name::party(text).unwrap(),
-        }
-    }
-
-    fn tokens(total: u64) -> Usage {
-        Usage {
-            input: total / 2,
-            output: total - total / 2,
-            ..Usage::default()
-        }
-    }
-
-    const ALL: UsageBudgets = UsageBudgets {
-        team_tokens: Some(1000),
-        agent_tokens: Some(400),
-        team_cost: Some(5.0),
-        agent_cost: Some(2.0),
-    };
-
-    #[test]
-    fn reached_budget_is_found_for_agent_and_team() {
-        type Spent<'a> = &'a [(&'a str, u64, f64)];
-        let cases: &[(Spent, &str, Option<&str>)] = &[
-            (&[], "bob", None),
-            (&[("bob", 399, 1.99)], "bob", None),
-            (&[("bob", 400, 0.0)], "bob", Some("budget.agent_tokens")),
-            (&[("bob", 400, 0.0)], "ann", None),
-            (&[("bob", 0, 2.5)], "bob", Some("budget.agent_cost")),
-            // Usage of subagents is charged to their parent. When the parent's budget is used up, its subagents are
-            // blocked too.
-            (
-                &[("bob.1", 200, 0.0), ("bob.2", 200, 0.0)],
-                "bob",
-                Some("budget.agent_tokens"),
-            ),
-            (&[("bob", 400, 0.0)], "bob.3", Some("budget.agent_tokens")),
-            // The team's budgets are checked first and block all agents.
-            (
-                &[("bob", 399, 0.0), ("ann", 399, 0.0), ("cid.1", 202, 0.0)],
-                "lead",
-                Some("budget.team_tokens"),
-            ),
-            (
-                &[("bob", 399, 1.9), ("ann", 399, 1.9), ("cid", 0, 1.9)],
-                "bob",
-                Some("budget.team_cost"),
-            ),
-        ];
-        for (spent, who, expected) in cases {
-            let mut ledger = Ledger::new(ALL);
-            for (agent, used, cost) in *spent {
-                ledger.add_usage(&name(agent), tokens(*used), Some(*cost));
-            }
-            let reached = ledger.reached_budget(&name(who));
-            let setting = reached.map(|r| r.key.0.setting());
-            assert_eq!(setting, *expected, "{who} after {spent:?}");
-        }
-        let mut free = Ledger::new(UsageBudgets::default());
-        free.add_usage(&name("bob"), tokens(u64::MAX), None);
-        free.add_usage(&name("bob"), tokens(u64::MAX), Some(1e9));
-        assert_eq!(free.reached_budget(&name("bob")), None);
-    }
-
-    #[test]
-    fn approval_raises_limit_above_the_amount_used() {
-        let mut ledger = Ledger::new(UsageBudgets {
-            agent_tokens: Some(400),
-            ..UsageBudgets::default()
-        });
-        for (more, used, allowed, raised) in [
-            (400, 400.0, 400.0, 800.0),
-            (400, 800.0, 800.0, 1200.0),
-            (1700, 2500.0, 1200.0, 2800.0),
-        ] {
-            ledger.add_usage(&name("bob"), tokens(more), None);
-            let reached = ledger.reached_budget(&name("bob")).unwrap();
-            let expected = ReachedBudget {
-                key: (UsageBudget::AgentTokens, Some(name("bob"))),
-                used,
-                allowed,
-                raised,
-            };
-            assert_eq!(reached, expected);
-            ledger.raise(&reached);
-            assert_eq!(ledger.reached_budget(&name("bob")), None);
-        }
-    }
-
-    #[test]
-    fn raised_limit_is_above_a_multiple_that_is_rounded() {
-        assert!(raise_limit(0.39, 1.17) > 1.5);
-        for (cents, times) in (1..100).flat_map(|c| (1..40).map(move |t| (c, t))) {
-            let base = f64::from(cents) / 100.0;
-            for used in [base * f64::from(times), f64::from(cents * times) / 100.0] {
-                let more = raise_limit(base, used) - used;
-                assert!(more > base / 2.0 && more < base * 1.5, "{base} {used}");
-            }
-        }
-    }
-
-    #[test]
-    fn question_states_usage_budget_and_consequences() {
-        let mut ledger = Ledger::new(ALL);
-        ledger.add_usage(&name("bob"), tokens(100), Some(2.5));
-        let own = ledger.reached_budget(&name("bob")).unwrap();
-        assert_eq!(
-            own.question(&name("bob")),
-            "bob has used $2.50, but the budget is $2.00 (setting budget.agent_cost).\n\
-             bob pauses before its next model call.\n\
-             Approve raises the budget to $4.00 until crewdeck ends. Reject ends its turn."
-        );
-        ledger.add_usage(&name("ann"), tokens(12_345), None);
-        let team = ledger.reached_budget(&name("bob")).unwrap();
-        assert_eq!(
-            team.question(&name("bob")),
-            "The team has used 12.4k tokens, but the budget is 1.0k tokens (setting budget.team_tokens).\n\
-             All agents pause before their next model call.\n\
-             Approve raises the budget to 13.0k tokens until crewdeck ends. Reject ends the turns of all paused agents."
-        );
-    }
 }

@@ -6,7 +6,7 @@ use super::chat::{Block, Message, Outcome, Role};
 use super::ids::{CallId, JobId, PromptId};
 use super::team_preset::LeadMode;
 use super::todo::TodoList;
-use super::usage::Usage;
+use super::usage::{Cost, Usage};
 
 /// The result of a tool call for which the log contains no result, because crewdeck ended before the call did.
 pub const NO_RESULT: &str = "Error: crewdeck ended before this call did. The call may have run completely, \
@@ -45,6 +45,9 @@ pub enum LogRecord {
         spent: Usage,
         /// Total cost in US dollars; `None` if the price is unknown.
         cost: Option<f64>,
+        /// Whether a part of the cost is an estimate.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
         /// Number of model calls so far; 0 if not counted.
         #[serde(default)]
         calls: u64,
@@ -107,8 +110,8 @@ pub struct Conversation {
     pub messages: Vec<Message>,
     pub todo: TodoList,
     pub spent: Usage,
-    /// Total cost in US dollars; `None` if the price is unknown.
-    pub cost: Option<f64>,
+    /// Total cost; `None` if the price is unknown.
+    pub cost: Option<Cost>,
     /// Number of model calls so far; 0 if the log does not record it.
     pub calls: u64,
     /// Background jobs whose end the conversation has not reported to the agent yet: id and command.
@@ -156,9 +159,14 @@ impl Conversation {
                 LogRecord::Inbox { inbox } => all.inbox = Some(inbox),
                 LogRecord::Prompts { prompts } => all.prompts.extend(prompts),
                 LogRecord::Todo { todo } => all.todo = todo,
-                LogRecord::Spent { spent, cost, calls } => {
+                LogRecord::Spent {
+                    spent,
+                    cost,
+                    estimated,
+                    calls,
+                } => {
                     all.spent = spent;
-                    all.cost = cost;
+                    all.cost = Cost::from_fields(cost, estimated);
                     all.calls = calls;
                 }
                 LogRecord::Job {
@@ -342,6 +350,7 @@ mod tests {
                 ..Usage::default()
             },
             cost: None,
+            estimated: false,
             calls: input,
         };
         let all = Conversation::from_records([spent(5), job(JobState::Began), spent(9)]);
@@ -385,6 +394,7 @@ mod tests {
             LogRecord::Spent {
                 spent: Usage::default(),
                 cost: Some(0.5),
+                estimated: true,
                 calls: 3,
             },
             ENDED,

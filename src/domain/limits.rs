@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::{RaisedBudget, UsageBudget, UsageBudgets};
 use super::ids::Name;
+use super::spending::PeriodUsage;
 
 /// The maximum number of concurrent model calls of a crew, its budgets from the settings, and the budgets that the user
 /// has raised.
@@ -14,6 +15,9 @@ pub struct Limits {
     /// The budgets from the settings.
     #[serde(rename = "ceilings", default)]
     pub budgets: UsageBudgets,
+    /// What all crews of the user have used in the current day and month. `None` if no budget limits a period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub periods: Option<PeriodUsage>,
     /// The budgets that the user has raised, at most one entry per budget and agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub raised: Vec<RaisedBudget>,
@@ -21,7 +25,7 @@ pub struct Limits {
 
 impl Limits {
     /// Returns the current limit of a budget in tokens or US dollars; `None` if there is no limit. `whose` is the agent
-    /// that the budget limits, `None` for the team.
+    /// that the budget limits, `None` for a budget that all agents share.
     pub fn current_limit(&self, budget: UsageBudget, whose: Option<&Name>) -> Option<f64> {
         let base = self.budgets.limit(budget)?;
         let is_it = |r: &&RaisedBudget| r.budget == budget && r.whose.as_ref() == whose;
@@ -42,6 +46,7 @@ mod tests {
                 agent_tokens: Some(400),
                 ..UsageBudgets::default()
             },
+            periods: None,
             raised: vec![RaisedBudget {
                 budget: UsageBudget::AgentTokens,
                 whose: Some(bob.clone()),

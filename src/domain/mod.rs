@@ -37,6 +37,7 @@ pub mod secret_env;
 pub mod server_offers;
 pub mod skill;
 pub mod slash_command;
+pub mod spending;
 pub mod subagent;
 pub mod task;
 pub mod team;

@@ -1,5 +1,7 @@
 //! Token usage as reported by the server, and its cost if the price is known.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one model answer, or the sum of several.
@@ -35,7 +37,7 @@ impl Usage {
     }
 }
 
-/// Prices in US dollars per million tokens, from the settings.
+/// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
@@ -60,6 +62,42 @@ impl Price {
     }
 }
 
+/// What model calls have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// The amount in US dollars.
+    pub dollars: f64,
+    /// Whether a part of the amount comes from a price of the built-in table, which may be out of date.
+    pub is_estimate: bool,
+}
+
+impl Cost {
+    /// Creates a cost from the fields of an event or a log.
+    pub fn from_fields(dollars: Option<f64>, is_estimate: bool) -> Option<Cost> {
+        dollars.map(|dollars| Cost {
+            dollars,
+            is_estimate,
+        })
+    }
+
+    /// Returns the sum. It is an estimate if one of both is.
+    #[must_use]
+    pub fn plus(self, other: Cost) -> Cost {
+        Cost {
+            dollars: self.dollars + other.dollars,
+            is_estimate: self.is_estimate || other.is_estimate,
+        }
+    }
+}
+
+/// Shows the amount as [`dollars`] does, with the mark `~` before an estimate: `~$0.12`.
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.is_estimate { "~" } else { "" };
+        write!(f, "{mark}{}", dollars(self.dollars))
+    }
+}
+
 /// Formats a number in a short form: `812`, `12.4k`, `124k`, `3.1M`. Further digits are cut off, not rounded.
 pub fn count(n: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
@@ -77,5 +115,30 @@ pub fn dollars(cost: f64) -> String {
         format!("${cost:.4}")
     } else {
         format!("${cost:.2}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sum_with_an_estimate_is_marked() {
+        let cost = |dollars, is_estimate| Cost {
+            dollars,
+            is_estimate,
+        };
+        assert_eq!(
+            cost(0.1, false).plus(cost(0.02, false)).to_string(),
+            "$0.12"
+        );
+        assert_eq!(
+            cost(0.1, false).plus(cost(0.02, true)).to_string(),
+            "~$0.12"
+        );
+        assert_eq!(
+            cost(0.0012, true).plus(cost(0.0, false)).to_string(),
+            "~$0.0012"
+        );
     }
 }

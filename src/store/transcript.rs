@@ -223,7 +223,8 @@ impl TranscriptFile {
         });
         records.push(LogRecord::Spent {
             spent: conversation.spent,
-            cost: conversation.cost,
+            cost: conversation.cost.map(|cost| cost.dollars),
+            estimated: conversation.cost.is_some_and(|cost| cost.is_estimate),
             calls: conversation.calls,
         });
         if conversation.plan == PlanState::Approved {

@@ -20,6 +20,17 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
 
+/// Returns whether a successful call of the tool `name`, which must have [`Access::Crew`](super::Access::Crew), changes the
+/// board, a request or the team, or sends a message. The others change only the agent's own notes and jobs.
+pub fn changes_crew(name: &str) -> bool {
+    let own = [
+        super::todo::TOOL.name,
+        super::compact::TOOL.name,
+        super::stop_background::TOOL.name,
+    ];
+    !own.contains(&name)
+}
+
 /// Returns the tools that `caller` may use, in the order of [`TABLE`].
 pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
     TABLE.iter().copied().filter(move |t| t.is_for(caller))

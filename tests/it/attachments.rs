@@ -38,7 +38,10 @@ impl Model for Recorder {
         let reply = Reply {
             blocks: vec![Block::text("I see.")],
             stop: StopReason::EndTurn,
-            usage: Usage::default(),
+            usage: Usage {
+                input: 1000,
+                ..Usage::default()
+            },
         };
         let answer = match self.error.clone().filter(|_| refuses) {
             Some(error) => Err(error),
@@ -50,6 +53,10 @@ impl Model for Recorder {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         async { Ok(Vec::new()) }.boxed()
     }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
 }
 
 struct Running {
@@ -60,6 +67,15 @@ struct Running {
 
 impl Running {
     async fn start(root: &Path, error: Option<ModelError>, session: Option<&str>) -> Running {
+        Running::start_model("script", root, error, session).await
+    }
+
+    async fn start_model(
+        name: &str,
+        root: &Path,
+        error: Option<ModelError>,
+        session: Option<&str>,
+    ) -> Running {
         prepare(root).unwrap();
         let clock = || Timestamp(1.0);
         let (event_sender, events) = bus::bus(clock);
@@ -70,6 +86,7 @@ impl Running {
         let mut parts: CrewParts = crew_parts(root, event_sender, clock, model.clone());
         parts.setup.session = "0190aaaabbbbcccc".into();
         parts.resumes = session.is_some();
+        parts.models.model_config.name = name.into();
         let crew = Crew::start(parts).await.unwrap();
         Running {
             crew,
@@ -286,4 +303,40 @@ async fn refused_image_ends_the_turn_and_is_not_sent_again() {
         "an image that is not accepted is not sent again"
     );
     running.crew.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn well_known_model_without_images_gets_them_and_its_cost_is_an_estimate() {
+    let dir = tempfile::tempdir().unwrap();
+    write_image(&dir.path().join("shot.png"));
+    let mut running = Running::start_model("zai/glm-4.6", dir.path(), None, None).await;
+    let mut notices = Vec::new();
+    for _ in 0..2 {
+        running.send("look at @shot.png");
+        let cost = running.wait(|event| match event {
+            EventKind::Crew(CrewEvent::Notice { text, .. }) => {
+                notices.push(text);
+                None
+            }
+            EventKind::Agent {
+                event:
+                    AgentEvent::UsageChanged {
+                        cost: Some(cost),
+                        estimated,
+                        ..
+                    },
+                ..
+            } => Some((cost, estimated)),
+            _ => None,
+        });
+        let (cost, is_estimate) = cost.await;
+        assert!(cost > 0.0 && is_estimate, "{cost}");
+        assert_eq!(running.turn_end().await, TurnEnd::Done);
+        assert!(running.last_blocks().iter().any(is_loaded_image));
+    }
+    let hints: Vec<_> = notices
+        .iter()
+        .filter(|text| text.contains("probably cannot read images"))
+        .collect();
+    assert_eq!(hints.len(), 1, "{notices:?}");
 }

@@ -166,3 +166,85 @@ fn user_raises_a_budget_then_rejects_the_next_raise() {
     let (status, is_clean) = screen.wait_for_exit();
     assert!(status.success() && is_clean, "{status:?} {is_clean}");
 }
+
+#[test]
+fn budget_of_the_day_counts_all_runs_and_warns() {
+    let project = Project::new();
+    let file = project.file(".local/state/crewdeck/spending.json");
+    write_settings(&project, "[budget]\nteam_tokens = 10000\n");
+    let rules = "
+  - say: Hello.
+    usage: { input: 80, output: 10 }
+";
+    assert_eq!(run(&project, rules, &["go"]).code(), 0);
+    assert!(!file.exists(), "made without a budget for a period");
+    write_settings(
+        &project,
+        "[budget]\nday_tokens = 100\nmonth_tokens = 1000\n",
+    );
+    let first = run(&project, rules, &["go"]);
+    assert_eq!(first.code(), 0, "{}", first.err());
+    let warning = "Today all crews have used 90% of the budget: 90 tokens of 100 tokens (setting budget.day_tokens).";
+    assert!(first.err().contains(warning), "{}", first.err());
+    let second = run(&project, rules, &["go"]);
+    assert_eq!(second.code(), 0, "{}", second.err());
+    let third = run(&project, rules, &["go"]);
+    assert_eq!(third.code(), 1, "{}", third.err());
+    let end = "today all crews have used 180 tokens, but the budget is 100 tokens \
+               (setting budget.day_tokens): no user was present to raise it";
+    assert!(third.err().contains(end), "{}", third.err());
+    let doctor = RunResult(project.command(&["doctor"]).output().unwrap());
+    let state = "today 180 tokens of 100 tokens (180%), this month 180 tokens of 1.0k tokens (18%)";
+    let report = doctor
+        .out()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(report.contains(state), "{report}");
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("\"tokens\":180"), "{text}");
+}
+
+/// Runs the same two commands again and again, with `command` before each.
+fn standstill(command: &str) -> String {
+    format!(
+        "
+  - when: ^(go|a)$
+    calls: [{{ tool: bash, input: {{ command: '{command}echo a' }} }}]
+    times: 4
+  - when: ^(a|b)$
+    calls: [{{ tool: bash, input: {{ command: '{command}echo b' }} }}]
+    times: 4
+  - say: It is done.
+"
+    )
+}
+
+#[test]
+fn agent_that_changes_nothing_is_stopped_without_a_user() {
+    let project = Project::new();
+    write_settings(&project, "calls_without_progress = 1\n");
+    let ran = run(&project, &standstill(""), &["go", "--tool", "auto"]);
+    assert_eq!(ran.code(), 1, "{}", ran.err());
+    let end = "it makes no progress, and no user was present to let it go on";
+    assert!(ran.err().contains(end), "{}", ran.err());
+    let asked = requests(&project);
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    let body = asked[0]["body"].as_str().unwrap();
+    assert!(body.starts_with("lead has called its model"), "{body}");
+    assert!(body.contains("- bash echo b"), "{body}");
+}
+
+#[test]
+fn commands_that_change_files_are_progress() {
+    let project = Project::new();
+    write_settings(&project, "calls_without_progress = 1\n");
+    let rules = standstill("date +%N >> log; ");
+    let ran = run(&project, &rules, &["go", "--tool", "auto"]);
+    assert_eq!(
+        (ran.code(), ran.out().as_str()),
+        (0, "It is done.\n"),
+        "{}",
+        ran.err()
+    );
+}

@@ -99,7 +99,8 @@ impl Driver {
             context: usage.used,
             window: window.or_else(|| Some(model_config.known_window()?.tokens)),
             assumed: false,
-            cost: self.state.cost,
+            cost: self.state.cost.map(|cost| cost.dollars),
+            estimated: self.state.cost.is_some_and(|cost| cost.is_estimate),
             calls: self.state.calls,
         };
         self.publish(event.of(self.name.clone())).await;

@@ -222,7 +222,7 @@ struct TeammateLoop {
     member: Member,
     idle: Idle,
     /// Whether the teammate takes up no task and only waits for input or a message. The reason is that its model has
-    /// failed, it was interrupted, a budget was not raised, or its worktree could not be created.
+    /// failed, it was interrupted or stopped, a budget was not raised, or its worktree could not be created.
     is_paused: bool,
     /// Number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
@@ -393,8 +393,10 @@ impl TeammateLoop {
                 self.crew
                     .lead
                     .report(format!("{} stopped: {why}", self.member.name));
-                // A used-up budget would stop any further turn too.
-                if self.crew.budget.is_over(&self.member.name) {
+                // A used-up budget would stop any further turn too. An agent that the user has stopped must not go on by
+                // itself.
+                let (budget, name) = (&self.crew.budget, &self.member.name);
+                if budget.is_over(name) || budget.was_stopped(name) {
                     self.is_paused = true;
                 }
             }

@@ -1,6 +1,7 @@
 //! The checks of `crewdeck doctor`, one per file. Each check gathers facts and turns them into findings with a pure
 //! function.
 
+pub mod budgets;
 pub mod crew;
 pub mod disk;
 pub mod environment;
@@ -31,6 +32,7 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     roles::run,
     model::run,
     named_models::run,
+    budgets::run,
     git::run,
     terminal::run,
     sandbox::run,

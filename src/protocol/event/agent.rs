@@ -108,6 +108,9 @@ pub enum AgentEvent {
         assumed: bool,
         /// Cost of all tokens in US dollars, if the price is known.
         cost: Option<f64>,
+        /// Whether a part of the cost is an estimate, from a price of the built-in table instead of the settings.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        estimated: bool,
         /// Number of model calls so far; 0 if not counted.
         #[serde(default)]
         calls: u64,

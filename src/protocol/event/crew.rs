@@ -26,7 +26,8 @@ pub enum CrewEvent {
         /// Model names in the order of the model server's answer.
         names: Vec<String>,
     },
-    /// The limits of the crew have changed, because the user raised a budget. Also sent once at the start.
+    /// The limits of the crew have changed, because the user raised a budget, or because the usage of the day and the
+    /// month has changed and a budget limits it. Also sent once at the start.
     LimitsChanged(Limits),
     /// The skills or command files on disk have changed. Also sent once at the start. A notice follows for each skill or
     /// command file that cannot be used and was not reported before.

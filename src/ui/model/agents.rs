@@ -13,7 +13,7 @@ use crate::domain::team::{Activity, MemberStatus, Team};
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Cost, Usage};
 use crate::protocol::AgentEvent;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::ui::model::costs::Used;
@@ -94,8 +94,8 @@ pub struct AgentView {
     pub window: Option<u64>,
     /// Whether the size of the context window is only guessed from the model's name.
     pub window_is_assumed: bool,
-    /// The cost in US dollars, if known, including that of earlier agents with the same name.
-    pub cost: Option<f64>,
+    /// The cost, if known, including that of earlier agents with the same name.
+    pub cost: Option<Cost>,
     /// The agent's model and reasoning effort; empty before its first model call.
     pub model: AgentModelLabel,
     /// The part of the usage that belongs to earlier agents with the same name.
@@ -133,6 +133,7 @@ impl AgentView {
                 window,
                 assumed,
                 cost,
+                estimated,
                 calls,
             } => {
                 self.context = *context;
@@ -141,7 +142,7 @@ impl AgentView {
                 self.update_usage(Used {
                     usage: *total,
                     calls: *calls,
-                    cost: *cost,
+                    cost: Cost::from_fields(*cost, *estimated),
                 });
             }
             AgentEvent::ModelChanged { model, effort } => {
@@ -452,8 +453,8 @@ impl Agents {
         self.total_usage().usage.total()
     }
 
-    /// Returns the cost of all agents in US dollars; `None` if no price is known.
-    pub fn cost(&self) -> Option<f64> {
+    /// Returns the cost of all agents; `None` if no price is known.
+    pub fn cost(&self) -> Option<Cost> {
         self.total_usage().cost
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::budget::charged_agent;
 use crate::domain::ids::{Name, TaskId};
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Cost, Usage};
 use crate::ui::model::{CrewModel, board as model_board};
 
 /// Maximum number of tasks whose usage is recorded. If there are more, the task with the lowest number is dropped, and
@@ -63,8 +63,8 @@ pub struct Used {
     pub usage: Usage,
     /// The number of model calls; 0 if they were not counted.
     pub calls: u64,
-    /// The cost in US dollars; `None` if no price is known.
-    pub cost: Option<f64>,
+    /// The cost; `None` if no price is known.
+    pub cost: Option<Cost>,
 }
 
 impl Used {
@@ -73,7 +73,7 @@ impl Used {
         self.usage.add(other.usage);
         self.calls = self.calls.saturating_add(other.calls);
         let costs = [self.cost, other.cost];
-        self.cost = costs.into_iter().flatten().reduce(|a, b| a + b);
+        self.cost = costs.into_iter().flatten().reduce(Cost::plus);
     }
 
     /// Returns the increase from the earlier usage `before` to this one. A negative difference counts as 0.
@@ -94,15 +94,21 @@ impl Used {
         Used {
             usage,
             calls: self.calls.saturating_sub(before.calls),
-            cost: self
-                .cost
-                .map(|cost| (cost - before.cost.unwrap_or(0.0)).max(0.0)),
+            cost: self.cost.map(|cost| Cost {
+                dollars: (cost.dollars - before.dollars()).max(0.0),
+                ..cost
+            }),
         }
+    }
+
+    /// Returns the cost in US dollars; 0 if it is unknown.
+    pub fn dollars(&self) -> f64 {
+        self.cost.map_or(0.0, |cost| cost.dollars)
     }
 
     /// Returns the key for sorting by expense: the cost in US dollars, which is 0 if it is unknown, then the number of
     /// tokens.
     pub fn weight(&self) -> (f64, u64) {
-        (self.cost.unwrap_or(0.0), self.usage.total())
+        (self.dollars(), self.usage.total())
     }
 }

@@ -114,6 +114,7 @@ fn assumed_context_window_is_marked_in_usage() {
                 window: Some(200_000),
                 assumed,
                 cost: None,
+                estimated: false,
                 calls: 1,
             }
             .of(name(agent));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crewdeck::agent::driver::ModelConfig;
 use crewdeck::app::new_id;
 use crewdeck::crew::{
-    Approvers, CrewParts, ExtensionParts, InstructionParts, ModelParts, TeamLimits,
+    Approvers, BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, TeamLimits,
 };
 use crewdeck::domain::permission::SettingsPermissions;
 use crewdeck::domain::request::Approver;
@@ -62,7 +62,7 @@ pub fn crew_parts(
             agents_max: 16,
             idle_timeout: Some(Duration::from_secs(1)),
         },
-        budgets: crewdeck::domain::budget::UsageBudgets::default(),
+        budgets: BudgetParts::default(),
         rules: PermissionRules::default(),
         tools: None,
         tool_timeout: Duration::from_secs(20),

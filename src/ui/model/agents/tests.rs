@@ -62,14 +62,15 @@ fn dropped_agents_keep_their_usage() {
         let name = Name::subagent(&Name::lead(), n);
         let agent = agents.entry(&name);
         agent.usage.input = 10;
-        agent.cost = Some(0.5);
+        agent.cost = Cost::from_fields(Some(0.5), false);
         agent.activity = Some(Activity::Gone);
     }
     let all = AGENTS_MAX as u64 + 5;
     assert_eq!(agents.known.len(), AGENTS_MAX);
     assert_eq!(agents.tokens(), all * 10);
     let each = (0..all).map(|_| 0.5);
-    assert_eq!(agents.cost(), Some(each.sum()));
+    let each = Cost::from_fields(Some(each.sum()), false);
+    assert_eq!(agents.cost(), each);
 }
 
 fn usage_event(total: u64, calls: u64, cost: Option<f64>) -> AgentEvent {
@@ -82,6 +83,7 @@ fn usage_event(total: u64, calls: u64, cost: Option<f64>) -> AgentEvent {
         window: None,
         assumed: false,
         cost,
+        estimated: false,
         calls,
     }
 }
@@ -106,7 +108,8 @@ fn respawned_agent_keeps_previous_usage() {
     let mut seen = Vec::new();
     for (total, calls, cost) in usages {
         agents.apply(&bob, Timestamp(1.0), &usage_event(total, calls, cost));
-        seen.push((agents.tokens(), agents.total_usage().calls, agents.cost()));
+        let cost = agents.cost().map(|cost| cost.dollars);
+        seen.push((agents.tokens(), agents.total_usage().calls, cost));
     }
     let expected = [
         (100, 1, Some(1.0)),

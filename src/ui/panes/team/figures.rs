@@ -9,7 +9,7 @@ use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::model::CrewModel;
 use crate::ui::model::agents::AgentView;
-use crate::ui::text::{age, count, dollars, fit, pad, width};
+use crate::ui::text::{age, count, fit, pad, width};
 use crate::ui::theme::Theme;
 
 /// Minimum width of a row, in columns, to show the cost and the long form of the activity bars.
@@ -106,7 +106,7 @@ pub fn figures(
         0 => String::new(),
         tokens => count(tokens),
     };
-    let cost = agent.cost.map_or_else(String::new, dollars);
+    let cost = agent.cost.map_or_else(String::new, |cost| cost.to_string());
     let time = if activity.is_busy() && agent.since.0 > 0.0 {
         age(app.now.since(agent.since))
     } else {

@@ -56,7 +56,7 @@ impl TeamSort {
                 rows.sort_by_key(|member| Reverse(agent(member).map_or(0, |a| a.usage.total())));
             }
             TeamSort::Cost => {
-                let cost = |member: &Member| agent(member).and_then(|a| a.cost).unwrap_or(0.0);
+                let cost = |member: &Member| agent(member).map_or(0.0, |a| a.own_usage().dollars());
                 rows.sort_by(|a, b| cost(b).total_cmp(&cost(a)));
             }
         }

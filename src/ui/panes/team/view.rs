@@ -17,7 +17,7 @@ use crate::ui::panes::team::figures::{
     CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
 };
 use crate::ui::panes::team::{TeamPane, TeamRow};
-use crate::ui::text::{count, dollars, fit, pad, width};
+use crate::ui::text::{count, fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -228,10 +228,7 @@ fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
     if tokens == 0 {
         return Vec::new();
     }
-    let cost = model
-        .agents
-        .cost()
-        .map(|cost| format!("  {}", dollars(cost)));
+    let cost = model.agents.cost().map(|cost| format!("  {cost}"));
     let text = format!("all {} tok{}", count(tokens), cost.unwrap_or_default());
     vec![Span::styled(text, theme.dim)]
 }

@@ -41,15 +41,12 @@ impl Accounts {
     /// not 0, otherwise the share of the tokens.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 1000
     pub fn share(&self, used: &Used) -> u64 {
-        match (self.sum.cost, used.cost) {
-            (Some(all), cost) if all > 0.0 => {
-                (cost.unwrap_or(0.0) / all * 1000.0).clamp(0.0, 1000.0) as u64
-            }
-            (Some(_) | None, _) => {
-                let part = used.usage.total().saturating_mul(1000);
-                part / self.sum.usage.total().max(1)
-            }
+        let all = self.sum.dollars();
+        if all > 0.0 {
+            return (used.dollars() / all * 1000.0).clamp(0.0, 1000.0) as u64;
         }
+        let part = used.usage.total().saturating_mul(1000);
+        part / self.sum.usage.total().max(1)
     }
 }
 

@@ -4,7 +4,8 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::budget::UsageBudget;
+use crate::domain::budget::{BudgetScope, UsageBudget, WARN_AT, percent};
+use crate::domain::spending::UsageTotal;
 use crate::domain::team::Activity;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
@@ -15,8 +16,8 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
 use crate::ui::theme::Theme;
 
-/// Usage of a budget, in percent, from which on the budget is highlighted.
-const NEAR: u64 = 80;
+/// The legend of the mark of an estimate.
+const ESTIMATE: &str = "an estimate: the price of the model is from the built-in table. Set the price in [prices] of config.toml";
 /// The width of the label at the start of each line, in columns.
 const HEADS: usize = 12;
 
@@ -37,7 +38,7 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
         put("back-off", &words, theme.warn);
     }
     let style = |share: u64| {
-        if share >= NEAR {
+        if share >= WARN_AT {
             theme.warn
         } else {
             theme.text
@@ -45,12 +46,17 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
     };
     let mut is_any = false;
     for budget in UsageBudget::ALL {
-        let row = if budget.is_of_team() {
-            of_team(app, &accounts.sum, budget).map(|(words, share)| ("team", words, share))
-        } else {
-            of_agents(app, accounts, budget).map(|(words, share)| ("each agent", words, share))
+        let periods = app.model.limits.periods.as_ref();
+        let (head, row) = match budget.scope() {
+            BudgetScope::Team => ("team", shared(app, total(&accounts.sum), budget)),
+            BudgetScope::Day => ("today", periods.and_then(|p| shared(app, p.day, budget))),
+            BudgetScope::Month => (
+                "this month",
+                periods.and_then(|p| shared(app, p.month, budget)),
+            ),
+            BudgetScope::Agent => ("each agent", of_agents(app, accounts, budget)),
         };
-        if let Some((head, words, share)) = row {
+        if let Some((words, share)) = row {
             put(head, &words, style(share));
             is_any = true;
         }
@@ -71,6 +77,8 @@ pub fn lines(app: &App, accounts: &Accounts, columns: usize, theme: &Theme) -> V
             )
         };
         put("price", &words, theme.dim);
+    } else if accounts.sum.cost.is_some_and(|cost| cost.is_estimate) {
+        put("~", ESTIMATE, theme.dim);
     }
     out
 }
@@ -100,21 +108,17 @@ fn backoff(app: &App) -> Option<String> {
     Some(format!("{cause}, {left} s left"))
 }
 
-/// Returns `used` in percent of `allowed`, at most 999.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // cut to 999
-fn percent(used: f64, allowed: f64) -> u64 {
-    (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
-}
-
 /// Formats an amount of tokens or dollars without the word "tokens", for a text such as "16.1M of 2.0M tokens".
-fn bare(budget: UsageBudget, amount: f64) -> String {
-    let shown = budget.format_amount(amount);
+fn bare(budget: UsageBudget, used: UsageTotal) -> String {
+    let shown = budget.format_used(used.of(budget), used.estimated);
     shown.trim_end_matches(" tokens").to_string()
 }
 
-fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String, u64)> {
+/// Describes a budget that all agents share, of which `total` is used. Returns the text and the used share in percent;
+/// `None` if the settings contain no such budget.
+fn shared(model: &CrewModel, total: UsageTotal, budget: UsageBudget) -> Option<(String, u64)> {
     let allowed = model.limits.current_limit(budget, None)?;
-    let used = amount(sum, budget);
+    let used = total.of(budget);
     let share = percent(used, allowed);
     let raised = match model.limits.budgets.limit(budget) {
         Some(base) if base < allowed => format!(", raised from {}", budget.format_amount(base)),
@@ -122,7 +126,7 @@ fn of_team(model: &CrewModel, sum: &Used, budget: UsageBudget) -> Option<(String
     };
     let words = format!(
         "{} of {}, {share}%{raised}",
-        bare(budget, used),
+        bare(budget, total),
         budget.format_amount(allowed)
     );
     Some((words, share))
@@ -140,7 +144,7 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Opt
     let (words, share) = match nearest {
         Some((account, share)) => {
             let name = account.name.as_ref().map_or("", |n| n.as_str());
-            let used = bare(budget, amount(&account.used, budget));
+            let used = bare(budget, total(&account.used));
             let whose = account.name.as_ref();
             let allowed = model.limits.current_limit(budget, whose).unwrap_or(base);
             let of = if allowed > base {
@@ -161,21 +165,19 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Opt
     ))
 }
 
-/// Returns how much of its budget an agent has used, in percent, at most 999. `None` if `budget` is a budget of the team,
-/// if the agent has no such budget, or if the account sums up former agents.
+/// Returns how much of its budget an agent has used, in percent, at most 999. `None` if `budget` is not one of each agent, if
+/// the agent has no such budget, or if the account sums up former agents.
 pub fn of_agent(model: &CrewModel, account: &Account, budget: UsageBudget) -> Option<u64> {
-    if budget.is_of_team() {
+    if budget.scope() != BudgetScope::Agent {
         return None;
     }
     let name = account.name.as_ref()?;
     let allowed = model.limits.current_limit(budget, Some(name))?;
-    Some(percent(amount(&account.used, budget), allowed))
+    Some(percent(total(&account.used).of(budget), allowed))
 }
 
-#[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
-fn amount(used: &Used, budget: UsageBudget) -> f64 {
-    match budget {
-        UsageBudget::TeamTokens | UsageBudget::AgentTokens => used.usage.total() as f64,
-        UsageBudget::TeamCost | UsageBudget::AgentCost => used.cost.unwrap_or(0.0),
-    }
+fn total(used: &Used) -> UsageTotal {
+    let mut total = UsageTotal::default();
+    total.add(used.usage, used.cost);
+    total
 }

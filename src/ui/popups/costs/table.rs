@@ -14,7 +14,7 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::popups::costs::sort::CostSort;
 use crate::ui::popups::costs::{CostLine, CostTarget, limits};
 use crate::ui::text;
-use crate::ui::text::{count, dollars, fit, pad, width};
+use crate::ui::text::{count, fit, pad, width};
 use crate::ui::theme::Theme;
 
 /// Maximum number of tasks in the table of tasks. A line below the table says how many tasks are omitted.
@@ -99,7 +99,9 @@ impl Column {
             Output => count(usage.output),
             Tokens => count(usage.total()),
             Cost | Share if usage.total() == 0 => String::new(),
-            Cost => used.cost.map_or_else(|| "no price".into(), dollars),
+            Cost => used
+                .cost
+                .map_or_else(|| "no price".into(), |cost| cost.to_string()),
             Budget => budget.map_or_else(String::new, |share| format!("{share}%")),
             Share if share < 5 => "<1%".into(),
             Share => format!("{}%", (share + 5) / 10),

@@ -25,6 +25,7 @@ fn usage_event(agent: Name, tokens: u64, calls: u64, cost: Option<f64>) -> Event
         window: None,
         assumed: false,
         cost,
+        estimated: false,
         calls,
     }
     .of(agent)

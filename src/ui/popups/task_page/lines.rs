@@ -11,9 +11,7 @@ use crate::ui::app::App;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::text::{
-    age, count, display_name, dollars, format_time, pad, width as columns, wrap,
-};
+use crate::ui::text::{age, count, display_name, format_time, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
 /// Maximum number of blockers that the page lists, and of tasks that the task blocks.
@@ -88,7 +86,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     }
     if let Some(used) = app.model.costs.of(task.id) {
         let tokens = count(used.usage.total());
-        let cost = used.cost.map(|cost| format!(", {}", dollars(cost)));
+        let cost = used.cost.map(|cost| format!(", {cost}"));
         let cost = cost.unwrap_or_default();
         field("spent", format!("{tokens} tokens{cost}"));
     }

@@ -20,7 +20,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
-use crate::ui::text::{count, dollars, fit, fit_end, width};
+use crate::ui::text::{count, fit, fit_end, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
@@ -324,7 +324,7 @@ fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
         out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
     }
     if let Some(cost) = app.model.agents.cost() {
-        out.push(piece(6, dollars(cost), theme.dim).leads(costs));
+        out.push(piece(6, cost.to_string(), theme.dim).leads(costs));
     }
     out
 }

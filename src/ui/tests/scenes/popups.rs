@@ -198,6 +198,7 @@ pub fn scenes() -> Vec<Scene> {
         popup_scene("popup_costs", costs, "esc $"),
         popup_scene("popup_costs_task", costs, "esc $ G"),
         popup_scene("popup_costs_ordinary", none, "esc $ j"),
+        popup_scene("popup_costs_estimates", work::estimated_spending, "esc $"),
         without("popup_costs_empty", "esc $"),
         peek("popup_peek_team", working_events, "esc 4 space"),
         peek("popup_peek_scrolled", working_events, "esc 4 space pgup"),

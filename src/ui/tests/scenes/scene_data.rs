@@ -154,6 +154,7 @@ pub fn large_team() -> Vec<EventKind> {
                 window: Some(200_000),
                 assumed: false,
                 cost: Some(f64::from(u32::try_from(tokens).unwrap()) * 4e-6),
+                estimated: false,
                 calls: tokens / 4_000 + 1,
             }
             .of(agent),

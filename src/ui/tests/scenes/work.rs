@@ -8,6 +8,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, JobId, Name, TaskId};
 use crate::domain::job::{Job, JobEnd};
 use crate::domain::limits::Limits;
+use crate::domain::spending::{Day, PeriodUsage, UsageTotal};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Usage;
 use crate::protocol::event::TurnEnd;
@@ -263,6 +264,50 @@ pub fn diff_of_files() -> EventKind {
     })
 }
 
+/// Returns the events of usage whose costs are estimates, and of budgets of the day and the month.
+pub fn estimated_spending() -> Vec<EventKind> {
+    let used = |agent: &str, cost, estimated| {
+        let total = Usage {
+            input: 40_000,
+            ..Usage::default()
+        };
+        AgentEvent::UsageChanged {
+            total,
+            context: 1000,
+            window: Some(200_000),
+            assumed: false,
+            cost: Some(cost),
+            estimated,
+            calls: 9,
+        }
+        .of(name(agent))
+    };
+    let period = |cost| UsageTotal {
+        tokens: 12_400,
+        cost,
+        estimated: true,
+    };
+    vec![
+        used("lead", 1.25, true),
+        used("alice", 0.12, false),
+        EventKind::Crew(CrewEvent::LimitsChanged(Limits {
+            budgets: UsageBudgets {
+                team_cost: Some(5.0),
+                day_cost: Some(5.0),
+                month_tokens: Some(100_000),
+                month_cost: Some(50.0),
+                ..UsageBudgets::default()
+            },
+            periods: Some(PeriodUsage {
+                date: Day("2026-11-29".into()),
+                day: period(4.25),
+                month: period(21.5),
+            }),
+            ..Limits::default()
+        })),
+    ]
+}
+
 /// Returns the events of token usage with cached tokens, and of budgets, one of them raised.
 pub fn spending() -> Vec<EventKind> {
     let used = |agent: Name, input: u64, calls: u64, cost: Option<f64>| {
@@ -277,6 +322,7 @@ pub fn spending() -> Vec<EventKind> {
             window: Some(200_000),
             assumed: false,
             cost,
+            estimated: false,
             calls,
         }
         .of(agent)
@@ -293,8 +339,9 @@ pub fn spending() -> Vec<EventKind> {
                 team_tokens: Some(2_000_000),
                 agent_tokens: Some(900_000),
                 team_cost: Some(5.0),
-                agent_cost: None,
+                ..UsageBudgets::default()
             },
+            periods: None,
             raised: vec![RaisedBudget {
                 budget: UsageBudget::TeamCost,
                 whose: None,

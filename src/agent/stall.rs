@@ -1,0 +1,292 @@
+//! Decides when an agent makes no progress: many model calls in a row without a change of files, board or messages.
+//! Pure.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::domain::chat::ToolCall;
+
+/// What a model call without any new information counts. A model call that brings something new, such as a part of a
+/// file that was not read before or another output of a test, counts [`NEWS`], so that long reading and testing is not
+/// taken for standstill.
+const REPETITION: u32 = 4;
+const NEWS: u32 = 1;
+/// After so much without progress, the fingerprint of the files is needed. Before that, most agents change something, so
+/// it is rarely computed.
+const FINGERPRINT_AT: u32 = 16;
+/// Maximum number of results that are remembered. Further results count as known.
+const SEEN_MAX: usize = 4096;
+/// The number of tool calls that the question shows.
+const LAST_MAX: usize = 3;
+
+/// What one tool call of the agent has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallEffect {
+    /// The call has changed a file, the board, a request or the team, or has sent a message.
+    Change,
+    /// The call is not known to have changed any of these.
+    Unknown,
+}
+
+/// What must be done before the next model call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StallStep {
+    Call,
+    /// The fingerprint of the files is needed for a later comparison: pass it to [`StallDetector::set_fingerprint`].
+    TakeFingerprint,
+    /// If the fingerprint of the files is still this one, the agent has made no progress.
+    Compare(u64),
+}
+
+/// Counts the model calls of one agent without progress.
+#[derive(Debug, Default)]
+pub struct StallDetector {
+    /// The number of model calls without progress and without news that is too many; 0 for no limit.
+    limit: u32,
+    /// The model calls without progress, each counted as [`REPETITION`] or [`NEWS`]. With a fingerprint, only those since
+    /// it was taken.
+    weight: u32,
+    /// The number of these model calls.
+    calls: u32,
+    /// What the tool calls since the last answered model call have brought; `None` before the first one.
+    round: Option<RoundEffect>,
+    /// Hashes of the tool calls since the last progress, with their results.
+    seen: HashSet<u64>,
+    /// Descriptions of the last tool calls, oldest first.
+    last: VecDeque<String>,
+    /// The fingerprint of the files, taken after [`FINGERPRINT_AT`].
+    fingerprint: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RoundEffect {
+    Nothing,
+    News,
+    Change,
+}
+
+impl StallDetector {
+    pub fn new(limit: u32) -> StallDetector {
+        StallDetector {
+            limit,
+            ..StallDetector::default()
+        }
+    }
+
+    /// Starts to count again, because of progress, a message to the agent, or the user's answer.
+    pub fn reset(&mut self) {
+        *self = StallDetector::new(self.limit);
+    }
+
+    /// Records that the model has answered a call.
+    pub fn note_answer(&mut self) {
+        self.settle_round();
+        self.round = Some(RoundEffect::Nothing);
+    }
+
+    /// Records a tool call of the last answer and its result. `shown` describes the call for the user.
+    pub fn note_call(&mut self, call: &ToolCall, result: &str, effect: CallEffect, shown: String) {
+        if self.limit == 0 {
+            return;
+        }
+        let mut hash = DefaultHasher::new();
+        call.name.hash(&mut hash);
+        call.input.to_string().hash(&mut hash);
+        result.hash(&mut hash);
+        let is_new = self.seen.len() < SEEN_MAX && self.seen.insert(hash.finish());
+        let brought = match effect {
+            CallEffect::Change => RoundEffect::Change,
+            CallEffect::Unknown if is_new => RoundEffect::News,
+            CallEffect::Unknown => RoundEffect::Nothing,
+        };
+        self.round = self.round.max(Some(brought));
+        self.last.push_back(shown);
+        if self.last.len() > LAST_MAX {
+            self.last.pop_front();
+        }
+    }
+
+    /// Returns what must be done before the next model call.
+    pub fn step(&mut self) -> StallStep {
+        if self.limit == 0 {
+            return StallStep::Call;
+        }
+        self.settle_round();
+        match self.fingerprint {
+            None if self.weight >= FINGERPRINT_AT => StallStep::TakeFingerprint,
+            Some(fingerprint) if self.weight >= self.limit.saturating_mul(REPETITION) => {
+                StallStep::Compare(fingerprint)
+            }
+            None | Some(_) => StallStep::Call,
+        }
+    }
+
+    /// Sets the fingerprint of the files. From here on, the calls are counted.
+    pub fn set_fingerprint(&mut self, fingerprint: u64) {
+        self.fingerprint = Some(fingerprint);
+        self.weight = 0;
+        self.calls = 0;
+    }
+
+    /// Returns the number of model calls without progress, and the last tool calls, oldest first.
+    pub fn standstill(&self) -> (u32, Vec<String>) {
+        (self.calls, self.last.iter().cloned().collect())
+    }
+
+    fn settle_round(&mut self) {
+        let weight = match self.round.take() {
+            None => return,
+            Some(RoundEffect::Change) => return self.reset(),
+            Some(RoundEffect::News) => NEWS,
+            Some(RoundEffect::Nothing) => REPETITION,
+        };
+        self.weight = self.weight.saturating_add(weight);
+        self.calls = self.calls.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::CallId;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    /// What the model does after one of its calls was answered.
+    #[derive(Debug, Clone, Copy)]
+    enum Does {
+        Reads(u32),
+        RunsSameTest,
+        Edits,
+        Talks,
+    }
+
+    fn answer(detector: &mut StallDetector, does: Does) {
+        detector.note_answer();
+        let (name, input, result, effect) = match does {
+            Does::Reads(part) => (
+                "read_file",
+                json!({ "offset": part }),
+                "text",
+                CallEffect::Unknown,
+            ),
+            Does::RunsSameTest => (
+                "bash",
+                json!({"command": "make"}),
+                "failed",
+                CallEffect::Unknown,
+            ),
+            Does::Edits => ("edit_file", json!({}), "edited", CallEffect::Change),
+            Does::Talks => return,
+        };
+        let call = ToolCall {
+            id: CallId("c".into()),
+            name: name.into(),
+            input,
+            broken: None,
+        };
+        detector.note_call(&call, result, effect, name.into());
+    }
+
+    /// Returns after how many model calls the files are compared; `None` if not within 1000 calls.
+    fn calls_until_compare(limit: u32, does: impl Fn(u32) -> Does) -> Option<u32> {
+        let mut detector = StallDetector::new(limit);
+        (0..1000).find(|n| {
+            match detector.step() {
+                StallStep::Call => {}
+                StallStep::TakeFingerprint => detector.set_fingerprint(7),
+                StallStep::Compare(fingerprint) => {
+                    assert_eq!(fingerprint, 7);
+                    return true;
+                }
+            }
+            answer(&mut detector, does(*n));
+            false
+        })
+    }
+
+    #[test]
+    fn only_calls_without_any_change_are_too_many() {
+        type Script = fn(u32) -> Does;
+        let cases: [(&str, u32, Script, Option<u32>); 9] = [
+            ("off", 0, |_| Does::RunsSameTest, None),
+            // The first run of the test is news. The fingerprint is taken after 4 further calls.
+            ("same test", 30, |_| Does::RunsSameTest, Some(35)),
+            ("same test, small limit", 1, |_| Does::RunsSameTest, Some(6)),
+            // A call that reads something new counts a quarter.
+            ("long reading", 30, Does::Reads, Some(136)),
+            ("reading again", 30, |n| Does::Reads(n % 3), Some(37)),
+            ("only text", 30, |_| Does::Talks, Some(34)),
+            (
+                "edit and test",
+                30,
+                |n| {
+                    if n % 25 == 24 {
+                        Does::Edits
+                    } else {
+                        Does::RunsSameTest
+                    }
+                },
+                None,
+            ),
+            (
+                "rare edit in a long reading",
+                30,
+                |n| {
+                    if n % 100 == 99 {
+                        Does::Edits
+                    } else {
+                        Does::Reads(n)
+                    }
+                },
+                None,
+            ),
+            (
+                "edit, then standstill",
+                30,
+                |n| {
+                    if n < 10 {
+                        Does::Edits
+                    } else {
+                        Does::RunsSameTest
+                    }
+                },
+                Some(45),
+            ),
+        ];
+        for (name, limit, does, expected) in cases {
+            assert_eq!(calls_until_compare(limit, does), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn count_starts_again_after_a_reset() {
+        let mut detector = StallDetector::new(2);
+        for _ in 0..4 {
+            answer(&mut detector, Does::Talks);
+        }
+        assert_eq!(detector.step(), StallStep::TakeFingerprint);
+        detector.set_fingerprint(1);
+        for n in 0..2 {
+            assert_eq!(detector.step(), StallStep::Call, "{n}");
+            answer(&mut detector, Does::RunsSameTest);
+            answer(&mut detector, Does::Talks);
+        }
+        assert_eq!(detector.step(), StallStep::Compare(1));
+        let (calls, last) = detector.standstill();
+        assert_eq!((calls, last), (4, vec!["bash".to_string(), "bash".into()]));
+        detector.reset();
+        assert_eq!(detector.step(), StallStep::Call);
+        assert_eq!(detector.standstill(), (0, vec![]));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut detector = StallDetector::new(1000);
+        for part in 0..5000 {
+            answer(&mut detector, Does::Reads(part));
+        }
+        assert_eq!(detector.seen.len(), SEEN_MAX);
+        assert_eq!(detector.last.len(), LAST_MAX);
+    }
+}

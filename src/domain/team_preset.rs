@@ -173,8 +173,8 @@ mod tests {
             ("lead = \"rest\"", "line 1: "),
             ("\n\nleed = \"work\"", "line 3: unknown field `leed`"),
             (
-                "[[members]]\nname = \"a\"\nagent = \"codex\"",
-                "line 3: unknown field `agent`",
+                "[[members]]\nname = \"a\"\nagnt = \"codex\"",
+                "line 3: unknown field `agnt`",
             ),
             ("[[members]]\nname = 1", "line 2: "),
             ("[[members]]", "member 1: it has neither name nor role"),

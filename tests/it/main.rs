@@ -22,6 +22,7 @@ mod doctor_terminal;
 mod evals;
 mod examples;
 mod extension_approval;
+mod external;
 mod first_request;
 mod gallery;
 mod golden;

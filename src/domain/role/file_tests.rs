@@ -122,7 +122,7 @@ fn mistakes_that_leave_the_role_usable_are_notices_with_lines() {
         (
             "model: sonnet",
             "model",
-            json!(""),
+            json!("sonnet"),
             "4: sonnet is a model alias of Claude Code: your model of that name is used",
         ),
         (

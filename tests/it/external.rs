@@ -1,0 +1,177 @@
+//! External agents as teammates of a whole crew, played by a scripted agent (`external/agent.py`).
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::project::{Project, git};
+
+/// A project whose settings name the scripted agent `fake`.
+struct Crew {
+    project: Project,
+    log: PathBuf,
+}
+
+impl Crew {
+    fn new(options: &[&str]) -> Crew {
+        let project = Project::repository(&[("a.txt", "one\n")]);
+        let log = project.file("agent.log");
+        let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/external/agent.py");
+        let mut argv = vec![
+            "python3".to_string(),
+            agent.display().to_string(),
+            format!("--log={}", log.display()),
+        ];
+        argv.extend(options.iter().map(ToString::to_string));
+        let argv = Value::from(argv);
+        project.write_user_settings(&format!("[agents.fake]\ncommand = {argv}\nmode = 'default'\n"));
+        Crew { project, log }
+    }
+
+    /// Runs a lead that creates one task for each description and spawns bob, who is the scripted agent.
+    fn run(&self, tasks: &[&str], spawn: &str, options: &[&str]) -> Events {
+        let mut calls = String::new();
+        for (at, task) in tasks.iter().enumerate() {
+            let input = serde_json::json!({ "subject": format!("Part {at}"), "description": task });
+            calls.push_str(&format!("      - {{ tool: task_create, input: {input} }}\n"));
+        }
+        let script = format!(
+            "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
+        );
+        let file = self.project.write("script.yaml", &script);
+        let provider = format!("script:{}", file.display());
+        let base = ["run", "go", "--json", "--provider", &provider];
+        let ran = self.project.run(&[&base[..], options].concat());
+        let out = ran.out();
+        let event = |line: &str| serde_json::from_str(line).unwrap();
+        Events(out.lines().map(event).collect())
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Returns the statuses and owners of all tasks.
+    fn tasks(&self) -> Vec<(String, String)> {
+        let tasks = self.project.json(&["task", "list", "--json"]);
+        let text = |task: &Value, key: &str| task[key].as_str().unwrap().to_string();
+        let tasks = tasks.as_array().unwrap().iter();
+        tasks.map(|t| (text(t, "status"), text(t, "owner"))).collect()
+    }
+}
+
+struct Events(Vec<Value>);
+
+impl Events {
+    fn of_bob(&self, kind: &str) -> Vec<&Value> {
+        let own = |e: &&Value| e["type"] == kind && e["agent"] == "bob";
+        self.0.iter().filter(own).collect()
+    }
+
+    fn said(&self) -> Vec<&str> {
+        let said = self.of_bob("said");
+        said.iter().map(|e| e["text"].as_str().unwrap()).collect()
+    }
+
+    fn notices(&self) -> String {
+        let notices = self.0.iter().filter(|e| e["type"] == "notice");
+        let texts: Vec<&str> = notices.map(|e| e["text"].as_str().unwrap()).collect();
+        texts.join("\n")
+    }
+}
+
+#[test]
+fn external_agent_claims_tasks_works_in_its_worktrees_and_completes_them() {
+    let crew = Crew::new(&[]);
+    let events = crew.run(&["write b.txt", "write c.txt"], "", &[]);
+    let done = ("completed".to_string(), "bob".to_string());
+    assert_eq!(crew.tasks(), [done.clone(), done], "{}", events.notices());
+    for (branch, file) in [("wt/task-1", "b.txt"), ("wt/task-2", "c.txt")] {
+        let shown = git(&crew.project, &["show", &format!("{branch}:{file}")]);
+        assert_eq!(shown.trim(), "written", "{branch}");
+    }
+    assert!(!crew.project.file("b.txt").exists(), "the checkout is untouched");
+    // The text before the tool call and the text after it are two answers, in this order.
+    let said = events.said();
+    let first = said.iter().position(|text| *text == "I start with task 1.");
+    let second = said.iter().position(|text| text.contains("completed"));
+    assert!(first.is_some() && first < second, "{said:?}");
+    let edits = events.of_bob("tool_finished");
+    let edit = edits.iter().find(|e| e["tool"] == "edit_file").unwrap();
+    assert!(edit["diff"].as_str().unwrap().contains("+written"), "{edit}");
+    let usage = events.of_bob("usage_changed");
+    assert_eq!(usage.last().unwrap()["total"]["input"], 210, "three prompts");
+    assert_eq!(events.of_bob("model_changed")[0]["model"], "fake");
+    // One program for all sessions; each worktree has a session of its own.
+    let log = crew.log();
+    assert_eq!(log.matches("start ").count(), 3, "{log}");
+    assert!(log.contains(".worktrees/task-1") && log.contains(".worktrees/task-2"), "{log}");
+    assert!(log.contains("mode default"), "{log}");
+}
+
+#[test]
+fn permission_requests_follow_the_rules_of_the_crew() {
+    let crew = Crew::new(&[]);
+    // `echo` stays inside and is allowed; `git push` reaches outside and is decided by the approver.
+    let events = crew.run(&["ask echo hello", "ask git push"], "", &["--tool", "deny"]);
+    let said = events.said().join("\n");
+    assert_eq!(said.matches("permission: y").count(), 1, "{said}");
+    assert_eq!(said.matches("permission: n").count(), 1, "{said}");
+    let finished = events.of_bob("tool_finished");
+    let outputs: Vec<&str> = finished
+        .iter()
+        .filter(|e| e["tool"] == "bash")
+        .map(|e| e["output"].as_str().unwrap().trim())
+        .collect();
+    assert_eq!(outputs, ["hello", "refused"]);
+}
+
+#[test]
+fn plan_is_required_before_anything_changes() {
+    let crew = Crew::new(&[]);
+    let spawn = ", plan: required";
+    let events = crew.run(
+        &["ask echo early\nplan 1. Write d.txt.\nask echo late\nwrite d.txt"],
+        spawn,
+        &["--plan", "auto"],
+    );
+    let said = events.said().join("\n");
+    let early = said.find("permission: n").unwrap();
+    let plan = said.find("plan: ").unwrap();
+    let late = said.find("permission: y").unwrap();
+    assert!(early < plan && plan < late, "{said}");
+    assert_eq!(crew.tasks(), [("completed".into(), "bob".into())]);
+}
+
+#[test]
+fn crash_is_reported_and_the_task_is_offered_again() {
+    let crew = Crew::new(&[]);
+    let events = crew.run(&["crash"], "", &[]);
+    let notices = events.notices();
+    let failed = events.of_bob("turn_ended");
+    let failed = failed.iter().find(|e| e["reason"] == "failed" || e["error"].is_string());
+    let error = failed.map(|e| e.to_string()).unwrap_or_default();
+    assert!(
+        error.contains("the test agent crashes"),
+        "{error}\n{notices}"
+    );
+    assert_eq!(crew.tasks(), [("pending".into(), String::new())]);
+}
+
+#[test]
+fn unknown_or_missing_agents_are_reported_with_the_remedy() {
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    project.write_user_settings("[agents.mine]\ncommand = 'no-such-program'\n");
+    for (agent, expected) in [
+        ("nobody", "there is no external agent 'nobody': use one of"),
+        ("mine", "the program no-such-program of the agent 'mine' is not on the path"),
+    ] {
+        let script = format!(
+            "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n      - {{ tool: spawn_teammate, input: {{ name: bob, agent: {agent} }} }}\n  - {{ times: 0, say: Done. }}\n"
+        );
+        let file = project.write("script.yaml", &script);
+        let provider = format!("script:{}", file.display());
+        let out = project.run(&["run", "go", "--json", "--provider", &provider]).out();
+        assert!(out.contains(expected), "{agent}\n{out}");
+    }
+}

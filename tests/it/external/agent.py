@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
+completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
+permission, `write PATH` writes a file, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a
+refused permission, `lie` does not complete the task, `plan` submits a plan first."""
+
+import argparse
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--log", default="", help="a file that gets a line for each start, session and prompt")
+parser.add_argument("--no-load", action="store_true", help="session/load fails")
+args = parser.parse_args()
+
+lock = threading.Lock()
+waiting = {}
+sessions = {}
+next_id = [0]
+
+
+def log(line):
+    if args.log:
+        with lock, open(args.log, "a") as file:
+            file.write(line.replace("\n", " ") + "\n")
+
+
+def send(**message):
+    with lock:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def request(method, params):
+    with lock:
+        next_id[0] += 1
+        number = next_id[0]
+        waiting[number] = queue.Queue()
+    send(id=number, method=method, params=params)
+    return waiting[number].get()
+
+
+class CrewTools:
+    """The crew's MCP server, which this agent starts like any other server."""
+
+    def __init__(self, server):
+        env = dict(os.environ)
+        env.update({entry["name"]: entry["value"] for entry in server["env"]})
+        command = [server["command"], *server["args"]]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        self.last = 0
+        self.ask("initialize", {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        })
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def write(self, message):
+        self.process.stdin.write((json.dumps(message) + "\n").encode())
+        self.process.stdin.flush()
+
+    def ask(self, method, params):
+        self.last += 1
+        self.write({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params})
+        while True:
+            line = self.process.stdout.readline()
+            if not line:
+                raise RuntimeError("the server of the crew has ended")
+            answer = json.loads(line)
+            if answer.get("id") == self.last:
+                return answer
+
+    def call(self, name, arguments):
+        result = self.ask("tools/call", {"name": name, "arguments": arguments}).get("result", {})
+        return "\n".join(part.get("text", "") for part in result.get("content", []))
+
+
+class Turn:
+    def __init__(self, session, number, text):
+        self.session, self.number, self.text = session, number, text
+        self.cancelled = threading.Event()
+        self.reason = "end_turn"
+
+    def update(self, report, **fields):
+        update = {"sessionUpdate": report, **fields}
+        send(method="session/update", params={"sessionId": self.session, "update": update})
+
+    def say(self, text):
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+
+    def run(self):
+        try:
+            self.work()
+        except Exception as error:
+            send(id=self.number, error={"code": -32603, "message": repr(error)})
+            return
+        usage = {"inputTokens": 70, "outputTokens": 30, "totalTokens": 100}
+        send(id=self.number, result={"stopReason": self.reason, "usage": usage})
+
+    def work(self):
+        settings = sessions[self.session]
+        if "tools" not in settings and settings["servers"]:
+            settings["tools"] = CrewTools(settings["servers"][0])
+        task = re.search(r"<auto-claimed>.*?[Tt]ask #?(\d+)", self.text, re.S)
+        if not task:
+            self.say("ready" if "<inbox>" not in self.text else "read: " + self.text.split("<inbox>")[1][:200])
+            return
+        self.say(f"I start with task {task[1]}.")
+        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", self.text, re.M):
+            getattr(self, "do_" + word)(rest.split("<")[0].strip())
+            if self.reason != "end_turn":
+                return
+        if not re.search(r"^lie\b", self.text, re.M):
+            self.say(settings["tools"].call("task_update", {"task_id": int(task[1]), "status": "completed"}))
+
+    def do_write(self, path):
+        self.update("tool_call", toolCallId="w", title=f"Write {path}", kind="edit", status="in_progress")
+        full = os.path.join(sessions[self.session]["cwd"], path)
+        with open(full, "w") as file:
+            file.write("written\n")
+        diff = {"type": "diff", "path": full, "oldText": None, "newText": "written\n"}
+        self.update("tool_call_update", toolCallId="w", status="completed", content=[diff])
+
+    def do_ask(self, command):
+        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+        options = [
+            {"optionId": "y", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "n", "name": "No", "kind": "reject_once"},
+        ]
+        answer = request("session/request_permission", {
+            "sessionId": self.session, "toolCall": {"toolCallId": "a"}, "options": options,
+        })
+        outcome = answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        output = "refused"
+        if outcome == "y":
+            run = subprocess.run(["sh", "-c", command], cwd=sessions[self.session]["cwd"], capture_output=True)
+            output = run.stdout.decode() or "no output"
+        content = [{"type": "content", "content": {"type": "text", "text": output}}]
+        status = "completed" if outcome == "y" else "failed"
+        self.update("tool_call_update", toolCallId="a", status=status, content=content)
+        self.say(f"permission: {outcome}")
+
+    def do_plan(self, text):
+        answer = sessions[self.session]["tools"].call("plan_approval", {"plan": text or "1. Write it."})
+        self.say("plan: " + answer.splitlines()[0] + " in mode " + sessions[self.session]["mode"])
+
+    def do_crash(self, _):
+        marker = os.path.join(os.path.dirname(args.log), "crashed")
+        if not os.path.exists(marker):
+            open(marker, "w").close()
+            sys.stderr.write("the test agent crashes\n")
+            sys.stderr.flush()
+            os._exit(3)
+
+    def do_wait(self, _):
+        self.cancelled.wait()
+        self.reason = "cancelled"
+
+    def do_lie(self, _):
+        self.say("done, believe me")
+
+
+def open_session(session, params):
+    sessions[session] = {
+        "cwd": params["cwd"], "servers": params["mcpServers"], "mode": "auto", "turn": None,
+    }
+    log(f"session {session} {params['cwd']}")
+
+
+def offer(session):
+    modes = [{"id": name, "name": name} for name in ("auto", "default", "plan")]
+    return {"modes": {"currentModeId": sessions[session]["mode"], "availableModes": modes}}
+
+
+def handle(message):
+    method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
+    if method is None:
+        if number in waiting:
+            waiting[number].put(message)
+        return
+    session = params.get("sessionId")
+    if method == "initialize":
+        capabilities = {"loadSession": True, "sessionCapabilities": {"close": {}}}
+        send(id=number, result={"protocolVersion": 1, "agentCapabilities": capabilities, "authMethods": []})
+    elif method == "session/new":
+        session = f"session-{os.getpid()}-{len(sessions)}"
+        open_session(session, params)
+        send(id=number, result={"sessionId": session, **offer(session)})
+    elif method == "session/load":
+        if args.no_load:
+            send(id=number, error={"code": -32602, "message": "Invalid session identifier"})
+            return
+        open_session(session, params)
+        log(f"load {session}")
+        send(id=number, result=offer(session))
+    elif method == "session/set_mode":
+        sessions[session]["mode"] = params["modeId"]
+        log(f"mode {params['modeId']}")
+        send(id=number, result={})
+    elif method == "session/close":
+        send(id=number, result={})
+    elif method == "session/prompt":
+        text = "\n".join(part["text"] for part in params["prompt"] if part["type"] == "text")
+        log(f"prompt {text}")
+        turn = sessions[session]["turn"] = Turn(session, number, text)
+        threading.Thread(target=turn.run, daemon=True).start()
+    elif method == "session/cancel":
+        turn = sessions.get(session, {}).get("turn")
+        if turn:
+            turn.cancelled.set()
+    elif number is not None:
+        send(id=number, error={"code": -32601, "message": "Method not found"})
+
+
+log(f"start {os.getpid()}")
+for line in sys.stdin:
+    handle(json.loads(line))

@@ -24,7 +24,9 @@ impl Crew {
         ];
         argv.extend(options.iter().map(ToString::to_string));
         let argv = Value::from(argv);
-        project.write_user_settings(&format!("[agents.fake]\ncommand = {argv}\nmode = 'default'\n"));
+        project.write_user_settings(&format!(
+            "[agents.fake]\ncommand = {argv}\nmode = 'default'\n"
+        ));
         Crew { project, log }
     }
 
@@ -33,7 +35,9 @@ impl Crew {
         let mut calls = String::new();
         for (at, task) in tasks.iter().enumerate() {
             let input = serde_json::json!({ "subject": format!("Part {at}"), "description": task });
-            calls.push_str(&format!("      - {{ tool: task_create, input: {input} }}\n"));
+            calls.push_str(&format!(
+                "      - {{ tool: task_create, input: {input} }}\n"
+            ));
         }
         let script = format!(
             "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
@@ -56,7 +60,9 @@ impl Crew {
         let tasks = self.project.json(&["task", "list", "--json"]);
         let text = |task: &Value, key: &str| task[key].as_str().unwrap().to_string();
         let tasks = tasks.as_array().unwrap().iter();
-        tasks.map(|t| (text(t, "status"), text(t, "owner"))).collect()
+        tasks
+            .map(|t| (text(t, "status"), text(t, "owner")))
+            .collect()
     }
 }
 
@@ -90,7 +96,10 @@ fn external_agent_claims_tasks_works_in_its_worktrees_and_completes_them() {
         let shown = git(&crew.project, &["show", &format!("{branch}:{file}")]);
         assert_eq!(shown.trim(), "written", "{branch}");
     }
-    assert!(!crew.project.file("b.txt").exists(), "the checkout is untouched");
+    assert!(
+        !crew.project.file("b.txt").exists(),
+        "the checkout is untouched"
+    );
     // The text before the tool call and the text after it are two answers, in this order.
     let said = events.said();
     let first = said.iter().position(|text| *text == "I start with task 1.");
@@ -98,14 +107,24 @@ fn external_agent_claims_tasks_works_in_its_worktrees_and_completes_them() {
     assert!(first.is_some() && first < second, "{said:?}");
     let edits = events.of_bob("tool_finished");
     let edit = edits.iter().find(|e| e["tool"] == "edit_file").unwrap();
-    assert!(edit["diff"].as_str().unwrap().contains("+written"), "{edit}");
+    assert!(
+        edit["diff"].as_str().unwrap().contains("+written"),
+        "{edit}"
+    );
     let usage = events.of_bob("usage_changed");
-    assert_eq!(usage.last().unwrap()["total"]["input"], 210, "three prompts");
+    assert_eq!(
+        usage.last().unwrap()["total"]["input"],
+        210,
+        "three prompts"
+    );
     assert_eq!(events.of_bob("model_changed")[0]["model"], "fake");
     // One program for all sessions; each worktree has a session of its own.
     let log = crew.log();
     assert_eq!(log.matches("start ").count(), 3, "{log}");
-    assert!(log.contains(".worktrees/task-1") && log.contains(".worktrees/task-2"), "{log}");
+    assert!(
+        log.contains(".worktrees/task-1") && log.contains(".worktrees/task-2"),
+        "{log}"
+    );
     assert!(log.contains("mode default"), "{log}");
 }
 
@@ -149,7 +168,9 @@ fn crash_is_reported_and_the_task_is_offered_again() {
     let events = crew.run(&["crash"], "", &[]);
     let notices = events.notices();
     let failed = events.of_bob("turn_ended");
-    let failed = failed.iter().find(|e| e["reason"] == "failed" || e["error"].is_string());
+    let failed = failed
+        .iter()
+        .find(|e| e["reason"] == "failed" || e["error"].is_string());
     let error = failed.map(|e| e.to_string()).unwrap_or_default();
     assert!(
         error.contains("the test agent crashes"),
@@ -164,14 +185,19 @@ fn unknown_or_missing_agents_are_reported_with_the_remedy() {
     project.write_user_settings("[agents.mine]\ncommand = 'no-such-program'\n");
     for (agent, expected) in [
         ("nobody", "there is no external agent 'nobody': use one of"),
-        ("mine", "the program no-such-program of the agent 'mine' is not on the path"),
+        (
+            "mine",
+            "the program no-such-program of the agent 'mine' is not on the path",
+        ),
     ] {
         let script = format!(
             "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n      - {{ tool: spawn_teammate, input: {{ name: bob, agent: {agent} }} }}\n  - {{ times: 0, say: Done. }}\n"
         );
         let file = project.write("script.yaml", &script);
         let provider = format!("script:{}", file.display());
-        let out = project.run(&["run", "go", "--json", "--provider", &provider]).out();
+        let out = project
+            .run(&["run", "go", "--json", "--provider", &provider])
+            .out();
         assert!(out.contains(expected), "{agent}\n{out}");
     }
 }

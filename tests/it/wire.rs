@@ -94,6 +94,8 @@ fn request() -> ModelRequest {
         max_tokens: 99,
         images: ImageInput::Sent,
         effort: None,
+        thinking_budget: None,
+        workdir: std::path::PathBuf::new(),
     }
 }
 
@@ -112,9 +114,7 @@ async fn send(config: &ModelServerConfig, request: ModelRequest) -> Result<Reply
     while let Some(item) = stream.next().await {
         match item? {
             Delta::Done(reply) => last = Some(reply),
-            Delta::Waiting(_) | Delta::Text(_) | Delta::Thinking(_) | Delta::ToolCall(_) => {
-                assert!(last.is_none());
-            }
+            _ => assert!(last.is_none()),
         }
     }
     Ok(last.expect("a stream without error ends with the reply"))

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crewdeck::agent::driver::ModelConfig;
+use crewdeck::agent::driver::{ModelConfig, ModelOptions};
 use crewdeck::app::new_id;
 use crewdeck::crew::{
-    Approvers, BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, TeamLimits,
+    Approvers, BudgetParts, CrewParts, ExtensionParts, ExternalParts, InstructionParts, ModelParts,
+    NamedModels, TeamLimits,
 };
+use crewdeck::domain::named_model::ModelUses;
 use crewdeck::domain::permission::SettingsPermissions;
 use crewdeck::domain::request::Approver;
 use crewdeck::domain::timestamp::Timestamp;
@@ -47,8 +49,11 @@ pub fn crew_parts(
                 window: None,
                 price: None,
                 max_tokens: 1000,
+                options: ModelOptions::default(),
             },
             prices: std::collections::BTreeMap::new(),
+            named: Arc::new(NoNamedModels),
+            uses: ModelUses::default(),
             calls_max: 4,
         },
         approvers: Approvers {
@@ -76,10 +81,28 @@ pub fn crew_parts(
         },
         preset: None,
         extensions: ExtensionParts::default(),
+        external: ExternalParts {
+            find: Box::new(|name| Err(format!("there is no external agent '{name}'"))),
+            idle_limit: Duration::from_secs(60),
+            crewdeck: None,
+        },
         worktrees: None,
         event_sender,
         clock,
         new_id,
         jitter: || 0.5,
+    }
+}
+
+/// The settings contain no named models.
+struct NoNamedModels;
+
+impl NamedModels for NoNamedModels {
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn find(&self, _: &str) -> Option<Result<ModelConfig, String>> {
+        None
     }
 }

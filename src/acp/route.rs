@@ -270,14 +270,7 @@ impl RouteState {
             Report::Commands(names) => return vec![AgentUpdate::Commands(names)],
             Report::Notice(text) => return vec![AgentUpdate::Notice(text)],
         }
-        if is_old {
-            return Vec::new();
-        }
-        if self.turn.is_none() {
-            // Nothing else would deliver the rest soon.
-            out.extend(self.flush());
-        }
-        out
+        if is_old { Vec::new() } else { out }
     }
 
     /// Returns the texts that were held back because their end could be the start of a secret.

@@ -25,6 +25,8 @@ use crate::process::{LogTail, ServiceProcess, ServiceSpec};
 
 /// The version of the protocol that crewdeck speaks.
 const PROTOCOL_VERSION: u64 = 1;
+/// What the SDK's error for another version has before the version.
+const VERSION_MISMATCH: &str = "but peer negotiated ";
 /// The error code with which an agent demands a login.
 const LOGIN_REQUIRED: i32 = -32000;
 /// Maximum time from the end of a connection until its cause is known, beyond the time for the exit of the program.
@@ -211,7 +213,19 @@ impl AgentConnection {
             },
         });
         let limit = Some(self.options.start_timeout);
-        let answer = self.request(METHOD, params, limit, |_| {}).await?;
+        let answer = self.request(METHOD, params, limit, |_| {}).await;
+        let answer = answer.map_err(|error| match error {
+            // The SDK makes this error itself.
+            AcpError::Rejected { message, .. } if message.contains(VERSION_MISMATCH) => {
+                let (_, version) = message.split_once(VERSION_MISMATCH).unwrap_or_default();
+                let version = version.split(|c: char| !c.is_ascii_alphanumeric()).next();
+                AcpError::UnsupportedVersion {
+                    agent: self.agent.name.clone(),
+                    version: version.unwrap_or_default().to_string(),
+                }
+            }
+            other => other,
+        })?;
         let version = answer.get("protocolVersion").cloned().unwrap_or_default();
         if version.as_u64() != Some(PROTOCOL_VERSION) {
             return Err(AcpError::UnsupportedVersion {

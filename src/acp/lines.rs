@@ -3,11 +3,14 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::{Sink, Stream};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::process::LogTail;
 
@@ -17,9 +20,11 @@ pub const MESSAGE_MAX: usize = 16 * 1024 * 1024;
 const FOREIGN_LINES_MAX: usize = 1000;
 /// Maximum size, in bytes, of lines in a row that are no messages. More end the connection.
 const FOREIGN_BYTES_MAX: usize = 1024 * 1024;
-/// Maximum number of requests of the program that are not answered yet. More end the connection, because the answers
-/// would be stored until the program reads them.
+/// Maximum number of requests of the program that are not answered yet. While there are so many, nothing more is read,
+/// because the answers are stored until the program reads them.
 const OPEN_REQUESTS_MAX: usize = 256;
+/// Time after which the connection ends if no answer can be written while nothing is read.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the reader and the writer of a connection share.
 #[derive(Default)]
@@ -28,6 +33,8 @@ pub struct LineWatch {
     end_reason: Mutex<Option<String>>,
     /// Number of requests of the program that are not answered yet.
     open_requests: AtomicUsize,
+    /// Notified when the program has read an answer.
+    answered: Notify,
 }
 
 impl LineWatch {
@@ -91,7 +98,7 @@ struct LineReader<R> {
 
 /// Returns the messages that arrive from `inner`. Lines that are no messages are skipped and added to `log`. The stream
 /// ends with the input, and at a line of more than `max` bytes, at too many lines that are no messages, and at too many
-/// unanswered requests; `watch` then has the reason.
+/// requests whose answers the program does not read; `watch` then has the reason.
 pub fn read_messages<R: AsyncRead + Unpin + Send + 'static>(
     inner: R,
     max: usize,
@@ -114,6 +121,15 @@ pub fn read_messages<R: AsyncRead + Unpin + Send + 'static>(
 impl<R: AsyncRead + Unpin> LineReader<R> {
     async fn next_message(&mut self) -> Option<String> {
         loop {
+            while self.watch.open_requests.load(Ordering::Relaxed) >= OPEN_REQUESTS_MAX {
+                let answered = self.watch.answered.notified();
+                if timeout(ANSWER_TIMEOUT, answered).await.is_err() {
+                    self.watch.end(format!(
+                        "it has sent {OPEN_REQUESTS_MAX} requests without reading the answers"
+                    ));
+                    return None;
+                }
+            }
             let line = self.next_line().await?;
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -124,13 +140,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 (Ok(text), Some(kind)) => {
                     self.foreign = (0, 0);
                     if kind == MessageKind::Request {
-                        let open = self.watch.open_requests.fetch_add(1, Ordering::Relaxed);
-                        if open >= OPEN_REQUESTS_MAX {
-                            self.watch.end(format!(
-                                "it has sent more than {OPEN_REQUESTS_MAX} requests without reading the answers"
-                            ));
-                            return None;
-                        }
+                        self.watch.open_requests.fetch_add(1, Ordering::Relaxed);
                     }
                     return Some(text);
                 }
@@ -207,6 +217,7 @@ pub fn write_messages<W: AsyncWrite + Unpin + Send + 'static>(
                 // Some answers belong to no counted request, so the number does not fall below 0.
                 let _ =
                     open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+                watch.answered.notify_one();
             }
             Ok((writer, watch))
         },
@@ -268,7 +279,7 @@ mod tests {
         assert!(reason.unwrap().contains("in the middle of a message"));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn unanswered_requests_are_bounded() {
         let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n";
         let input = request.repeat(OPEN_REQUESTS_MAX + 1).into_bytes();

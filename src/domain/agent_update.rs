@@ -9,9 +9,10 @@ use serde_json::Value;
 /// A report of an external agent about its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentUpdate {
-    /// The next part of the agent's answer.
+    /// The next part of the agent's answer. Its end may be held back until the next update or the end of the turn, because
+    /// it could be the start of a secret.
     Text(String),
-    /// The next part of the agent's thoughts.
+    /// The next part of the agent's thoughts, held back like the text.
     Thought(String),
     /// The state of a tool call after a change. The first update of a call announces it.
     ToolCall(AgentToolCall),

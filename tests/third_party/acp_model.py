@@ -135,13 +135,13 @@ class Handler(BaseHTTPRequestHandler):
         if not wire:
             return self.answer({"error": {"message": f"no such path: {path}"}}, 404)
         text, pause, call = plan(wire, body)
-        whole, events = getattr(self, wire)(body, text, call)
+        whole, events = getattr(self, "answer_" + wire)(body, text, call)
         if body.get("stream") or "streamGenerate" in path:
             self.stream(events, pause, wire in ("anthropic", "responses"))
         else:
             self.answer(whole)
 
-    def anthropic(self, body, text, call):
+    def answer_anthropic(self, body, text, call):
         usage = {"input_tokens": 800, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 0, "output_tokens": 50}
         blocks = [{"type": "text", "text": text}] if text else []
         if call:
@@ -165,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         events += [{"type": "message_delta", "delta": delta, "usage": usage}, {"type": "message_stop"}]
         return message, events
 
-    def responses(self, body, text, call):
+    def answer_responses(self, body, text, call):
         usage = {
             "input_tokens": 1000, "input_tokens_details": {"cached_tokens": 200, "cache_write_tokens": 0},
             "output_tokens": 50, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1050,
@@ -207,7 +207,7 @@ class Handler(BaseHTTPRequestHandler):
         add("response.completed", response=whole)
         return whole, events
 
-    def chat(self, body, text, call):
+    def answer_chat(self, body, text, call):
         usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
         head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": body.get("model")}
         reason = "tool_calls" if call else "stop"
@@ -224,7 +224,7 @@ class Handler(BaseHTTPRequestHandler):
         choice = {"index": 0, "message": message, "finish_reason": reason}
         return {**head, "object": "chat.completion", "choices": [choice], "usage": usage}, events
 
-    def gemini(self, _, text, call):
+    def answer_gemini(self, _, text, call):
         usage = {"promptTokenCount": 1000, "candidatesTokenCount": 50, "totalTokenCount": 1050}
         parts = [{"text": word} for word in re.findall(r"\S+\s*", text)]
         if call:

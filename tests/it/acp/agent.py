@@ -73,6 +73,8 @@ class Turn:
         self.answer(None)
         if self.text.startswith("late-ask"):
             self.do_say("late: " + self.ask("late", "late"))
+            # The client may hold back the end of a text until something else follows.
+            self.do_think(".")
 
     def answer(self, error):
         sessions[self.session]["turn"] = None

@@ -15,7 +15,6 @@ async fn noise_is_skipped_up_to_a_limit() {
     let (end, _) = test.run("garbage 5000\nstuck").await;
     let text = end.unwrap_err().to_string();
     assert!(text.contains("not the Agent Client Protocol"), "{text}");
-    assert!(text.contains("that is no message"), "{text}");
     test.agent.shut_down().await;
 }
 
@@ -57,7 +56,7 @@ async fn turn_that_does_not_stop_does_not_hold_up_a_drop() {
     let recorder = std::sync::Arc::new(super::Recorder::default());
     let session = test.open(&recorder).await;
     tokio::select! {
-        end = super::prompt(&session, "say waits\nstuck") => panic!("{end:?}"),
+        end = super::prompt(&session, "say waits\nthink .\nstuck") => panic!("{end:?}"),
         () = super::wait_until("the turn runs", || recorder.text().contains("waits")) => {}
     }
     drop(session);

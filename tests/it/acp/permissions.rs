@@ -60,7 +60,10 @@ async fn open_and_late_requests_are_cancelled_with_the_turn() {
         wait_until("the turn runs", || recorder.text().contains("waits")).await;
         session.cancel();
     };
-    let (end, ()) = tokio::join!(prompt(&session, "say waits\nask-when-cancelled"), cancel);
+    let (end, ()) = tokio::join!(
+        prompt(&session, "say waits\nthink .\nask-when-cancelled"),
+        cancel
+    );
     end.unwrap();
     wait_until("the late request is answered", || {
         recorder.text().contains("after cancel: cancelled")

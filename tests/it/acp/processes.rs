@@ -24,7 +24,7 @@ async fn last_session_ends_the_process_with_its_helpers() {
     prompt(&second, "say on").await.unwrap();
     assert_eq!(helper.sleepers().len(), 1);
     second.close().await;
-    helper.wait_for_none();
+    wait_until("the helper has ended", || helper.sleepers().is_empty()).await;
     // A new session starts a new process without delay.
     let third = test.open(&recorder).await;
     prompt(&third, "say on").await.unwrap();

@@ -127,6 +127,16 @@ fn environment(name: &str, url: &str, home: &Path) -> Vec<(&'static str, String)
     }
 }
 
+/// Like [`prompt`], but gives up after a minute.
+async fn timed_prompt(
+    session: &AcpSession,
+    text: &str,
+) -> Result<crewdeck::acp::PromptEnd, String> {
+    let end = tokio::time::timeout(Duration::from_secs(60), prompt(session, text)).await;
+    end.map_err(|_| "no answer".to_string())?
+        .map_err(|error| error.to_string())
+}
+
 /// One agent under test.
 struct RealAgent {
     agent: AcpAgent,
@@ -218,7 +228,7 @@ impl RealAgent {
             session.unset().is_empty(),
         );
 
-        let end = prompt(&session, "CREWDECK-TEST say").await;
+        let end = timed_prompt(&session, "CREWDECK-TEST say").await;
         let usage = end
             .as_ref()
             .ok()
@@ -232,7 +242,7 @@ impl RealAgent {
 
         let (yes, no) = (self.dir.join("yes"), self.dir.join("no"));
         let run = |file: &Path| format!("CREWDECK-TEST run touch {}", file.display());
-        let end = prompt(&session, &run(&yes)).await;
+        let end = timed_prompt(&session, &run(&yes)).await;
         let asked = std::mem::take(&mut *recorder.asked.lock().unwrap());
         check(&format!("allowed: {end:?}"), end.is_ok() && yes.exists());
         check(&format!("asked once: {asked:?}"), asked.len() == 1);
@@ -241,7 +251,7 @@ impl RealAgent {
         check("the call has a title", is_whole);
 
         *recorder.answer.lock().unwrap() = Some(PermissionAnswer::Reject);
-        let end = prompt(&session, &run(&no)).await;
+        let end = timed_prompt(&session, &run(&no)).await;
         check(&format!("refused: {end:?}"), end.is_ok() && !no.exists());
         if let Ok(end) = &end {
             let is_silent = self.preset.refusal == RefusalEffect::TurnEnds;
@@ -252,7 +262,7 @@ impl RealAgent {
             );
             let notice = end.refusal_notice().unwrap_or_default();
             row.push(format!("refused {:?}, silent {is_silent}", end.reason));
-            let next = prompt(&session, &format!("{notice}\nCREWDECK-TEST say")).await;
+            let next = timed_prompt(&session, &format!("{notice}\nCREWDECK-TEST say")).await;
             check(&format!("after the refusal: {next:?}"), next.is_ok());
         }
 
@@ -263,7 +273,7 @@ impl RealAgent {
             cancelled = Instant::now();
             session.cancel();
         };
-        let (end, ()) = tokio::join!(prompt(&session, "CREWDECK-TEST slow"), cancel);
+        let (end, ()) = tokio::join!(timed_prompt(&session, "CREWDECK-TEST slow"), cancel);
         row.push(format!("cancel {:.2} s", cancelled.elapsed().as_secs_f32()));
         let reason = end.as_ref().map(|end| end.reason).ok();
         check(
@@ -275,8 +285,8 @@ impl RealAgent {
         match &other {
             Ok(other) => {
                 let both = tokio::join!(
-                    prompt(&session, "CREWDECK-TEST say"),
-                    prompt(other, "CREWDECK-TEST say")
+                    timed_prompt(&session, "CREWDECK-TEST say"),
+                    timed_prompt(other, "CREWDECK-TEST say")
                 );
                 check(
                     &format!("two sessions: {both:?}"),
@@ -287,7 +297,7 @@ impl RealAgent {
         }
         let plan = session.set_mode(self.preset.plan_mode).await;
         check(&format!("plan mode: {plan:?}"), plan.is_ok());
-        let end = prompt(&session, "CREWDECK-TEST say").await;
+        let end = timed_prompt(&session, "CREWDECK-TEST say").await;
         check(&format!("prompt in plan mode: {end:?}"), end.is_ok());
 
         let id = session.id().to_string();
@@ -309,7 +319,7 @@ impl RealAgent {
         };
         check(&format!("load: {:?}", loaded.as_ref().err()), is_expected);
         if let Ok(loaded) = &loaded {
-            let end = prompt(loaded, "CREWDECK-TEST say").await;
+            let end = timed_prompt(loaded, "CREWDECK-TEST say").await;
             check(&format!("after the load: {end:?}"), end.is_ok());
         }
         let began = Instant::now();

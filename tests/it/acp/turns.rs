@@ -48,7 +48,7 @@ async fn partial_reports_of_a_call_are_merged() {
     let call = recorder.call("1");
     assert_eq!(
         (call.title.as_str(), call.kind),
-        ("make it", AgentToolKind::Edit)
+        ("make it", AgentToolKind::Execute)
     );
     assert_eq!(call.raw_input, Some(json!({ "command": "make it" })));
     assert_eq!(
@@ -169,7 +169,10 @@ async fn cancelled_turn_ends_and_the_session_goes_on() {
     let test = TestAgent::new(&[]);
     let recorder = Arc::new(Recorder::default());
     let session = test.open(&recorder).await;
-    for script in ["say waits\nwait", "say waits\nfail-when-cancelled"] {
+    for script in [
+        "say waits\nthink .\nwait",
+        "say waits\nthink .\nfail-when-cancelled",
+    ] {
         recorder.updates.lock().unwrap().clear();
         let cancel = async {
             wait_until("the turn runs", || recorder.text().contains("waits")).await;
@@ -191,7 +194,7 @@ async fn dropped_prompt_cancels_the_turn() {
     let recorder = Arc::new(Recorder::default());
     let session = test.open(&recorder).await;
     tokio::select! {
-        end = prompt(&session, "say waits\nwait") => panic!("{end:?}"),
+        end = prompt(&session, "say waits\nthink .\nwait") => panic!("{end:?}"),
         () = wait_until("the turn runs", || recorder.text().contains("waits")) => {}
     }
     // The next prompt waits for the end of the cancelled turn.

@@ -97,6 +97,7 @@ mod tests {
             compact_at: Some(unset.compact_at()),
             model_timeout_s: Some(unset.model_timeout().as_secs()),
             calls_max: Some(unset.calls_max()),
+            calls_without_progress: Some(unset.calls_without_progress()),
             sandbox: Some(unset.sandbox.unwrap_or_default()),
             network: Some(unset.network.unwrap_or_default()),
             tool_timeout_s: Some(unset.tool_timeout().as_secs()),
@@ -182,7 +183,7 @@ mod tests {
             );
             ranges += 1;
         }
-        assert_eq!(ranges, 8);
+        assert_eq!(ranges, 9);
     }
 
     #[test]

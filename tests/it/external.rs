@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::common::project::{Project, git};
+use crate::common::wait::wait_until;
 
 /// A project whose settings name the scripted agent `fake`.
 struct Crew {
@@ -57,7 +58,7 @@ impl Crew {
 
     /// Returns the statuses and owners of all tasks.
     fn tasks(&self) -> Vec<(String, String)> {
-        let tasks = self.project.json(&["task", "list", "--json"]);
+        let tasks = self.project.json(&["task", "list"]);
         let text = |task: &Value, key: &str| task[key].as_str().unwrap().to_string();
         let tasks = tasks.as_array().unwrap().iter();
         tasks
@@ -118,9 +119,10 @@ fn external_agent_claims_tasks_works_in_its_worktrees_and_completes_them() {
         "three prompts"
     );
     assert_eq!(events.of_bob("model_changed")[0]["model"], "fake");
-    // One program for all sessions; each worktree has a session of its own.
+    // Each worktree has a session of its own, and without a preset each session has a program of its own.
     let log = crew.log();
-    assert_eq!(log.matches("start ").count(), 3, "{log}");
+    let starts = log.lines().filter(|line| line.starts_with("start "));
+    assert_eq!(starts.count(), 3, "{log}");
     assert!(
         log.contains(".worktrees/task-1") && log.contains(".worktrees/task-2"),
         "{log}"
@@ -177,6 +179,41 @@ fn crash_is_reported_and_the_task_is_offered_again() {
         "{error}\n{notices}"
     );
     assert_eq!(crew.tasks(), [("pending".into(), String::new())]);
+}
+
+/// Returns the process ids of the agent's programs that still run.
+fn running(log: &str) -> Vec<i32> {
+    let started = log.lines().filter_map(|line| line.strip_prefix("start "));
+    let ids = started.map(|id| id.parse::<i32>().unwrap());
+    ids.filter(|id| Path::new(&format!("/proc/{id}")).exists())
+        .collect()
+}
+
+#[test]
+fn killed_crew_leaves_no_agent_and_continues_its_session_when_resumed() {
+    let crew = Crew::new(&[]);
+    let script = "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n      - { tool: task_create, input: { subject: Part, description: wait } }\n      - { tool: spawn_teammate, input: { name: bob, agent: fake, prompt: work } }\n  - { times: 0, say: Done. }\n";
+    let file = crew.project.write("script.yaml", script);
+    let provider = format!("script:{}", file.display());
+    let mut first = crew.project.command(&["run", "go", "--json", "--provider", &provider]);
+    let mut first = first.stdout(std::process::Stdio::null()).spawn().unwrap();
+    wait_until("the task is at work", || {
+        crew.log().lines().any(|l| l.starts_with("prompt") && l.contains("Task #1: "))
+    });
+    first.kill().unwrap();
+    first.wait().unwrap();
+    wait_until("no agent runs", || running(&crew.log()).is_empty());
+    let sessions = crew.log();
+    let session = sessions.lines().rev().find_map(|l| l.strip_prefix("session ")).unwrap();
+    let session = session.split(' ').next().unwrap();
+    let ran = crew
+        .project
+        .run(&["run", "go on", "--resume", "--json", "--provider", &provider]);
+    ran.out();
+    let log = crew.log();
+    assert!(log.contains(&format!("load {session}")), "{log}");
+    assert_eq!(crew.tasks(), [("completed".into(), "bob".into())], "{log}");
+    wait_until("no agent runs", || running(&crew.log()).is_empty());
 }
 
 #[test]

@@ -65,9 +65,8 @@ pub async fn ensure(
     if slot.as_ref().is_some_and(fits) {
         return follow_gate(shared, slot).await;
     }
-    if let Some(old) = slot.take() {
-        old.session.close().await;
-    }
+    // The new session is opened before the old one is closed, because the last session of a program ends the program.
+    let old = slot.take();
     let updates = UpdateQueue::new(shared.permissions.clone(), request.workdir.clone());
     let updates = Arc::new(updates);
     let load = shared.memory.last(&request.workdir);
@@ -85,6 +84,9 @@ pub async fn ensure(
         check_unset(shared, unset, deltas).await?;
     }
     shared.memory.remember(session.id(), &request.workdir).await;
+    if let Some(old) = old {
+        tokio::spawn(old.session.close());
+    }
     *slot = Some(OpenSession {
         mode: wanted_mode(shared),
         dir: request.workdir.clone(),

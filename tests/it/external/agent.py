@@ -105,16 +105,18 @@ class Turn:
         settings = sessions[self.session]
         if "tools" not in settings and settings["servers"]:
             settings["tools"] = CrewTools(settings["servers"][0])
-        task = re.search(r"<auto-claimed>.*?[Tt]ask #?(\d+)", self.text, re.S)
+        # A new session begins with a summary of the earlier tasks, so the last one is meant.
+        _, _, newest = self.text.rpartition("<auto-claimed>")
+        task = re.match(r"Task #(\d+)", newest) or re.search(r"<reminder>Task #(\d+)", self.text)
         if not task:
-            self.say("ready" if "<inbox>" not in self.text else "read: " + self.text.split("<inbox>")[1][:200])
+            self.say("ready")
             return
         self.say(f"I start with task {task[1]}.")
-        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", self.text, re.M):
+        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
-        if not re.search(r"^lie\b", self.text, re.M):
+        if not re.search(r"^lie\b", newest, re.M):
             self.say(settings["tools"].call("task_update", {"task_id": int(task[1]), "status": "completed"}))
 
     def do_write(self, path):

@@ -99,7 +99,7 @@ fn other_versions_are_answered_with_version_1() {
 fn sessions_belong_to_one_project() {
     let (project, other) = (Project::git(), Project::git());
     std::fs::create_dir_all(project.file("src/deep")).unwrap();
-    let mut editor = Editor::start(&project, "  - say: hi\n", &[]);
+    let mut editor = Editor::start(&project, "  - say: hi\n    times: 0\n", &[]);
     let cwd = project.file("src/deep");
     let answer = editor.call("session/new", &json!({ "cwd": cwd, "mcpServers": [] }));
     editor.session = answer["sessionId"].as_str().unwrap().into();
@@ -203,7 +203,11 @@ fn links_and_images_are_attached() {
     image::RgbImage::from_pixel(3, 2, image::Rgb([200, 10, 10]))
         .write_to(&mut png, image::ImageFormat::Png)
         .unwrap();
-    let mut editor = Editor::open(&project, "  - when: compare\n    say: Done.\n", &[]);
+    let mut editor = Editor::open(
+        &project,
+        "  - when: compare\n    say: Done.\n    times: 0\n",
+        &[],
+    );
     let uri = format!("file://{}/a%20b.md", project.path().display());
     let blocks = json!([
         { "type": "text", "text": "compare " },

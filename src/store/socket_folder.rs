@@ -95,7 +95,7 @@ pub fn remove_dead_socket(path: &Path) {
 fn bases() -> impl Iterator<Item = PathBuf> {
     let is_private = |dir: &PathBuf| {
         fs::metadata(dir).is_ok_and(|m| {
-            m.is_dir() && m.uid() == geteuid().as_raw() && m.permissions().mode() & 0o077 == 0
+            m.is_dir() && m.uid() == geteuid().as_raw() && m.permissions().mode() & 0o777 == 0o700
         })
     };
     let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);

@@ -7,7 +7,7 @@ pub mod driver;
 mod driver_state;
 mod environment;
 pub mod external;
-pub mod foreign_tools;
+pub mod external_tools;
 pub mod hooks;
 pub mod idle;
 mod inbox_reader;

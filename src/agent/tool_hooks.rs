@@ -200,7 +200,7 @@ impl ToolRunner {
     }
 
     /// Returns `call` with the input `input`, and publishes the new input, so that the screen shows it instead of the
-    /// old one. Publishes nothing for a foreign agent, which reports its calls itself.
+    /// old one. Publishes nothing for an external agent, which reports its calls itself.
     pub(super) async fn replace_input(
         &self,
         agent: &Name,
@@ -211,7 +211,7 @@ impl ToolRunner {
             input,
             ..call.clone()
         };
-        if let Some(hooks) = self.hooks.as_ref().filter(|_| !self.is_foreign) {
+        if let Some(hooks) = self.hooks.as_ref().filter(|_| !self.is_external) {
             hooks.caller.publish(started_event(agent, &call)).await;
         }
         call

@@ -60,8 +60,8 @@ pub struct ToolRunner {
     pub servers: Option<Arc<ServerTools>>,
     /// Calls the hooks for the events of this agent; `None` if no hook is configured.
     pub hooks: Option<Arc<AgentHooks>>,
-    /// Whether the calls are those of a foreign agent.
-    pub is_foreign: bool,
+    /// Whether the calls are those of an external agent.
+    pub is_external: bool,
     pub clock: fn() -> Timestamp,
 }
 
@@ -112,7 +112,7 @@ impl ToolRunner {
         let _ends_with_this = cancel.clone().drop_guard();
         let context = ToolContext {
             agent: agent.clone(),
-            is_foreign: self.is_foreign,
+            is_external: self.is_external,
             call: call.id.clone(),
             root: self.root.clone(),
             board: self.board.clone(),

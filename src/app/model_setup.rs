@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn foreign_addresses_of_keys_are_named() {
-        for (name, url, is_foreign) in [
+        for (name, url, is_external) in [
             ("responses", "https://api.openai.com/v1", false),
             ("responses", "https://gateway.example.com/v1", true),
             ("groq", "https://api.groq.com/openai/v1", false),
@@ -481,7 +481,7 @@ mod tests {
                 ..ModelServerConfig::new(spec)
             };
             let found = foreign_key_address(&config);
-            assert_eq!(found.is_some(), is_foreign, "{name} {url}");
+            assert_eq!(found.is_some(), is_external, "{name} {url}");
             assert!(found.is_none_or(|(key, _)| key == spec.key_var));
         }
     }

@@ -252,9 +252,9 @@ pub enum Verb {
     /// List, add, remove and approve MCP servers, which give agents more tools
     #[command(subcommand, after_help = mcp::EXAMPLES)]
     Mcp(McpVerb),
-    /// Serve the tools of a running crew to a foreign agent, over MCP on stdin and stdout
+    /// Serve the tools of a running crew to an external agent, over MCP on stdin and stdout
     ///
-    /// A crew sets CREWDECK_SOCKET and CREWDECK_TOKEN when it starts a foreign agent, which starts this server.
+    /// A crew sets CREWDECK_SOCKET and CREWDECK_TOKEN when it starts an external agent, which starts this server.
     #[command(hide = true)]
     McpServe,
     /// Show the settings, MCP servers and hooks of this project that need your approval, and approve them

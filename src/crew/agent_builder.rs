@@ -15,7 +15,7 @@ use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
 use crate::agent::external::{ExternalModel, ExternalPermissions, SessionMemory};
-use crate::agent::foreign_tools::ForeignTools;
+use crate::agent::external_tools::ExternalTools;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
 use crate::agent::progress_check::ProgressCheck;
@@ -107,7 +107,7 @@ pub struct ExternalSpec {
 /// A teammate's external agent, and the crew's tools for it, which are not connected yet.
 pub struct ExternalTeammate {
     pub model: Arc<ExternalModel>,
-    pub tools: ForeignTools,
+    pub tools: ExternalTools,
 }
 
 pub struct AgentSettings {
@@ -199,7 +199,7 @@ impl AgentBuilder {
         let role = spec.role.as_ref().map(|role| role.role.name.clone());
         let kind = match spec.caller {
             Caller::Subagent(kind) => role.unwrap_or_else(|| kind.claude_name().into()),
-            Caller::Teammate | Caller::ForeignTeammate => {
+            Caller::Teammate | Caller::ExternalTeammate => {
                 role.unwrap_or_else(|| GENERAL_PURPOSE.into())
             }
             Caller::Lead => String::new(),
@@ -279,26 +279,26 @@ impl AgentBuilder {
             snapshots: Arc::default(),
             servers: None,
             hooks: self.hooks_of(spec).map(Arc::new),
-            is_foreign: spec.caller == Caller::ForeignTeammate,
+            is_external: spec.caller == Caller::ExternalTeammate,
             clock: self.context.clock,
         }
     }
 
-    /// Builds the crew's tools for a foreign agent, which calls them through the agent socket. `mailbox` is that of the
-    /// agent, with its plan gate. `spec.caller` must be [`Caller::ForeignTeammate`].
-    #[expect(dead_code, reason = "the crew does not start foreign agents yet")]
-    pub fn foreign_tools(
+    /// Builds the crew's tools for an external agent, which calls them through the agent socket. `mailbox` is that of the
+    /// agent, with its plan gate. `spec.caller` must be [`Caller::ExternalTeammate`].
+    #[expect(dead_code, reason = "the crew does not start external agents yet")]
+    pub fn external_tools(
         &self,
         spec: &AgentSpec<'_>,
         mailbox: Arc<AgentMailbox>,
         host: Arc<dyn Host>,
-    ) -> ForeignTools {
+    ) -> ExternalTools {
         let tools = self.tools_of(spec, &Self::limits_of(spec));
         let runner = self.tool_runner(spec, tools, mailbox, host);
-        ForeignTools::new(spec.name.clone(), runner)
+        ExternalTools::new(spec.name.clone(), runner)
     }
 
-    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ForeignTeammate`], and `spec.model` is
+    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and `spec.model` is
     /// replaced by the external agent.
     pub fn build_external(
         &self,
@@ -307,7 +307,7 @@ impl AgentBuilder {
         external: ExternalSpec,
     ) -> (Agent, ExternalTeammate) {
         let mailbox = self.mailbox_of(&spec);
-        let tools = self.foreign_tools(&spec, Arc::clone(&mailbox), Arc::clone(&host));
+        let tools = self.external_tools(&spec, Arc::clone(&mailbox), Arc::clone(&host));
         let own = self.tools_of(&spec, &Self::limits_of(&spec));
         let permissions = ExternalPermissions {
             agent: spec.name.clone(),

@@ -14,7 +14,7 @@ use super::team::TeamRoster;
 use crate::acp::{AcpAgent, AcpOptions, StdioServer};
 use crate::agent::external::calls::CREW_SERVER;
 use crate::agent::external::{ExternalModel, SessionMemory};
-use crate::agent::foreign_tools::ForeignTools;
+use crate::agent::external_tools::ExternalTools;
 use crate::domain::external_agent::ExternalAgent;
 use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member};
@@ -47,7 +47,7 @@ pub struct ExternalAgents {
 /// The access of a teammate to the crew's tools. Ends when it is dropped.
 pub struct ExternalAccess {
     _access: AgentAccess,
-    pub tools: Arc<ForeignTools>,
+    pub tools: Arc<ExternalTools>,
 }
 
 impl ExternalAgents {
@@ -117,7 +117,7 @@ impl ExternalAgents {
         &self,
         name: &Name,
         model: &ExternalModel,
-        tools: ForeignTools,
+        tools: ExternalTools,
     ) -> Result<ExternalAccess, String> {
         let Some(program) = &self.parts.crewdeck else {
             return Err("the path of the program crewdeck is unknown".into());

@@ -16,7 +16,7 @@
 //! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
-//! | tool calls of foreign agents | `agent_socket` |
+//! | tool calls of external agents | `agent_socket` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
 //! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |

@@ -1,4 +1,4 @@
-//! The protocol of the agent socket, through which a foreign agent calls tools of its crew. Each side sends JSON
+//! The protocol of the agent socket, through which an external agent calls tools of its crew. Each side sends JSON
 //! objects, one a line. The client first sends [`ToCrew::Hello`], and the crew answers with [`FromCrew::Welcome`].
 
 use serde::{Deserialize, Serialize};

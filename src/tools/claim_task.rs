@@ -17,7 +17,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("claim_task.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    // A foreign agent cannot be moved into the task's worktree while it works. Ready tasks are claimed for it between its
+    // An external agent cannot be moved into the task's worktree while it works. Ready tasks are claimed for it between its
     // turns.
     audience: Audience::OwnMembers,
     used_for: ToolUse::Coordination,

@@ -13,7 +13,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("compact.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    // A foreign agent keeps its own conversation.
+    // An external agent keeps its own conversation.
     audience: Audience::OwnMembers,
     used_for: ToolUse::Coordination,
     show: |input| format_field(input, "focus"),

@@ -30,13 +30,15 @@ fn run(context: &ToolContext, _: Input) -> ToolResult {
     // If they were taken from the inbox here, a crash could lose them.
     Ok(ToolOutput::ok(match waiting {
         0 => "[]".to_string(),
-        n if context.is_foreign => format!("{n} message(s) wait. They follow when your turn ends."),
+        n if context.is_external => {
+            format!("{n} message(s) wait. They follow when your turn ends.")
+        }
         n => format!("{n} message(s) follow before your next step."),
     }))
 }
 
-/// Returns the description for a foreign agent, which gets messages only between its turns.
-pub fn foreign_text() -> String {
+/// Returns the description for an external agent, which gets messages only between its turns.
+pub fn external_text() -> String {
     let text = TOOL.text.trim();
     text.replace("between two tool calls", "when your turn ends")
         .replace("which then follow", "which follow then")

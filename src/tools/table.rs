@@ -39,8 +39,8 @@ pub fn for_caller(caller: Caller) -> impl Iterator<Item = &'static Tool> {
 /// Returns the description of `tool` for the agent `caller`. `given` are the tools that the agent has, and `timeout` is
 /// the maximum run time of its commands.
 pub fn text(tool: &Tool, caller: Caller, given: &[&Tool], timeout: Duration) -> String {
-    if tool.name == super::read_inbox::TOOL.name && caller == Caller::ForeignTeammate {
-        return super::read_inbox::foreign_text();
+    if tool.name == super::read_inbox::TOOL.name && caller == Caller::ExternalTeammate {
+        return super::read_inbox::external_text();
     }
     if tool.name == super::bash::TOOL.name {
         let background = super::background_run::TOOL.name;
@@ -121,8 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn foreign_teammate_gets_tools_for_coordination_but_cannot_claim() {
-        let given: Vec<&Tool> = for_caller(Caller::ForeignTeammate).collect();
+    fn external_teammate_gets_tools_for_coordination_but_cannot_claim() {
+        let given: Vec<&Tool> = for_caller(Caller::ExternalTeammate).collect();
         let given: Vec<&str> = given.iter().map(|tool| tool.name).collect();
         let expected = [
             "task_create",
@@ -141,11 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_for_a_foreign_teammate_name_only_its_tools() {
-        let given: Vec<&Tool> = for_caller(Caller::ForeignTeammate).collect();
+    fn descriptions_for_a_external_teammate_name_only_its_tools() {
+        let given: Vec<&Tool> = for_caller(Caller::ExternalTeammate).collect();
         let has = |name: &str| given.iter().any(|tool| tool.name == name);
         for tool in &given {
-            let text = text(tool, Caller::ForeignTeammate, &given, Duration::ZERO);
+            let text = text(tool, Caller::ExternalTeammate, &given, Duration::ZERO);
             let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
             for word in words.filter(|word| word.contains('_') && find(word).is_some()) {
                 assert!(has(word), "{} names {word}", tool.name);

@@ -94,7 +94,7 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         host.commit_leftovers(&agent).await.map_err(error_output)?;
     }
     let before = own(&board, &agent).await;
-    if status == Some(TaskStatus::InProgress) && context.is_foreign {
+    if status == Some(TaskStatus::InProgress) && context.is_external {
         check_owned(&context, &input, before.as_ref()).await?;
     }
     let mut output = on_thread(move || run(&context, input)).await?;
@@ -142,7 +142,7 @@ async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOut
     checked.await.map_err(error_output)
 }
 
-/// Checks that a foreign agent starts only the task that it owns. Starting another task would claim it, and a foreign
+/// Checks that an external agent starts only the task that it owns. Starting another task would claim it, and a foreign
 /// agent cannot be moved into that task's worktree while it works. Fails with text for the model.
 async fn check_owned(
     context: &ToolContext,

@@ -15,7 +15,7 @@ pub const TOOL: Tool = Tool {
     text: include_str!("todo.md"),
     schema: schema_of::<Input>,
     access: Access::Crew,
-    // A foreign agent keeps its own plan, which it reports over ACP.
+    // An external agent keeps its own plan, which it reports over ACP.
     audience: Audience::OwnMembers,
     used_for: ToolUse::Coordination,
     show: |input| {

@@ -49,7 +49,7 @@ pub enum Audience {
     Lead,
     /// Every teammate, without the lead and without subagents.
     Teammates,
-    /// The lead and every teammate whose turns crewdeck runs, without foreign teammates and without subagents. For tools
+    /// The lead and every teammate whose turns crewdeck runs, without external teammates and without subagents. For tools
     /// that need the agent's conversation or move the agent to another directory.
     OwnMembers,
 }
@@ -60,7 +60,7 @@ pub enum Caller {
     Lead,
     Teammate,
     /// A teammate that is another vendor's agent. It gets the tools for coordination and has its own tools for work.
-    ForeignTeammate,
+    ExternalTeammate,
     Subagent(SubagentKind),
 }
 
@@ -79,14 +79,14 @@ impl Tool {
             | (Audience::Teammates, Caller::Teammate) => true,
             (
                 Audience::Everyone | Audience::Members | Audience::Teammates,
-                Caller::ForeignTeammate,
+                Caller::ExternalTeammate,
             ) => self.used_for == ToolUse::Coordination,
             (
                 Audience::Members | Audience::Lead | Audience::Teammates | Audience::OwnMembers,
                 Caller::Subagent(_),
             )
-            | (Audience::Lead, Caller::Teammate | Caller::ForeignTeammate)
-            | (Audience::OwnMembers, Caller::ForeignTeammate)
+            | (Audience::Lead, Caller::Teammate | Caller::ExternalTeammate)
+            | (Audience::OwnMembers, Caller::ExternalTeammate)
             | (Audience::Teammates, Caller::Lead) => false,
         }
     }
@@ -130,8 +130,8 @@ impl ToolOutput {
 #[derive(Clone)]
 pub struct ToolContext {
     pub agent: Name,
-    /// Whether the agent is a foreign agent: it gets messages only between its turns, and ready tasks are claimed for it.
-    pub is_foreign: bool,
+    /// Whether the agent is an external agent: it gets messages only between its turns, and ready tasks are claimed for it.
+    pub is_external: bool,
     pub call: CallId,
     /// The project's root directory, which holds the state directories.
     pub root: PathBuf,

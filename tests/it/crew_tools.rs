@@ -188,7 +188,7 @@ fn foreign_agent_restarts_its_task_but_claims_none() {
     fixture.ok("task_create", json!({"subject": "one"}));
     fixture.ok("task_create", json!({"subject": "two"}));
     fixture.ok("claim_task", json!({"task_id": 1}));
-    fixture.is_foreign = true;
+    fixture.is_external = true;
     let start = |id: u64| json!({"task_id": id, "status": "in_progress"});
     fixture.ok("task_update", start(1));
     let error = fixture.expect_error("task_update", start(2));
@@ -201,7 +201,7 @@ fn foreign_agent_restarts_its_task_but_claims_none() {
 #[test]
 fn inbox_of_a_foreign_agent_follows_after_its_turn() {
     let mut fixture = ToolFixture::new();
-    fixture.is_foreign = true;
+    fixture.is_external = true;
     assert_eq!(fixture.ok("read_inbox", json!({})), "[]");
     let message = json!({"to": "alice", "content": "hello"});
     let sent = fixture.call_as("bob", "send_message", message);

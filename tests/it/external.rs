@@ -195,20 +195,33 @@ fn killed_crew_leaves_no_agent_and_continues_its_session_when_resumed() {
     let script = "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n      - { tool: task_create, input: { subject: Part, description: wait } }\n      - { tool: spawn_teammate, input: { name: bob, agent: fake, prompt: work } }\n  - { times: 0, say: Done. }\n";
     let file = crew.project.write("script.yaml", script);
     let provider = format!("script:{}", file.display());
-    let mut first = crew.project.command(&["run", "go", "--json", "--provider", &provider]);
+    let mut first = crew
+        .project
+        .command(&["run", "go", "--json", "--provider", &provider]);
     let mut first = first.stdout(std::process::Stdio::null()).spawn().unwrap();
     wait_until("the task is at work", || {
-        crew.log().lines().any(|l| l.starts_with("prompt") && l.contains("Task #1: "))
+        crew.log()
+            .lines()
+            .any(|l| l.starts_with("prompt") && l.contains("Task #1: "))
     });
     first.kill().unwrap();
     first.wait().unwrap();
     wait_until("no agent runs", || running(&crew.log()).is_empty());
     let sessions = crew.log();
-    let session = sessions.lines().rev().find_map(|l| l.strip_prefix("session ")).unwrap();
+    let session = sessions
+        .lines()
+        .rev()
+        .find_map(|l| l.strip_prefix("session "))
+        .unwrap();
     let session = session.split(' ').next().unwrap();
-    let ran = crew
-        .project
-        .run(&["run", "go on", "--resume", "--json", "--provider", &provider]);
+    let ran = crew.project.run(&[
+        "run",
+        "go on",
+        "--resume",
+        "--json",
+        "--provider",
+        &provider,
+    ]);
     ran.out();
     let log = crew.log();
     assert!(log.contains(&format!("load {session}")), "{log}");

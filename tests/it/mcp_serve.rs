@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use crewdeck::agent::foreign_tools::{ForeignTools, ToolCalls};
+use crewdeck::agent::external_tools::{ExternalTools, ToolCalls};
 use crewdeck::agent::mailbox::AgentMailbox;
 use crewdeck::agent::tool_runner::ToolRunner;
 use crewdeck::crew::agent_socket::{AgentAccess, AgentSocket};
@@ -51,7 +51,7 @@ impl TestSocket {
         }
     }
 
-    /// Registers an agent with the real tools of a foreign teammate.
+    /// Registers an agent with the real tools of an external teammate.
     pub async fn register(&self, fixture: &ToolFixture, agent: &str) -> AgentAccess {
         let tools = real_tools(&fixture.root(), agent);
         let name = Name::member(agent).unwrap();
@@ -68,10 +68,10 @@ impl TestSocket {
     }
 }
 
-fn real_tools(root: &Path, agent: &str) -> ForeignTools {
+fn real_tools(root: &Path, agent: &str) -> ExternalTools {
     let host: Arc<dyn Host> = Arc::new(FakeHost::default());
     let runner = ToolRunner {
-        tools: Arc::new(table::for_caller(Caller::ForeignTeammate).collect()),
+        tools: Arc::new(table::for_caller(Caller::ExternalTeammate).collect()),
         rules: Arc::new(RwLock::new(PermissionRules::default())),
         mailbox: Arc::new(AgentMailbox::new(PlanGate::Open, None)),
         skills: Skills::open(root, None),
@@ -85,10 +85,10 @@ fn real_tools(root: &Path, agent: &str) -> ForeignTools {
         snapshots: Arc::default(),
         servers: None,
         hooks: None,
-        is_foreign: true,
+        is_external: true,
         clock: || Timestamp(1.0),
     };
-    ForeignTools::new(Name::member(agent).unwrap(), runner)
+    ExternalTools::new(Name::member(agent).unwrap(), runner)
 }
 
 /// The tool `wait`, which never ends. Sends `true` when a call starts, and `false` when it is dropped.

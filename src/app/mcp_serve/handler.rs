@@ -1,4 +1,4 @@
-//! Answers the MCP requests of the foreign agent.
+//! Answers the MCP requests of the external agent.
 
 use std::sync::Arc;
 

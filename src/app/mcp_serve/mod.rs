@@ -1,4 +1,4 @@
-//! `crewdeck mcp-serve`: an MCP server on stdin and stdout that gives a foreign agent the tools of its crew. It reads no
+//! `crewdeck mcp-serve`: an MCP server on stdin and stdout that gives an external agent the tools of its crew. It reads no
 //! settings and no files: the crew carries out the calls.
 
 mod crew_connection;
@@ -55,7 +55,7 @@ fn run() -> Result<Option<String>, String> {
     let (Some(socket), Some(token)) = (variable(SOCKET_VARIABLE), variable(TOKEN_VARIABLE)) else {
         return Err(format!(
             "mcp-serve needs the variables {SOCKET_VARIABLE} and {TOKEN_VARIABLE}, which a crew sets when it starts a \
-             foreign agent. To give agents the tools of an MCP server, use crewdeck mcp add"
+             external agent. To give agents the tools of an MCP server, use crewdeck mcp add"
         ));
     };
     let socket = PathBuf::from(socket);

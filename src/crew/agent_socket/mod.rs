@@ -1,5 +1,5 @@
-//! The agent socket, through which foreign agents call the crew's tools. The crew has the socket only while at least one
-//! foreign agent is registered.
+//! The agent socket, through which external agents call the crew's tools. The crew has the socket only while at least one
+//! external agent is registered.
 
 mod bad_tokens;
 mod connection;
@@ -21,7 +21,7 @@ use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agent::foreign_tools::ToolCalls;
+use crate::agent::external_tools::ToolCalls;
 use crate::domain::ids::Name;
 use crate::protocol::agent_socket::{SOCKET_VARIABLE, TOKEN_VARIABLE};
 use crate::store::os_errors;
@@ -150,7 +150,7 @@ impl AgentSocket {
             created.1.set_nonblocking(true)?;
             Ok(created)
         };
-        let fail = |why: String| format!("the socket for foreign agents cannot be created: {why}");
+        let fail = |why: String| format!("the socket for external agents cannot be created: {why}");
         let created = tokio::task::spawn_blocking(create).await;
         let created = created.map_err(|e| fail(e.to_string()))?;
         let (folder, listener) = created.map_err(|e| fail(os_errors::explain(&e)))?;

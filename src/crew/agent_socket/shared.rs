@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::bad_tokens::BadTokens;
-use crate::agent::foreign_tools::ToolCalls;
+use crate::agent::external_tools::ToolCalls;
 use crate::crew::context::lock;
 use crate::domain::ids::Name;
 

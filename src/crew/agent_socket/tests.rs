@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{AgentAccess, AgentSocket};
-use crate::agent::foreign_tools::ToolCalls;
+use crate::agent::external_tools::ToolCalls;
 use crate::domain::chat::ToolCall;
 use crate::domain::ids::Name;
 use crate::protocol::agent_socket::{

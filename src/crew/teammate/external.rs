@@ -9,7 +9,7 @@ use super::{TeammateLoop, Teammates};
 use crate::acp::AcpAgent;
 use crate::agent::driver::AgentModel;
 use crate::agent::external::ExternalModel;
-use crate::agent::foreign_tools::ForeignTools;
+use crate::agent::external_tools::ExternalTools;
 use crate::domain::team::Member;
 use crate::protocol::event::NoticeLevel;
 
@@ -23,7 +23,7 @@ pub enum AnswerSource {
 pub struct ExternalLink {
     pub model: Arc<ExternalModel>,
     /// The crew's tools for the agent, before they are connected.
-    tools: Mutex<Option<ForeignTools>>,
+    tools: Mutex<Option<ExternalTools>>,
     access: Option<ExternalAccess>,
 }
 

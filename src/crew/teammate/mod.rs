@@ -259,7 +259,7 @@ impl TeammateLoop {
             name: member.name.clone(),
             caller: match &source {
                 AnswerSource::Model(_) => Caller::Teammate,
-                AnswerSource::External(_) => Caller::ForeignTeammate,
+                AnswerSource::External(_) => Caller::ExternalTeammate,
             },
             limits: TurnLimits {
                 rounds: Some(ROUNDS_MAX),

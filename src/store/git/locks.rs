@@ -197,7 +197,7 @@ fn holder(
     }
     let gits = match git_in(&[root, common]) {
         // Another user or machine may have created the lock, so the process that holds it may not be visible here.
-        GitUse::None if is_foreign(lock, meta.as_ref()) => GitUse::NoneShown,
+        GitUse::None if is_external(lock, meta.as_ref()) => GitUse::NoneShown,
         gits => gits,
     };
     match gits {
@@ -229,7 +229,7 @@ fn is_from_interrupted(made: SystemTime, interrupted: &[Timestamp]) -> bool {
 }
 
 /// Returns whether another user owns the lock file, or other machines can write to its file system.
-fn is_foreign(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
+fn is_external(lock: &Path, meta: Option<&fs::Metadata>) -> bool {
     let own = rustix::process::geteuid().as_raw();
     meta.is_none_or(|meta| meta.uid() != own) || is_shared_file_system(lock)
 }
@@ -333,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn lock_of_another_user_is_foreign() {
+    fn lock_of_another_user_is_external() {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("index.lock");
         fs::write(&lock, "").unwrap();
         let own = fs::symlink_metadata(&lock).unwrap();
-        assert!(!is_foreign(&lock, Some(&own)));
-        assert!(is_foreign(&lock, None));
+        assert!(!is_external(&lock, Some(&own)));
+        assert!(is_external(&lock, None));
         if own.uid() == 0 {
             std::os::unix::fs::chown(&lock, Some(1), None).unwrap();
             let other = fs::symlink_metadata(&lock).unwrap();
-            assert!(is_foreign(&lock, Some(&other)));
+            assert!(is_external(&lock, Some(&other)));
         }
     }
 }

@@ -105,8 +105,8 @@ pub struct ToolFixture {
     pub board: Board,
     /// The supervisor that runs the tools' programs; without it they run directly.
     pub guard: Option<Arc<Supervisor>>,
-    /// Whether the calling agents are foreign agents.
-    pub is_foreign: bool,
+    /// Whether the calling agents are external agents.
+    pub is_external: bool,
     /// The files as each agent last read them, by the agent's name.
     snapshots: Mutex<HashMap<String, Arc<FileSnapshots>>>,
     runtime: tokio::runtime::Runtime,
@@ -130,7 +130,7 @@ impl ToolFixture {
             dir,
             host: Arc::default(),
             guard: None,
-            is_foreign: false,
+            is_external: false,
             snapshots: Mutex::default(),
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
@@ -151,7 +151,7 @@ impl ToolFixture {
     pub fn call_as(&self, agent: &str, tool: &str, input: Value) -> ToolOutput {
         let context = ToolContext {
             agent: Name::party(agent).unwrap(),
-            is_foreign: self.is_foreign,
+            is_external: self.is_external,
             call: CallId("call-1".into()),
             root: self.root(),
             board: self.board.clone(),

@@ -1,4 +1,4 @@
-//! What an MCP client sees: the tools of a foreign teammate, their results, errors and cancellation.
+//! What an MCP client sees: the tools of an external teammate, their results, errors and cancellation.
 
 use crewdeck::domain::ids::{Name, TaskId};
 use crewdeck::store::Mailbox;

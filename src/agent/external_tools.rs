@@ -1,4 +1,4 @@
-//! The crew's tools that a foreign agent calls, carried out like the calls of other agents.
+//! The crew's tools that an external agent calls, carried out like the calls of other agents.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,17 +20,17 @@ pub trait ToolCalls: Send + Sync {
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolOutput>;
 }
 
-/// The crew's tools for a foreign agent.
-pub struct ForeignTools {
+/// The crew's tools for an external agent.
+pub struct ExternalTools {
     agent: Name,
     runner: Mutex<Arc<ToolRunner>>,
 }
 
-impl ForeignTools {
-    /// Creates the tools of `agent`. `runner` must have only tools for [`Caller::ForeignTeammate`], no MCP servers, and
-    /// `is_foreign` set: the agent has its own connections to MCP servers.
-    pub fn new(agent: Name, runner: ToolRunner) -> ForeignTools {
-        ForeignTools {
+impl ExternalTools {
+    /// Creates the tools of `agent`. `runner` must have only tools for [`Caller::ExternalTeammate`], no MCP servers, and
+    /// `is_external` set: the agent has its own connections to MCP servers.
+    pub fn new(agent: Name, runner: ToolRunner) -> ExternalTools {
+        ExternalTools {
             agent,
             runner: Mutex::new(Arc::new(runner)),
         }
@@ -48,12 +48,17 @@ impl ForeignTools {
     }
 }
 
-impl ToolCalls for ForeignTools {
+impl ToolCalls for ExternalTools {
     fn tools(&self) -> Vec<SocketTool> {
         let runner = self.runner();
         let define = |tool: &&'static crate::tools::Tool| SocketTool {
             name: tool.name.into(),
-            description: table::text(tool, Caller::ForeignTeammate, &runner.tools, runner.timeout),
+            description: table::text(
+                tool,
+                Caller::ExternalTeammate,
+                &runner.tools,
+                runner.timeout,
+            ),
             schema: (tool.schema)(),
             reads_only: tool.access == Access::Read,
         };

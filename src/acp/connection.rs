@@ -25,8 +25,8 @@ use crate::process::{LogTail, ServiceProcess, ServiceSpec};
 
 /// The version of the protocol that crewdeck speaks.
 const PROTOCOL_VERSION: u64 = 1;
-/// What the SDK's error for another version has before the version.
-const VERSION_MISMATCH: &str = "but peer negotiated ";
+/// What the SDK's errors for another version have before the version.
+const VERSION_MISMATCH: [&str; 2] = ["but peer negotiated ", "unsupported ACP protocol version "];
 /// The error code with which an agent demands a login.
 const LOGIN_REQUIRED: i32 = -32000;
 /// Maximum time from the end of a connection until its cause is known, beyond the time for the exit of the program.
@@ -216,14 +216,13 @@ impl AgentConnection {
         let answer = self.request(METHOD, params, limit, |_| {}).await;
         let answer = answer.map_err(|error| match error {
             // The SDK makes this error itself.
-            AcpError::Rejected { message, .. } if message.contains(VERSION_MISMATCH) => {
-                let (_, version) = message.split_once(VERSION_MISMATCH).unwrap_or_default();
-                let version = version.split(|c: char| !c.is_ascii_alphanumeric()).next();
-                AcpError::UnsupportedVersion {
+            AcpError::Rejected { ref message, .. } => match mismatched_version(message) {
+                Some(version) => AcpError::UnsupportedVersion {
                     agent: self.agent.name.clone(),
-                    version: version.unwrap_or_default().to_string(),
-                }
-            }
+                    version,
+                },
+                None => error,
+            },
             other => other,
         })?;
         let version = answer.get("protocolVersion").cloned().unwrap_or_default();
@@ -372,6 +371,14 @@ fn answer(
         let _ = responder.respond(permission_result(answer, &routed.options));
     });
     Ok(())
+}
+
+/// Returns the version that an error of the SDK names as not supported; `None` for any other error.
+fn mismatched_version(message: &str) -> Option<String> {
+    let mut marks = VERSION_MISMATCH.iter();
+    let rest = marks.find_map(|mark| Some(message.split_once(mark)?.1))?;
+    let digits = rest.chars().take_while(char::is_ascii_alphanumeric);
+    Some(digits.take(20).collect())
 }
 
 /// Returns whether the SDK made this error itself, because the connection has ended.

@@ -10,12 +10,12 @@ use tokio::sync::mpsc;
 use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
+use super::driver_state::Streamed;
 use super::hooks::EndDecision;
 pub use super::model_config::{
     AgentModel, FindModel, ModelConfig, ModelOptions, ModelPrice, SharedModelConfig,
 };
 use super::progress_check::ProgressCheck;
-use super::stream::Streamed;
 use super::tool_runner::ToolRunner;
 use super::turn::{TurnEffect, TurnInput};
 use crate::domain::chat::{self, Block};
@@ -264,35 +264,6 @@ impl Driver {
         self.model.current()
     }
 
-    /// Changes to the model that replaces the current one after it has failed for good, and tells the user why.
-    async fn use_fallback(&self, why: &str) {
-        let failed = self.model_config().name;
-        let Some(next) = self.model.fallback() else {
-            return;
-        };
-        let text = format!(
-            "{failed} has failed: {why}. {} continues with {}, until you choose another model with /model.",
-            self.name, next.name
-        );
-        self.model.set_own(next);
-        let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
-        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
-            .await;
-    }
-
-    /// Publishes the agent's model if it is not the one that was published last.
-    async fn publish_model(&mut self, model_config: &ModelConfig) {
-        let effort = self.effort.or(model_config.options.effort);
-        let published = Some((model_config.name.clone(), effort));
-        if self.state.published_model == published {
-            return;
-        }
-        self.state.published_model = published;
-        let model = model_config.name.clone();
-        self.publish(AgentEvent::ModelChanged { model, effort }.of(self.name.clone()))
-            .await;
-    }
-
     pub async fn activity(&self, activity: Activity) {
         self.publish(AgentEvent::ActivityChanged { activity }.of(self.name.clone()))
             .await;
@@ -349,11 +320,11 @@ impl Driver {
             stream = self.stream(&model_config, &mut streamed);
             answer = until_interrupt(control, inputs, stream).await;
         }
-        self.state.thought_ms = streamed.thought_ms;
+        self.state.published.thought_ms = streamed.thought_ms;
         self.end_external_calls(&mut streamed.calls).await;
         let partial = streamed.partial;
         // After a failure, the parts are not in the conversation.
-        self.state.published_parts = match answer {
+        self.state.published.parts = match answer {
             Some(Ok(_)) => streamed.parts,
             Some(Err(_)) | None => 0,
         };

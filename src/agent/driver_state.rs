@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use super::external::calls::ExternalCalls;
 use super::published_calls::PublishedCalls;
 use super::turn::Turn;
 use crate::domain::ids::{JobId, PromptId};
@@ -40,6 +41,19 @@ pub(super) enum LogCompleteness {
     Incomplete,
 }
 
+/// What has arrived of a model's answer.
+#[derive(Debug, Default)]
+pub(super) struct Streamed {
+    /// The text since the last complete part.
+    pub partial: String,
+    /// The time that the model spent thinking, in milliseconds.
+    pub thought_ms: u64,
+    /// The number of complete parts, which are already published as answers.
+    pub parts: usize,
+    /// The tool calls of an external agent.
+    pub calls: ExternalCalls,
+}
+
 /// For each kind of input, the name of the last model that has refused it; `None` if no model has. That model does not
 /// get such input again.
 #[derive(Debug, Default)]
@@ -49,6 +63,17 @@ pub(super) struct ModelRefusals {
     pub effort: Option<String>,
     /// The model that probably cannot read images, about which the user was notified. It gets them nevertheless.
     pub doubtful_images: Option<String>,
+}
+
+/// What was published of the model's last answer.
+#[derive(Debug, Default)]
+pub(super) struct PublishedAnswer {
+    /// The model and the effort that were published last; `None` before the first model call.
+    pub model: Option<(String, Option<RoleEffort>)>,
+    /// The number of text blocks of the answer that are already published as answers of their own.
+    pub parts: usize,
+    /// The time that the model spent thinking before the answer, in milliseconds.
+    pub thought_ms: u64,
 }
 
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
@@ -63,10 +88,7 @@ pub struct DriverState {
     /// The agent's todo list. The tool `todo` replaces it.
     pub todo: TodoList,
     pub approved_shutdown: Option<MailMessage>,
-    /// The model and the effort that were published last; `None` before the first model call.
-    pub(super) published_model: Option<(String, Option<RoleEffort>)>,
-    /// The number of text blocks of the model's last answer that are already published as answers of their own.
-    pub(super) published_parts: usize,
+    pub(super) published: PublishedAnswer,
     pub(super) log_completeness: LogCompleteness,
     /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
     /// none.
@@ -89,8 +111,6 @@ pub struct DriverState {
     pub(super) unanswered: Vec<MailMessage>,
     /// The input that models have refused.
     pub(super) refused: ModelRefusals,
-    /// How long the model thought before its last answer, in milliseconds.
-    pub(super) thought_ms: u64,
     pub(super) announced: PublishedCalls,
     /// The time at which the current turn started.
     pub(super) began: Timestamp,
@@ -107,8 +127,7 @@ impl DriverState {
             calls: 0,
             todo: TodoList::default(),
             approved_shutdown: None,
-            published_parts: 0,
-            published_model: None,
+            published: PublishedAnswer::default(),
             log_completeness: LogCompleteness::Empty,
             pending_inbox: None,
             unacknowledged_inbox: None,
@@ -119,7 +138,6 @@ impl DriverState {
             unacknowledged_jobs: Vec::new(),
             unanswered: Vec::new(),
             refused: ModelRefusals::default(),
-            thought_ms: 0,
             announced: PublishedCalls::default(),
             began: Timestamp::default(),
             troubles: Mutex::default(),

@@ -13,6 +13,7 @@ pub mod idle;
 mod inbox_reader;
 pub mod mail;
 pub mod mailbox;
+mod model_change;
 mod model_config;
 mod permission_card;
 mod persistence;

@@ -28,7 +28,7 @@ impl Driver {
         let published = if is_user {
             0
         } else {
-            std::mem::take(&mut self.state.published_parts)
+            std::mem::take(&mut self.state.published.parts)
         };
         let said = (!is_user).then(|| (text_after(&message, published), thoughts(&message)));
         if is_user {
@@ -77,7 +77,7 @@ impl Driver {
             self.publish(prompted.of(agent)).await;
         }
         if let Some((text, thinking)) = said {
-            let thought_ms = std::mem::take(&mut self.state.thought_ms);
+            let thought_ms = std::mem::take(&mut self.state.published.thought_ms);
             self.publish(
                 AgentEvent::AnswerFinished {
                     text,

@@ -160,8 +160,7 @@ pub fn external_teammate(
     ];
     if context.has(SUBMIT_PLAN) {
         out.push(
-            "- If you are told that a plan is required: only read until your plan is approved. Submit it with \
-             plan_approval."
+            "- If a plan is required of you, only read until it is approved. Submit it with plan_approval."
                 .into(),
         );
     }

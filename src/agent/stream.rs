@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::attachments;
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
-use super::external::calls::ExternalCalls;
+use super::driver_state::Streamed;
 use super::turn::TurnInput;
 use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
@@ -23,19 +23,6 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Time during which the arriving parts of an answer are collected and then published as one event.
 const MERGE: Duration = Duration::from_millis(30);
-
-/// What has arrived of a model's answer.
-#[derive(Debug, Default)]
-pub(super) struct Streamed {
-    /// The text since the last complete part.
-    pub partial: String,
-    /// The time that the model spent thinking, in milliseconds.
-    pub thought_ms: u64,
-    /// The number of complete parts, which are already published as answers.
-    pub parts: usize,
-    /// The tool calls of an external agent.
-    pub calls: ExternalCalls,
-}
 
 impl Driver {
     /// Waits until the agent's budget allows a model call, and then returns `None`. If the call is denied or the wait

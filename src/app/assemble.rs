@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, bail};
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, connect_model, name_of_model};
-use super::named_models::NamedModels;
+use super::named_models::ModelConnections;
 use super::{
     demo, describe_error, external_agents, jitter, new_id, now, resume, root, secrets, settings,
     supervisor, team_size,
@@ -234,8 +234,8 @@ async fn start_crew(
     };
     let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
-    let named = NamedModels::new(settings, blueprint.choice.as_ref(), blueprint.speed);
-    let wanted = NamedModels::wanted_by_lead(settings);
+    let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);
+    let wanted = ModelConnections::wanted_by_lead(settings);
     let entry = wanted.and_then(|name| Some((name, named.get(name)?)));
     let unnamed = match entry {
         Some(_) => None,
@@ -319,8 +319,8 @@ async fn start_crew(
         extensions: ExtensionParts {
             servers: server_parts(&blueprint.extensions),
             hooks: hook_parts(blueprint, &event_sender).await,
+            external: Some(external_agents::parts(settings, root)),
         },
-        external: external_agents::parts(settings, root),
         event_sender: event_sender.clone(),
         clock: now,
         new_id,

@@ -19,7 +19,7 @@ use crate::model::providers::ProviderChoice;
 use crate::model::rate_limiter::RateLimiter;
 
 /// The named models of the settings, and the connections that agents use so far.
-pub struct NamedModels {
+pub struct ModelConnections {
     settings: Settings,
     /// The provider of the crew, which serves named models without a provider and an address.
     choice: Option<ProviderChoice>,
@@ -35,9 +35,13 @@ pub enum Endpoint {
     Script(Option<String>),
 }
 
-impl NamedModels {
-    pub fn new(settings: &Settings, choice: Option<&ProviderChoice>, speed: f64) -> NamedModels {
-        NamedModels {
+impl ModelConnections {
+    pub fn new(
+        settings: &Settings,
+        choice: Option<&ProviderChoice>,
+        speed: f64,
+    ) -> ModelConnections {
+        ModelConnections {
             settings: settings.clone(),
             choice: choice.cloned(),
             speed,
@@ -168,7 +172,7 @@ impl NamedModels {
     }
 }
 
-impl crew::NamedModels for NamedModels {
+impl crew::NamedModels for ModelConnections {
     fn names(&self) -> Vec<String> {
         self.settings.models.keys().cloned().collect()
     }

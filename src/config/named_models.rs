@@ -33,7 +33,7 @@ pub fn check(models: &BTreeMap<String, NamedModel>) -> Result<(), String> {
         let is_valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_valid) {
             return Err(format!(
-                " has an entry '{shown}': use letters, digits, '-', '_' and '.', at most {NAME_MAX}"
+                " has an entry '{shown}': use the characters a to z, A to Z, 0 to 9, '-', '_' and '.', at most {NAME_MAX}"
             ));
         }
         check_fields(model).map_err(|why| format!(".{shown}.{why}"))?;

@@ -286,7 +286,6 @@ impl AgentBuilder {
 
     /// Builds the crew's tools for an external agent, which calls them through the agent socket. `mailbox` is that of the
     /// agent, with its plan gate. `spec.caller` must be [`Caller::ExternalTeammate`].
-    #[expect(dead_code, reason = "the crew does not start external agents yet")]
     pub fn external_tools(
         &self,
         spec: &AgentSpec<'_>,

@@ -1,29 +1,24 @@
 //! Creates and connects the components of a crew: each component after the components that it uses.
 
-use std::sync::{Arc, Mutex, RwLock, Weak};
+use std::sync::{Arc, Mutex, RwLock};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::agent_builder::{AgentBuilder, AgentSettings, AgentStores};
-use super::board_followup::BoardFollowup;
-use super::board_view::{BoardObserver, BoardView};
-use super::branch_status::BranchStatus;
+use super::base_components::BaseComponents;
+use super::board_view::BoardView;
 use super::budget::TeamBudget;
 use super::commands::Commands;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::external_agents::ExternalAgents;
-use super::file_errors::FileErrors;
 use super::hook_session;
 use super::host::CrewHost;
 use super::idle_detector::IdleDetector;
 use super::inbox_prompts::InboxPrompts;
 use super::jobs::JobRunner;
 use super::lead::LeadParts;
-use super::lead_inbox::LeadInbox;
-use super::merge_service::MergeService;
-use super::message_delivery::MessageDelivery;
 use super::models::ModelSwitch;
 use super::parts::CrewParts;
 use super::recovery::Recovery;
@@ -37,19 +32,17 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::subagent::Subagents;
-use super::team::TeamRoster;
 use super::teammate::Teammates;
 use super::user_actions::UserActions;
 use super::user_shell::UserShell;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
-use super::worktrees::TaskWorktrees;
 use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::worktree::MergePolicy;
-use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
+use crate::store::{Board, Worktrees};
 use crate::tools::host::Host;
 
 /// The results of the first steps of a crew's start, as input for [`assemble`].
@@ -83,105 +76,6 @@ pub struct Components {
     pub idle_detector: IdleDetector,
     pub inbox_prompts: Arc<InboxPrompts>,
     pub commands: Commands,
-}
-
-/// The components that are created first, because they use no components outside of this group.
-struct BaseComponents {
-    context: Arc<CrewContext>,
-    signals: Arc<CrewSignals>,
-    errors: Arc<FileErrors>,
-    registry: Arc<AgentRegistry>,
-    lead: Arc<LeadInbox>,
-    delivery: Arc<MessageDelivery>,
-    team: Arc<TeamRoster>,
-    prompts: Arc<PromptQueue>,
-    mailbox: Mailbox,
-    requests: Requests,
-}
-
-impl BaseComponents {
-    fn new(context: CrewContext) -> BaseComponents {
-        let context = Arc::new(context);
-        let (root, redactor) = (&context.root, context.event_sender.redactor());
-        let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
-        let (mailbox, roster) = (Mailbox::open(root), Roster::open(root));
-        let requests = Requests::open(root);
-        let signals = Arc::new(CrewSignals::default());
-        let errors = Arc::new(FileErrors::new(context.clone()));
-        let registry = Arc::new(AgentRegistry::new(signals.clone()));
-        let lead = LeadInbox::new(registry.clone(), prompts.clone());
-        let delivery = MessageDelivery::new(
-            context.clone(),
-            signals.clone(),
-            registry.clone(),
-            mailbox.clone(),
-        );
-        let team = TeamRoster::new(context.clone(), errors.clone(), roster);
-        BaseComponents {
-            lead: Arc::new(lead),
-            delivery: Arc::new(delivery),
-            team: Arc::new(team),
-            context,
-            signals,
-            errors,
-            registry,
-            prompts,
-            mailbox,
-            requests,
-        }
-    }
-
-    /// Creates the board view and the components that respond to changes of the board. The board view and
-    /// [`BoardFollowup`] refer to each other: the board view reports changes to [`BoardFollowup`], which reads the
-    /// board view.
-    fn board(
-        &self,
-        board: Board,
-        published: TaskGraph,
-        worktrees: Option<&Worktrees>,
-        policy: MergePolicy,
-    ) -> Arc<BoardFollowup> {
-        Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
-            let observer: Weak<dyn BoardObserver> = followup.clone();
-            let board = Arc::new(BoardView::new(
-                self.context.clone(),
-                self.errors.clone(),
-                self.signals.clone(),
-                board,
-                published,
-                observer,
-            ));
-            let branches = BranchStatus::new(
-                self.context.clone(),
-                self.errors.clone(),
-                board.clone(),
-                worktrees.cloned(),
-            );
-            let merges = MergeService::new(
-                self.context.clone(),
-                board.clone(),
-                Arc::new(branches),
-                self.lead.clone(),
-                worktrees.cloned(),
-                policy,
-            );
-            let worktrees = TaskWorktrees::new(
-                self.context.clone(),
-                self.registry.clone(),
-                board.clone(),
-                worktrees.cloned(),
-            );
-            BoardFollowup::new(
-                self.context.clone(),
-                self.signals.clone(),
-                self.registry.clone(),
-                self.lead.clone(),
-                board,
-                Arc::new(worktrees),
-                Arc::new(merges),
-            )
-        })
-    }
 }
 
 /// The session permissions, and the components that file, decide and carry out requests.
@@ -337,7 +231,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let external = Arc::new(ExternalAgents::new(
         context.clone(),
         team.clone(),
-        parts.external,
+        parts.extensions.external,
         program.clone(),
     ));
     let teammates = Arc::new(Teammates {
@@ -357,12 +251,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         builder: builder.clone(),
         limits: parts.limits,
     });
-    let subagents = Subagents::new(
-        context.clone(),
-        registry.clone(),
-        team.clone(),
-        builder.clone(),
-    );
+    let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
     let host = Arc::new(CrewHost {
         context: context.clone(),
         registry: registry.clone(),

@@ -38,7 +38,7 @@ pub struct ExternalAgents {
     context: Arc<CrewContext>,
     team: Arc<TeamRoster>,
     socket: AgentSocket,
-    parts: ExternalParts,
+    parts: Option<ExternalParts>,
     /// The program that runs as the supervisor.
     supervisor: Option<PathBuf>,
     agents: Mutex<BTreeMap<String, Arc<AcpAgent>>>,
@@ -54,7 +54,7 @@ impl ExternalAgents {
     pub fn new(
         context: Arc<CrewContext>,
         team: Arc<TeamRoster>,
-        parts: ExternalParts,
+        parts: Option<ExternalParts>,
         supervisor: Option<PathBuf>,
     ) -> ExternalAgents {
         let socket = AgentSocket::new(context.stop.clone(), context.tracker.clone());
@@ -80,7 +80,10 @@ impl ExternalAgents {
             }
             agents.is_empty()
         };
-        let found = (self.parts.find)(name)?;
+        let Some(parts) = &self.parts else {
+            return Err(format!("there is no external agent '{name}'"));
+        };
+        let found = (parts.find)(name)?;
         let redactor = self.context.event_sender.redactor().clone();
         let options = AcpOptions::new(self.context.root.clone(), self.supervisor.clone(), redactor);
         let agent = Arc::new(AcpAgent::new(found, options));
@@ -97,7 +100,9 @@ impl ExternalAgents {
 
     /// Returns the maximum time without any activity of an agent.
     pub fn idle_limit(&self) -> Duration {
-        self.parts.idle_limit
+        self.parts
+            .as_ref()
+            .map_or(Duration::MAX, |parts| parts.idle_limit)
     }
 
     /// Returns the memory of a teammate's session, which is stored in the roster.
@@ -119,7 +124,8 @@ impl ExternalAgents {
         model: &ExternalModel,
         tools: ExternalTools,
     ) -> Result<ExternalAccess, String> {
-        let Some(program) = &self.parts.crewdeck else {
+        let program = self.parts.as_ref().and_then(|p| p.crewdeck.as_ref());
+        let Some(program) = program else {
             return Err("the path of the program crewdeck is unknown".into());
         };
         let tools = Arc::new(tools);

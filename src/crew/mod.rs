@@ -26,6 +26,7 @@ pub mod agent_socket;
 mod approvers;
 mod assembly;
 mod attachments;
+mod base_components;
 mod board_followup;
 mod board_view;
 mod branch_status;
@@ -55,6 +56,8 @@ mod merge_service;
 mod merge_tests;
 mod message_delivery;
 mod models;
+#[cfg(test)]
+mod models_tests;
 mod offers;
 mod parts;
 mod period_counter;

@@ -77,13 +77,15 @@ pub struct InstructionParts {
     pub roles: Roles,
 }
 
-/// The user's and the project's MCP servers and hooks.
+/// The user's and the project's MCP servers, hooks and external agents.
 #[derive(Default)]
 pub struct ExtensionParts {
     /// The MCP servers; `None` if none is configured.
     pub servers: Option<ServerParts>,
     /// The hooks; `None` if none is configured.
     pub hooks: Option<HookParts>,
+    /// How external agents are found; `None` if there are none.
+    pub external: Option<ExternalParts>,
 }
 
 pub struct CrewParts {
@@ -113,7 +115,6 @@ pub struct CrewParts {
     /// team.
     pub preset: Option<TeamPreset>,
     pub extensions: ExtensionParts,
-    pub external: ExternalParts,
     /// The policy that says what triggers merges. With `None`, worktrees are not used and all agents work in the
     /// project directory.
     pub worktrees: Option<MergePolicy>,

@@ -8,7 +8,6 @@ use tokio_util::sync::CancellationToken;
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec};
 use super::context::CrewContext;
 use super::registry::AgentRegistry;
-use super::team::TeamRoster;
 use crate::agent::driver::Control;
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
@@ -26,7 +25,6 @@ const ROUNDS_MAX: u32 = 30;
 pub struct Subagents {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
-    team: Arc<TeamRoster>,
     builder: Arc<AgentBuilder>,
 }
 
@@ -34,13 +32,11 @@ impl Subagents {
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
-        team: Arc<TeamRoster>,
         builder: Arc<AgentBuilder>,
     ) -> Subagents {
         Subagents {
             context,
             registry,
-            team,
             builder,
         }
     }

@@ -49,8 +49,7 @@ struct Input {
     /// Name of its model; null for your model.
     #[serde(default)]
     model: Option<String>,
-    /// External agent that it is, for example codex or claude; null for crewdeck's own agent. Use only if the user asks
-    /// for one or its role needs it.
+    /// External agent such as codex; null: crewdeck's own.
     #[serde(default)]
     agent: Option<String>,
     /// required: it can change nothing until its plan is approved. free or null: no plan is needed.

@@ -23,7 +23,9 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("tools", &["domain", "store", "process", "tools"]),
     (
         "agent",
-        &["domain", "protocol", "store", "model", "tools", "agent"],
+        &[
+            "domain", "protocol", "store", "model", "acp", "tools", "agent",
+        ],
     ),
     (
         "crew",

@@ -184,7 +184,10 @@ fn invalid_named_models_are_reported_with_the_remedy() {
             "[models.a]\nprovider = 'openai'\nthinking_budget = 2000",
             "thinking_budget works only with provider = \"anthropic\"",
         ),
-        ("[models.'a b']", "models has an entry 'a b': use letters"),
+        (
+            "[models.'a b']",
+            "models has an entry 'a b': use the characters",
+        ),
         (
             "[use]\nled = 'a'",
             "unknown setting 'use.led': did you mean 'lead'?",

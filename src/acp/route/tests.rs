@@ -1,3 +1,5 @@
+//! Tests of the reports and requests of one session.
+
 use super::*;
 use futures::future::BoxFuture;
 use pretty_assertions::assert_eq;

@@ -1,3 +1,5 @@
+//! Tests of the parser of updates.
+
 use super::*;
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -11,9 +11,9 @@ mod permission;
 mod prompt_parts;
 mod publish;
 mod session;
+mod shared;
 mod updates;
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,42 +23,22 @@ use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::acp::{AcpAgent, AcpError, PromptEnd, PromptEndReason, StdioServer};
+use crate::acp::{AcpAgent, PromptEnd, PromptEndReason, StdioServer};
 use crate::domain::agent_update::AgentUpdate;
 use crate::domain::chat::Block;
-use crate::domain::ids::Name;
 use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason};
 pub use permission::ExternalPermissions;
 use session::OpenSession;
+pub use shared::SessionMemory;
+use shared::{Deltas, ExternalShared, PromptError, permanent, send};
 
 /// Maximum number of parts of an answer that wait for the driver.
 const DELTAS_MAX: usize = 64;
 
-/// Remembers the session of an external agent, so that it can be loaded after a restart.
-pub trait SessionMemory: Send + Sync {
-    /// Returns the id of the session that was remembered last; `None` if there is none, or if it belongs to another
-    /// directory than `dir`.
-    fn last(&self, dir: &Path) -> Option<String>;
-
-    fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()>;
-}
-
 /// An external agent as the model of one teammate.
 pub struct ExternalModel {
     shared: Arc<ExternalShared>,
-}
-
-struct ExternalShared {
-    agent: Arc<AcpAgent>,
-    permissions: ExternalPermissions,
-    memory: Arc<dyn SessionMemory>,
-    /// The model that the teammate was started with; empty for the agent's default.
-    model: String,
-    /// Maximum time without any activity of the agent.
-    idle_limit: Duration,
-    /// crewdeck's own MCP server. Set before the first call.
-    server: OnceLock<StdioServer>,
-    session: tokio::sync::Mutex<Option<OpenSession>>,
+    session: Arc<tokio::sync::Mutex<Option<OpenSession>>>,
 }
 
 impl ExternalModel {
@@ -77,8 +57,8 @@ impl ExternalModel {
                 model,
                 idle_limit,
                 server: OnceLock::new(),
-                session: tokio::sync::Mutex::default(),
             }),
+            session: Arc::default(),
         }
     }
 
@@ -90,7 +70,7 @@ impl ExternalModel {
 
     /// Closes the session and, if it is the last one of its program, ends the program.
     pub async fn close(&self) {
-        if let Some(open) = self.shared.session.lock().await.take() {
+        if let Some(open) = self.session.lock().await.take() {
             open.session.close().await;
         }
     }
@@ -101,9 +81,9 @@ impl Model for ExternalModel {
         let (sender, receiver) = mpsc::channel(DELTAS_MAX);
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
-        let shared = Arc::clone(&self.shared);
+        let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
         tokio::spawn(async move {
-            let work = shared.run(request, &sender);
+            let work = shared.run(&session, request, &sender);
             let ended = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -131,17 +111,15 @@ impl Model for ExternalModel {
     }
 }
 
-type Deltas = mpsc::Sender<Result<Delta, ModelError>>;
-
-/// Sends a delta to the driver. The driver no longer listens if the turn was interrupted; then the caller is dropped too.
-async fn send(deltas: &Deltas, delta: Delta) {
-    let _ = deltas.send(Ok(delta)).await;
-}
-
 impl ExternalShared {
     /// Runs one prompt with what is new in the conversation of `request`, and sends what the agent does to `deltas`.
-    async fn run(&self, request: ModelRequest, deltas: &Deltas) -> Result<(), ModelError> {
-        let mut slot = self.session.lock().await;
+    async fn run(
+        &self,
+        session: &tokio::sync::Mutex<Option<OpenSession>>,
+        request: ModelRequest,
+        deltas: &Deltas,
+    ) -> Result<(), ModelError> {
+        let mut slot = session.lock().await;
         let result = self.prompt(&mut slot, &request, deltas).await;
         if let Err(error) = &result {
             // The next call opens a new session, or loads this one.
@@ -163,7 +141,7 @@ impl ExternalShared {
             return Ok(());
         };
         let content = open.next_content(request);
-        let mut answer = Answer::default();
+        let mut answer = ExternalAnswer::default();
         let end = {
             let prompting = open.session.prompt(&content);
             tokio::pin!(prompting);
@@ -215,51 +193,9 @@ impl ExternalShared {
     }
 }
 
-/// Why a prompt failed.
-struct PromptError {
-    error: ModelError,
-    /// Whether the session can no longer be used.
-    lost_session: bool,
-}
-
-impl From<AcpError> for PromptError {
-    fn from(error: AcpError) -> PromptError {
-        let (kind, hint) = match &error {
-            AcpError::CannotStart { .. } => (
-                ErrorKind::Unreachable,
-                "crewdeck agents list shows how the agent is installed.",
-            ),
-            AcpError::NeedsLogin { .. } => (ErrorKind::Auth, ""),
-            AcpError::UnsupportedVersion { .. } => (ErrorKind::BadRequest, ""),
-            AcpError::Ended { .. }
-            | AcpError::TimedOut { .. }
-            | AcpError::LoadFailed { .. }
-            | AcpError::Rejected { .. }
-            | AcpError::Unexpected { .. }
-            | AcpError::NotAvailable { .. } => (
-                ErrorKind::Server,
-                "Write to the teammate to start it again: it continues with its session if it can.",
-            ),
-        };
-        PromptError {
-            lost_session: !matches!(error, AcpError::Rejected { .. }),
-            error: permanent(kind, error.to_string(), hint),
-        }
-    }
-}
-
-/// Returns an error after which the prompt is not sent again: what the agent has done before it failed would be done
-/// twice.
-fn permanent(kind: ErrorKind, text: String, hint: &str) -> ModelError {
-    ModelError {
-        retry: Some(false),
-        ..ModelError::new(kind, text, hint)
-    }
-}
-
 /// The answer of an agent to one prompt, as it arrives.
 #[derive(Default)]
-struct Answer {
+struct ExternalAnswer {
     /// The parts that are complete, because a tool call followed.
     parts: Vec<String>,
     /// The part that is arriving.
@@ -273,7 +209,7 @@ struct Answer {
 /// Maximum size of an answer in the conversation, in bytes. The middle of a longer one is left out.
 const ANSWER_MAX: usize = 256 * 1024;
 
-impl Answer {
+impl ExternalAnswer {
     fn has_open_calls(&self) -> bool {
         !self.open_calls.is_empty()
     }
@@ -347,9 +283,4 @@ impl Answer {
             usage: end.usage.unwrap_or_default(),
         }
     }
-}
-
-/// Returns the name of the teammate.
-fn teammate(shared: &ExternalShared) -> &Name {
-    &shared.permissions.agent
 }

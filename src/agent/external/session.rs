@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::prompt_parts::{self, Known};
+use super::shared::{Deltas, ExternalShared, PromptError, permanent, send};
 use super::updates::UpdateQueue;
-use super::{Deltas, ExternalShared, PromptError, permanent, send};
 use crate::acp::{
     AcpError, AcpSession, PromptEnd, PromptPart, SessionChoice, SessionSpec, UnsetChoice,
 };
@@ -118,7 +118,7 @@ async fn open(
                 let agent = &shared.agent.agent().name;
                 let text = format!(
                     "{} cannot continue its session of {agent} ({why}), and begins a new one with a summary.",
-                    super::teammate(shared)
+                    shared.teammate()
                 );
                 send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
                 spec.load = None;
@@ -146,7 +146,7 @@ async fn check_unset(
             lost_session: true,
         });
     }
-    let text = format!("{} of {agent}: {unset}.", super::teammate(shared));
+    let text = format!("{} of {agent}: {unset}.", shared.teammate());
     send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
     Ok(())
 }

@@ -21,7 +21,7 @@ const UPDATES_MAX: usize = 4096;
 
 /// Receives what an agent does in a session.
 pub struct UpdateQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingUpdates>,
     arrived: Notify,
     permissions: ExternalPermissions,
     workdir: PathBuf,
@@ -30,7 +30,7 @@ pub struct UpdateQueue {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingUpdates {
     updates: VecDeque<AgentUpdate>,
     bytes: usize,
     has_dropped: bool,
@@ -47,7 +47,7 @@ impl UpdateQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingUpdates> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use super::length_tests::{keep, reply};
+use super::length_tests::{asks, grown, keep, reply};
 use super::*;
 use crate::agent::compact::LengthLimit;
 use crate::domain::chat;
@@ -64,4 +64,23 @@ fn compaction_never_grows_or_reports_growth() {
     assert_eq!(turn.messages()[0].text(), "hello");
     assert_eq!(turn.messages().len(), 2);
     assert_eq!(chat::validate(&turn.messages()), Ok(()));
+}
+
+#[test]
+fn failed_archive_of_a_requested_compaction_names_the_request() {
+    let (mut turn, _) = grown(100, "fine");
+    turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 100));
+    let focus = String::new();
+    asks(&turn.step(TurnInput::Compact { focus }));
+    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
+    let why = "no space left".to_string();
+    let effects = turn.step(TurnInput::ArchiveFailed { why });
+    let Some(TurnEffect::End(TurnEnd::Failed { error, hint })) = effects.last() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        error,
+        "the conversation was not compacted, because it could not be archived: no space left"
+    );
+    assert!(hint.ends_with("then run /compact again."), "{hint}");
 }

@@ -49,7 +49,7 @@ pub(super) fn keep() -> TurnInput {
 
 /// Returns a turn that is about to make its second model call, and the effects of its last step. The window has 1000
 /// tokens, the server counted `tokens` of them for the first call, and a tool then returned `output`.
-fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
+pub(super) fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
     let mut turn = Turn::new(TurnLimits::default());
     let budget = LengthLimit {
         window: 1000,
@@ -68,7 +68,7 @@ fn grown(tokens: u64, output: &str) -> (Turn, Vec<TurnEffect>) {
     (turn, effects)
 }
 
-fn asks(effects: &[TurnEffect]) -> &SummaryRequest {
+pub(super) fn asks(effects: &[TurnEffect]) -> &SummaryRequest {
     match effects.last() {
         Some(TurnEffect::Summarise(question)) => question,
         _ => panic!("{effects:?}"),
@@ -296,25 +296,6 @@ fn unarchived_conversation_is_not_replaced() {
     };
     assert!(error.contains("no space left"), "{error}");
     assert_eq!(turn.messages(), before);
-}
-
-#[test]
-fn failed_archive_of_a_requested_compaction_names_the_request() {
-    let (mut turn, _) = grown(100, "fine");
-    turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 100));
-    let focus = String::new();
-    asks(&turn.step(TurnInput::Compact { focus }));
-    turn.step(reply(vec![Block::text("s")], StopReason::EndTurn, 100));
-    let why = "no space left".to_string();
-    let effects = turn.step(TurnInput::ArchiveFailed { why });
-    let Some(TurnEffect::End(TurnEnd::Failed { error, hint })) = effects.last() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(
-        error,
-        "the conversation was not compacted, because it could not be archived: no space left"
-    );
-    assert!(hint.ends_with("then run /compact again."), "{hint}");
 }
 
 /// Checks over 300 rounds that a server could have cached the beginning of each request.

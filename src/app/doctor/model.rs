@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::app::headless;
 use crate::app::local_server;
 use crate::app::model_setup::{self, ModelUnavailable};
-use crate::app::named_models::{Endpoint, NamedModels};
+use crate::app::named_models::{Endpoint, ModelConnections};
 use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::doctor::{ModelFacts, ModelListing, ModelServer};
@@ -40,7 +40,7 @@ pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelF
 /// Returns the named models, each with its model and server, or with the reason why it cannot be used.
 pub fn named_models(settings: &Settings) -> Vec<(String, Result<String, String>)> {
     let choice = model_setup::choice(settings).ok().flatten();
-    let models = NamedModels::new(settings, choice.as_ref(), 1.0);
+    let models = ModelConnections::new(settings, choice.as_ref(), 1.0);
     let state = |(name, entry): (&String, &NamedModel)| {
         let model = entry.model.as_ref().unwrap_or(name);
         let state = models.endpoint(entry).map(|endpoint| match endpoint {
@@ -114,7 +114,7 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
         &config,
         why,
         key,
-        NamedModels::wanted_by_lead(settings).cloned(),
+        ModelConnections::wanted_by_lead(settings).cloned(),
     )
     .await)
 }
@@ -150,8 +150,8 @@ struct LeadModel {
 /// # Errors
 /// Fails if a key or a variable in a header is missing.
 fn named(settings: &Settings) -> Result<Option<LeadModel>> {
-    let models = NamedModels::new(settings, model_setup::choice(settings)?.as_ref(), 1.0);
-    let Some(name) = NamedModels::wanted_by_lead(settings) else {
+    let models = ModelConnections::new(settings, model_setup::choice(settings)?.as_ref(), 1.0);
+    let Some(name) = ModelConnections::wanted_by_lead(settings) else {
         return Ok(None);
     };
     let Some(entry) = models.get(name).cloned() else {

@@ -141,7 +141,7 @@ impl CrewConnection {
         };
         let (sender, receiver) = oneshot::channel();
         self.shared.waiting().insert(id, sender);
-        let mut cancel = CancelOnDrop {
+        let mut cancel = CallCancel {
             connection: self,
             id,
             is_done: false,
@@ -185,13 +185,13 @@ impl ConnectionState {
 }
 
 /// Cancels a call at the crew if it is dropped before the call is done.
-struct CancelOnDrop<'a> {
+struct CallCancel<'a> {
     connection: &'a CrewConnection,
     id: u64,
     is_done: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for CallCancel<'_> {
     fn drop(&mut self) {
         let shared = &self.connection.shared;
         let is_waiting = shared.waiting().remove(&self.id).is_some();

@@ -76,6 +76,15 @@ impl AgentModelLabel {
     }
 }
 
+/// The properties of a subagent.
+#[derive(Debug, Default)]
+pub struct SubagentView {
+    /// The prompt of a subagent, in one line; empty for other agents.
+    pub prompt: String,
+    /// The colour of a subagent's name; `None` if its role sets none, and for other agents.
+    pub color: Option<RoleColor>,
+}
+
 #[derive(Debug, Default)]
 pub struct AgentView {
     pub transcript: Transcript,
@@ -103,10 +112,8 @@ pub struct AgentView {
     /// The usage of those subagents of this agent that were dropped from memory.
     pub past_subagents: Used,
     pub last_answer: String,
-    /// The prompt of a subagent, in one line; empty for other agents.
-    pub subagent_prompt: String,
-    /// The colour of a subagent's name; `None` if its role sets none, and for other agents.
-    pub color: Option<RoleColor>,
+    /// What only a subagent has.
+    pub subagent: SubagentView,
     /// The recent answers and tool calls, for the activity bars.
     pub pulse: Pulse,
     pub has_entries: bool,
@@ -169,8 +176,8 @@ impl AgentView {
             }
             AgentEvent::SubagentStarted { prompt, color, .. } => {
                 self.has_entries = true;
-                self.color = *color;
-                self.subagent_prompt = clip(&one_line(prompt), SUBAGENT_PROMPT_MAX);
+                self.subagent.color = *color;
+                self.subagent.prompt = clip(&one_line(prompt), SUBAGENT_PROMPT_MAX);
             }
             AgentEvent::Compacted { compaction } => {
                 self.has_entries = true;

@@ -155,7 +155,7 @@ pub fn agent_activity(
 /// Returns the style of an agent's name: the style `usual`, with the colour of the agent's role if the role sets one.
 pub fn agent_name(model: &CrewModel, name: &Name, usual: Style, theme: &Theme) -> Style {
     let member = model.team.find(name).and_then(Member::color);
-    let color = member.or_else(|| model.agents.get(name)?.color);
+    let color = member.or_else(|| model.agents.get(name)?.subagent.color);
     color.map_or(usual, |color| theme.in_role_color(usual, color))
 }
 

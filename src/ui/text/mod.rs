@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::timestamp::Timestamp;
-pub use crate::domain::usage::{count, dollars};
+pub use crate::domain::usage::count;
 pub use crate::ui::text::wrap::{fit, fit_end, width};
 
 /// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
@@ -244,7 +244,7 @@ mod tests {
             ["0", "999", "1.0k", "12.4k", "99.9k", "100k", "999k", "3.1M"]
         );
         assert_eq!(
-            [0.0, 0.0004, 1.239].map(dollars),
+            [0.0, 0.0004, 1.239].map(crate::domain::usage::dollars),
             ["$0.00", "$0.0004", "$1.24"]
         );
         assert_eq!(

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crewdeck::agent::driver::{ModelConfig, ModelOptions};
 use crewdeck::app::new_id;
 use crewdeck::crew::{
-    Approvers, BudgetParts, CrewParts, ExtensionParts, ExternalParts, InstructionParts, ModelParts,
-    NamedModels, TeamLimits,
+    Approvers, BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
+    TeamLimits,
 };
 use crewdeck::domain::named_model::ModelUses;
 use crewdeck::domain::permission::SettingsPermissions;
@@ -81,11 +81,6 @@ pub fn crew_parts(
         },
         preset: None,
         extensions: ExtensionParts::default(),
-        external: ExternalParts {
-            find: Box::new(|name| Err(format!("there is no external agent '{name}'"))),
-            idle_limit: Duration::from_secs(60),
-            crewdeck: None,
-        },
         worktrees: None,
         event_sender,
         clock,

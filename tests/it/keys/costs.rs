@@ -11,8 +11,12 @@ fn agent_figures(text: &str, agent: &str) -> Option<Vec<String>> {
     let name = format!(" {agent} ");
     let after_name = text.lines().filter_map(|line| line.split_once(&name));
     after_name
-        .map(|(_, rest)| rest.split_whitespace().take(5))
-        .map(|words| words.map(str::to_string).collect::<Vec<_>>())
+        .map(|(_, rest)| {
+            let words = rest.split_whitespace().map(str::to_string);
+            // The name of the agent's model may come before the figures.
+            let is_model = |word: &String| !word.starts_with(char::is_numeric);
+            words.skip_while(is_model).take(5).collect::<Vec<_>>()
+        })
         .find(|words| words.len() == 5 && words.iter().all(|w| w.starts_with(char::is_numeric)))
 }
 

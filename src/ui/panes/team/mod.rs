@@ -138,7 +138,7 @@ pub fn about(model: &CrewModel, row: &TeamRow) -> String {
         TeamRow::Subagent(_) => model
             .agents
             .get(name)
-            .map_or_else(String::new, |agent| agent.subagent_prompt.clone()),
+            .map_or_else(String::new, |agent| agent.subagent.prompt.clone()),
     };
     let task = model_board::open_task(model, name).map_or_else(String::new, |task| {
         format!("{} {}", task.id, one_line(&task.subject))

@@ -34,7 +34,7 @@ pub fn lines(app: &App, name: &Name, columns: usize, theme: &Theme) -> Vec<Line<
             app.model
                 .agents
                 .get(name)
-                .map(|a| a.subagent_prompt.clone())
+                .map(|a| a.subagent.prompt.clone())
         })
         .unwrap_or_default();
     if !task.is_empty() {

@@ -121,7 +121,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
         let (task, pulse) = match row {
             TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
             TeamRow::Subagent(_) => {
-                let prompt = agent.map_or_else(String::new, |a| a.subagent_prompt.clone());
+                let prompt = agent.map_or_else(String::new, |a| a.subagent.prompt.clone());
                 (prompt, String::new())
             }
         };
@@ -264,7 +264,7 @@ fn subagent(
     let state_width = words_width(columns).min(room);
     let about = match &activity {
         Activity::Tool { on, .. } => one_line(on),
-        _ => agent.map_or_else(String::new, |a| a.subagent_prompt.clone()),
+        _ => agent.map_or_else(String::new, |a| a.subagent.prompt.clone()),
     };
     vec![
         Span::styled("└ ", theme.dim),

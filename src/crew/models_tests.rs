@@ -1,0 +1,71 @@
+//! Tests of the models that agents get, and of their changes.
+
+use pretty_assertions::assert_eq;
+
+use super::test_support::TestCrew;
+use crate::domain::ids::Name;
+use crate::protocol::event::{AgentEvent, CrewEvent, EventKind};
+
+#[tokio::test]
+async fn other_model_is_used_from_the_next_call_on() {
+    let mut crew = TestCrew::new();
+    let models = crew.models();
+    let lead = models.of_lead();
+    models.switch_to("loud".into(), None).await.unwrap();
+    assert_eq!(lead.current().name, "loud");
+    assert_eq!(models.current().window, None);
+    // If the price were lost, the model's calls would no longer count towards a budget in US dollars.
+    assert_eq!(models.current().price.map(|price| price.input), Some(2.0));
+    models.list().await.unwrap();
+    let events = crew.take_events();
+    assert!(
+        matches!(&events[0], EventKind::Crew(CrewEvent::Ready(setup)) if setup.model == "loud")
+    );
+    assert!(
+        matches!(&events[1], EventKind::Crew(CrewEvent::ModelsListed { names }) if names.len() == 4)
+    );
+}
+
+#[tokio::test]
+async fn model_of_one_teammate_changes_alone() {
+    let mut crew = TestCrew::new();
+    let models = crew.models();
+    let ann = Name::party("ann").unwrap();
+    let (handle, _inbox) = crew.agent(&ann);
+    models.switch_to("strong".into(), Some(&ann)).await.unwrap();
+    assert_eq!(handle.model.current().name, "strong-1");
+    assert_eq!(handle.model.current().window, Some(5000));
+    assert_eq!(models.current().name, "silent");
+    let events = crew.take_events();
+    assert!(
+        matches!(&events[..], [EventKind::Agent { agent, event: AgentEvent::ModelChanged { model, .. } }] if *agent == ann && model == "strong-1"),
+        "{events:?}"
+    );
+    let missing = Name::party("bob").unwrap();
+    let error = models.switch_to("strong".into(), Some(&missing)).await;
+    assert_eq!(error, Err("'bob' is not a running teammate.".to_string()));
+    let error = models.switch_to("keyless".into(), None).await;
+    assert_eq!(
+        error,
+        Err("the model 'keyless' cannot be used: there is no API key".to_string())
+    );
+    assert_eq!(
+        models.current().name,
+        "silent",
+        "a failed change has no effect"
+    );
+}
+
+#[tokio::test]
+async fn aliases_of_claude_code_mean_a_named_model_or_the_shared_one() {
+    let crew = TestCrew::new();
+    let models = crew.models();
+    let name = |chosen: &str| models.of_teammate(chosen).unwrap().current().name;
+    assert_eq!(name("opus"), "silent");
+    assert_eq!(name("strong"), "strong-1");
+    assert_eq!(name("other"), "other");
+    let parent = models.of_teammate("strong").unwrap();
+    let own = models.of_subagent("", &parent).unwrap();
+    assert_eq!(own.current().name, "strong-1");
+    assert!(models.of_teammate("keyless").is_err());
+}

@@ -49,10 +49,10 @@ struct Input {
     /// Name of its model; null for your model.
     #[serde(default)]
     model: Option<String>,
-    /// External agent such as codex; null: crewdeck's own.
+    /// An external agent, such as codex.
     #[serde(default)]
     agent: Option<String>,
-    /// required: it can change nothing until its plan is approved. free or null: no plan is needed.
+    /// required: it changes nothing until its plan is approved. null: no plan.
     #[serde(default)]
     plan: Option<PlanRule>,
 }

@@ -160,6 +160,9 @@ class Turn:
             os._exit(3)
 
     def do_wait(self, _):
+        """Waits for a cancel, except after a restart of the crew."""
+        if "was started again" in self.text:
+            return
         self.cancelled.wait()
         self.reason = "cancelled"
 

@@ -1,6 +1,6 @@
 //! What the editor can show, as far as crewdeck uses it.
 
-use agent_client_protocol::v1::schema::ClientCapabilities;
+use agent_client_protocol::v1::schema::{ClientCapabilities, ElicitationCapabilities};
 
 /// What the editor can show. Nothing before it has said so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl EditorFeatures {
         let forms = capabilities.elicitation.as_ref();
         EditorFeatures {
             has_notices: session.is_some_and(|session| session.notices.is_some()),
-            has_forms: forms.is_some_and(|forms| forms.supports_form()),
+            has_forms: forms.is_some_and(ElicitationCapabilities::supports_form),
         }
     }
 }

@@ -161,11 +161,10 @@ impl OpenPrompt {
 
 fn stop_reason(end: &TurnEnd) -> PromptEnd {
     match end {
-        TurnEnd::Done => Ok(StopReason::EndTurn),
         TurnEnd::Interrupted => Ok(StopReason::Cancelled),
         TurnEnd::Stopped { why } if why == TOKEN_LIMIT_REACHED => Ok(StopReason::MaxTokens),
         TurnEnd::Stopped { why } if why == REFUSED => Ok(StopReason::Refusal),
-        TurnEnd::Stopped { .. } => Ok(StopReason::EndTurn),
+        TurnEnd::Done | TurnEnd::Stopped { .. } => Ok(StopReason::EndTurn),
         TurnEnd::Failed { error, hint } => {
             let text = format!("{error}. {hint}");
             Err(Error::new(-32603, text.trim()))

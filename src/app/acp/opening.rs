@@ -143,9 +143,8 @@ impl EditorServer<'_> {
             let root = root.clone();
             let read = move || resume::read_events(&root, &id);
             let events = tokio::task::spawn_blocking(read).await??;
-            let replayed = session.replay(&events, &mut self.output).await;
-            // The answer to the request fails too, which ends the connection.
-            replayed.unwrap_or_else(|EditorGone| ());
+            // If the editor is gone, the answer to the request fails too, which ends the connection.
+            let _ = session.replay(&events, &mut self.output).await;
         }
         Ok(modes)
     }
@@ -167,7 +166,9 @@ impl EditorServer<'_> {
         if let Some(session) = self.session.take() {
             session.stop(&mut self.output).await?;
         }
-        let session = EditorSession::start(self.options, root, dir, resume, &self.features).await?;
+        let session = EditorSession::start(self.options, root, dir, resume, &self.features);
+        // The future is large because it contains the start of the whole crew.
+        let session = Box::pin(session).await?;
         self.session = Some(session);
         self.project = Some(root.to_path_buf());
         Ok(())

@@ -52,7 +52,8 @@ fn golden(editor: &Editor, project: &Path) -> String {
         lines.push(message.clone());
     }
     lines.extend(plans);
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let text = lines.join("\n") + "\n";
     let folder = project.canonicalize().unwrap();
     let text = text.replace(&editor.session, "SESSION");
     let text = text.replace(folder.to_str().unwrap(), "/project");

@@ -19,13 +19,16 @@ use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-fn placeholder(app: &App) -> String {
-    if let Some(hold) = &app.keys.guard.hold {
+fn placeholder(pane: &NeedsPane, app: &App) -> String {
+    if let Some(closed) = &pane.closed {
+        let (from, what) = (&closed.from, &closed.summary);
+        let next = if app.is_running(from) {
+            format!("{from} continues; its next request appears here.")
+        } else {
+            "No other request is open.".into()
+        };
         let key = app.prefs.keymap.key(Context::Panes, Action::Back);
-        return format!(
-            "Decided. {} continues; its next request appears here. {key} goes back.",
-            hold.requester
-        );
+        return format!("{what} {next} {key} goes back.");
     }
     let key = app.waiting_key();
     format!("No open requests. Plans, questions and permissions appear here; {key} opens them.")
@@ -44,7 +47,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
     }
     if selected.is_none() {
-        titles.placeholder = Some(placeholder(app));
+        titles.placeholder = Some(placeholder(pane, app));
     }
     frame::pane(app, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {

@@ -34,8 +34,7 @@ fn placeholder(pane: &NeedsPane, app: &App) -> String {
     format!("No open requests. Plans, questions and permissions appear here; {key} opens them.")
 }
 
-/// Draws the headings of the requests, the text and the choices of the selected request and, on the last row, its
-/// buttons.
+/// Draws the headings of the requests, the text and the choices of the selected request and, below them, its buttons.
 pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let selected = pane.selected_request(app);
     let mut titles = Titles {

@@ -127,6 +127,7 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     focus::forget_closed(&mut state.panes.needs, &state.app);
     tour::record_followed(state);
     state.withdraw_stale();
+    state.withdraw_elsewhere();
     withdraw_nothing_to_preview(state);
     if may_write && state.dirty {
         compose::reveal(state);

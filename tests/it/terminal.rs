@@ -93,7 +93,7 @@ fn demo_runs_from_the_first_task_to_quitting() {
         owners.len() == 10 && owners.iter().all(|o| !o.is_empty()),
         "{owners:?}"
     );
-    screen.wait_for("carol's shutdown needs approval: Alt+a or /approve");
+    screen.wait_for("Alt+a or /approve");
     screen.send_until_gone("\x1bh", "Alt+h hide");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));

@@ -123,7 +123,8 @@ pub struct KeyState {
     pub explained_option: bool,
     /// Whether a message has explained that crewdeck has no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to the pane "Needs you". This focus is restored when no request is open any more.
+    /// The focus before it moved to the pane "Needs you". Going one step back from that
+    /// pane restores this focus.
     pub before_needs: Option<Focus>,
 }
 

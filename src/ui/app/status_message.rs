@@ -1,5 +1,6 @@
-//! The status message in the row of the key hints: how long it is shown, and when it is outdated.
+//! The status message at the bottom of the screen: how long it is shown, and when it is outdated.
 
+use std::any::{Any, TypeId};
 use std::fmt;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::app::App;
-use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::pane::{Focus, Pane};
 
 /// Maximum length of a notice that is shown as a status message, in characters. A longer notice is cut.
 pub const NOTICE_MAX: usize = 2000;
@@ -18,7 +19,7 @@ const MESSAGE_TIME: Duration = Duration::from_secs(5);
 /// three times as long.
 const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 
-/// A status message, shown in the row of the key hints.
+/// A status message, shown over the tour line or in the row of the key hints.
 #[derive(Debug)]
 pub struct StatusMessage {
     pub level: NoticeLevel,
@@ -32,6 +33,16 @@ pub struct StatusMessage {
     /// is removed once the pane has something to preview.
     pub nothing_in: Option<Pane>,
     holds: Holds,
+    /// What had the keys when the message was first shown; `None` until the end of the update that set the message.
+    place: Option<MessagePlace>,
+}
+
+/// The focus and the open popup, as the place to which a status message belongs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct MessagePlace {
+    focus: Focus,
+    popups: usize,
+    top: Option<TypeId>,
 }
 
 /// The condition under which a status message is true. `None` for a message about a past event, which stays true.
@@ -76,6 +87,7 @@ impl App {
             request: None,
             nothing_in: None,
             holds: Holds(None),
+            place: None,
         });
         self.dirty = true;
     }
@@ -126,6 +138,28 @@ impl App {
         let is_stale =
             |message: &StatusMessage| message.holds.0.as_ref().is_some_and(|holds| !holds(self));
         if self.status.as_ref().is_some_and(is_stale) {
+            self.status = None;
+            self.dirty = true;
+        }
+    }
+
+    /// Removes an informational message once another part of the screen has the keys, because the message was about
+    /// the previous one. A warning or an error is first shown for long enough to be read. Called at the end of each
+    /// update.
+    pub(in crate::ui) fn withdraw_elsewhere(&mut self) {
+        let popup = self.popups.last();
+        let here = MessagePlace {
+            focus: self.focus,
+            popups: self.popups.len(),
+            top: popup.map(|popup| (popup as &dyn Any).type_id()),
+        };
+        let now = self.now;
+        let Some(message) = &mut self.status else {
+            return;
+        };
+        let place = *message.place.get_or_insert(here);
+        let may_go = message.level == NoticeLevel::Info || message.is_read(now);
+        if place != here && may_go {
             self.status = None;
             self.dirty = true;
         }

@@ -203,9 +203,9 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Needs), &["A"], Action::ApproveForTeam, "approve for the whole team until crewdeck ends; asks for the scope", "for the team"),
     bind(Context::In(Pane::Needs), &["r"], Action::Reject, "reject the selected request; decline a question", "reject"),
     bind(Context::In(Pane::Needs), &["c"], Action::Comment, "approve or reject with a comment; answer in your own words", "comment"),
-    bind(Context::In(Pane::Needs), &["e"], Action::EditComment, "write the comment in $EDITOR; edit a plan there", ""),
+    bind(Context::In(Pane::Needs), &["e"], Action::EditComment, "write the comment in $EDITOR; edit a plan there", "edit"),
     bind(Context::In(Pane::Needs), &["enter", "o"], Action::Open, "open the asking agent", "open the agent"),
-    bind(Context::In(Pane::Needs), &["space"], Action::Peek, "preview the whole request", ""),
+    bind(Context::In(Pane::Needs), &["space"], Action::Peek, "preview the whole request", "preview"),
     bind(Context::In(Pane::Needs), &["l", "right", "n"], Action::Next, "next request", "next"),
     bind(Context::In(Pane::Needs), &["h", "left", "N"], Action::Prev, "previous request", ""),
 

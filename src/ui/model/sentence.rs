@@ -132,6 +132,38 @@ pub fn decision(request: &Request) -> Option<String> {
     })
 }
 
+/// Returns a sentence that says how a closed request was decided and by whom, such as `Approved bob's plan.` for a
+/// decision of the user.
+pub fn closed(request: &Request) -> String {
+    let Request { from, target, .. } = request;
+    let what = match request.kind {
+        RequestKind::Plan => format!("{from}'s plan"),
+        RequestKind::Permission => match &request.call {
+            Some(call) => format!("{target}'s {} call", one_line(&shown_name(&call.tool))),
+            None => format!("{target}'s permission request"),
+        },
+        RequestKind::Shutdown => format!("the shutdown of {target}"),
+        RequestKind::Budget => format!("a higher budget for {from}"),
+        RequestKind::Question => format!("{from}'s question"),
+    };
+    let is_question = request.kind == RequestKind::Question;
+    let done = match (request.status, is_question) {
+        (RequestStatus::Approved, false) => "approved",
+        (RequestStatus::Approved, true) => "answered",
+        (RequestStatus::Rejected, false) => "rejected",
+        (RequestStatus::Rejected, true) => "declined",
+        (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
+            return format!("Withdrawn: {what}.");
+        }
+    };
+    let by = request.decided_by.as_str();
+    if by.is_empty() || by == Name::user().as_str() {
+        let (first, rest) = done.split_at(1);
+        return format!("{}{rest} {what}.", first.to_uppercase());
+    }
+    format!("{} {done} {what}.", one_line(by))
+}
+
 /// Returns a shorter form of the text from [`request`], such as `bob: plan`.
 fn brief(request: &Request) -> String {
     match request.kind {
@@ -252,6 +284,34 @@ mod tests {
             assert_eq!(shown(tool, input).as_deref(), Some(expected));
         }
         assert_eq!(shown("bash", ""), None);
+    }
+
+    #[test]
+    fn closed_request_names_decision_and_subject() {
+        use RequestStatus::{Approved, Rejected, Withdrawn};
+        let plan = crate::ui::fixture::plan("r1", "1. go");
+        let asked = crate::ui::fixture::question("q1", &[]);
+        let allowed = crate::ui::fixture::permission("r2");
+        let cases = [
+            (&plan, Approved, "user", "Approved bob's plan."),
+            (&plan, Rejected, "user", "Rejected bob's plan."),
+            (&plan, Rejected, "lead", "lead rejected bob's plan."),
+            (&plan, Withdrawn, "", "Withdrawn: bob's plan."),
+            (&asked, Approved, "user", "Answered alice's question."),
+            (&asked, Rejected, "user", "Declined alice's question."),
+            (
+                &allowed,
+                Approved,
+                "user",
+                "Approved alice's permission request.",
+            ),
+        ];
+        for (request, status, by, expected) in cases {
+            let mut request = request.clone();
+            request.status = status;
+            request.decided_by = by.into();
+            assert_eq!(closed(&request), expected);
+        }
     }
 
     fn read(json: &str) -> String {

@@ -98,7 +98,6 @@ impl UiState {
         self.notifier.clear();
         self.keys.guard = KeyGuard {
             moved_at: (self.focus != Focus::Composer).then_some(now),
-            hold: None,
             shown: None,
         };
         self.focus = Focus::Composer;

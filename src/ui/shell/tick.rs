@@ -33,9 +33,7 @@ pub fn next_tick(state: &UiState) -> Option<Duration> {
     };
     let call = state.notifier.next_in(state.now);
     let ages = ages::next_change_in(state);
-    let hold = state.keys.guard.hold.as_ref();
-    let hold = hold.and_then(|hold| Some(hold.until?.since(state.now)));
-    [busy, message_time, coming, call, ages, hold]
+    [busy, message_time, coming, call, ages]
         .into_iter()
         .flatten()
         .min()

@@ -68,8 +68,8 @@ pub fn line(state: &UiState) -> Option<String> {
     if let Some(popup) = state.popups.last() {
         return Some(popup.tip(state));
     }
-    if let Some(request) = request_for_user(state) {
-        return Some(request_tip(state, request));
+    if let Some(tip) = announcement(state).or_else(|| focused_request_tip(state)) {
+        return Some(tip);
     }
     if !state.shown.is_lead() {
         let name = name(state.shown.as_str());
@@ -102,7 +102,7 @@ fn is_demo(model: &CrewModel) -> bool {
 /// request waits for the user and how to decide it. While a popup is open, the tour line describes the popup, but no
 /// other line appears, so that no row moves.
 pub fn replaces_banner(state: &UiState) -> bool {
-    is_demo(state) && !state.is_tour_dismissed && request_for_user(state).is_some()
+    is_demo(state) && !state.is_tour_dismissed && announcement(state).is_some()
 }
 
 /// Returns whether no line announces the open requests: the tour line would, but it describes the open popup.
@@ -131,22 +131,27 @@ pub fn dismissed_by(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Everywhere, Action::ToggleTips)
 }
 
-fn request_tip(app: &App, request: &Request) -> String {
+/// Returns the tip that says which request waits for the user and how to reach it. Returns `None` if the request is on
+/// the screen with its keys anyway: while the pane "Needs you" has the focus, and while the request can be decided from
+/// the composer, whose title names the keys.
+fn announcement(app: &UiState) -> Option<String> {
+    let request = request_for_user(app)?;
+    let can_decide = matches!(app.focus, Focus::Composer | Focus::Pane(Pane::Lead));
+    let shown = answering::request(app).filter(|_| can_decide);
+    let is_shown = shown.is_some_and(|shown| shown.id == request.id || shown.is_like(request));
+    if app.focus == Focus::Pane(Pane::Needs) || is_shown {
+        return None;
+    }
     let needs = |action| app.prefs.keymap.key(Context::In(Pane::Needs), action);
-    let (yes, no) = (needs(Action::Approve), needs(Action::Reject));
-    let comment = needs(Action::Comment);
-    let has_keys = app.focus == Focus::Pane(Pane::Needs);
+    let (yes, comment) = (needs(Action::Approve), needs(Action::Comment));
     let target = name(request.target.as_str());
     let what = match request.kind {
-        RequestKind::Question if has_keys => {
-            return format!("{comment} answers in your own words, {no} declines");
-        }
         RequestKind::Question => {
             let from = name(request.from.as_str());
-            return format!(
+            return Some(format!(
                 "{from} has a question: {}, then {comment} to answer",
                 waiting_keys(app)
-            );
+            ));
         }
         RequestKind::Plan => format!("{target}'s plan needs approval"),
         RequestKind::Shutdown => format!("{target}'s shutdown needs approval"),
@@ -154,16 +159,17 @@ fn request_tip(app: &App, request: &Request) -> String {
             format!("{target} needs your approval")
         }
     };
-    if has_keys {
-        return format!("{yes} approves, {no} rejects, {comment} adds a comment");
-    }
-    let is_beside_composer = answering::request(app).is_some_and(|shown| shown.id == request.id);
-    if app.focus == Focus::Composer && is_beside_composer {
-        let approve = Action::ApproveShown;
-        let key = app.prefs.keymap.key(Context::Composer, approve);
-        return format!("{what}: {key} or {}", key_or_command(app, approve));
-    }
-    format!("{what}: {}, then {yes}", waiting_keys(app))
+    Some(format!("{what}: {}, then {yes}", waiting_keys(app)))
+}
+
+/// Returns the tip while the user looks at a request in the pane "Needs you". It does not repeat the keys, because the
+/// card shows them.
+fn focused_request_tip(state: &UiState) -> Option<String> {
+    let request = request_for_user(state)?;
+    let is_focused = state.focus == Focus::Pane(Pane::Needs);
+    let back = state.prefs.keymap.key(Context::Panes, Action::Back);
+    let from = name(request.from.as_str());
+    is_focused.then(|| format!("{from} waits for your decision; {back} leaves it open"))
 }
 
 /// Returns the key that moves the focus to the pane "Needs you". If that is an Alt key, adds a key for the same action
@@ -188,11 +194,6 @@ fn stage(state: &UiState) -> String {
         Focus::Pane(_) => Context::Panes,
     };
     let go = |pane: Pane| app.prefs.keymap.key(context, Action::Focus(pane));
-    let open = app.prefs.keymap.key(Context::In(Pane::Team), Action::Open);
-    let turn = app
-        .prefs
-        .keymap
-        .key(Context::In(Pane::Board), Action::ToggleGraph);
     let (done, all) = (
         index(app).count(index::BoardStatus::Done),
         app.model.board.len(),
@@ -232,49 +233,75 @@ fn stage(state: &UiState) -> String {
             go(Pane::Board)
         );
     }
-    let left = next_demo_tip(state, &go, &open, &turn);
+    let left = next_demo_step(state).map(|step| demo_tip(app, step, &go));
     if done == all {
         return all_done(app, &go(Pane::Board), is_lead_busy, left);
     }
-    left.unwrap_or_else(|| board_tip(&go(Pane::Board), &turn))
+    let [tip, _] = left.unwrap_or_else(|| demo_tip(app, DemoStep::ChangeBoard, &go));
+    tip
 }
 
 fn board_tip(board: &str, turn: &str) -> String {
     format!("{board}, then {turn}: the board as graph or list")
 }
 
-/// Returns the tip for the first step of the demo that the user has not followed and that is possible now; `None` if
-/// there is no such step. `go` returns the key that focuses a pane. `open` is the key that opens the selected agent,
-/// and `turn` is the key that switches the board between graph and list.
-fn next_demo_tip(
-    state: &UiState,
-    go: &impl Fn(Pane) -> String,
-    open: &str,
-    turn: &str,
-) -> Option<String> {
-    let app = &state.app;
-    let is_open = |step| !state.followed_tips.contains(&step);
-    if is_open(DemoStep::WatchTeammate) && app.model.team.present().next().is_some() {
-        return Some(format!(
-            "{}, then {open}: watch a teammate, live",
-            go(Pane::Team)
-        ));
+/// Returns the first step of the demo that the user has not followed and that is possible now; `None` if there is none.
+fn next_demo_step(state: &UiState) -> Option<DemoStep> {
+    let is_possible = |step| match step {
+        DemoStep::WatchTeammate => state.model.team.present().next().is_some(),
+        DemoStep::ReadMessages => state.model.messages.len() > 1,
+        DemoStep::ChangeBoard | DemoStep::OpenLog => true,
+    };
+    let steps = [
+        DemoStep::WatchTeammate,
+        DemoStep::ChangeBoard,
+        DemoStep::ReadMessages,
+        DemoStep::OpenLog,
+    ];
+    let mut open = steps
+        .into_iter()
+        .filter(|step| !state.followed_tips.contains(step));
+    open.find(|step| is_possible(*step))
+}
+
+/// Returns the tip for `step` in a long and a short form. `go` returns the key that focuses a pane.
+fn demo_tip(app: &App, step: DemoStep, go: &impl Fn(Pane) -> String) -> [String; 2] {
+    let key = |pane, action| app.prefs.keymap.key(Context::In(pane), action);
+    match step {
+        DemoStep::WatchTeammate => {
+            let (team, open) = (go(Pane::Team), key(Pane::Team, Action::Open));
+            [
+                format!("{team}, then {open}: watch a teammate, live"),
+                format!("{team} {open}: a teammate"),
+            ]
+        }
+        DemoStep::ChangeBoard => {
+            let (board, turn) = (go(Pane::Board), key(Pane::Board, Action::ToggleGraph));
+            [
+                board_tip(&board, &turn),
+                format!("{board} {turn}: the board"),
+            ]
+        }
+        DemoStep::ReadMessages => {
+            let inbox = go(Pane::Inbox);
+            [
+                format!("{inbox}: the messages between agents"),
+                format!("{inbox}: messages"),
+            ]
+        }
+        DemoStep::OpenLog => {
+            let log = key_or_command(app, Action::Popup("event_log"));
+            [
+                format!("{log}: what happened so far, and why"),
+                format!("{log}: the events"),
+            ]
+        }
     }
-    if is_open(DemoStep::ChangeBoard) {
-        return Some(board_tip(&go(Pane::Board), turn));
-    }
-    if is_open(DemoStep::ReadMessages) && app.model.messages.len() > 1 {
-        return Some(format!("{}: the messages between agents", go(Pane::Inbox)));
-    }
-    is_open(DemoStep::OpenLog).then(|| {
-        let log = key_or_command(app, Action::Popup("event_log"));
-        format!("{log}: what happened so far, and why")
-    })
 }
 
 /// Returns the tip for a board on which all tasks are completed. `board` is the key that focuses the board. `left` is
-/// the tip for the first demo step that the user has not done yet; `None` if there is none.
-fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<String>) -> String {
+/// the tip for the first demo step that the user has not done yet, in a long and a short form; `None` if there is none.
+fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<[String; 2]>) -> String {
     let unmerged = branches::unmerged_tasks(app).len();
     if unmerged > 0 && is_lead_busy {
         return format!("All done: the lead merges; {board} shows the branches");
@@ -289,22 +316,27 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<String>) ->
         return format!("All merged: the {who} finishes; {usage} shows usage");
     }
     let quit = key_or_command(app, Action::Close);
-    if let Some(left) = left {
-        let whole = format!("The demo is over; {quit} leaves. Not seen yet: {left}");
-        return if width(&whole) <= room(app) {
-            whole
-        } else {
-            left
-        };
-    }
-    let help = app.prefs.keymap.key(Context::Everywhere, Action::Help);
-    let whole = format!(
-        "The demo is over. Look around ({help} lists the keys), or leave with {quit} and run crewdeck in your own project"
-    );
-    if width(&whole) <= room(app) {
-        return whole;
-    }
-    format!("Next: {quit}, then run crewdeck in your own project")
+    // In full screen, the first press only ends the full screen.
+    let is_zoomed = app.arrangement.zoom.is_some() && app.focus != Focus::Composer;
+    let times = if is_zoomed { " twice" } else { "" };
+    let end = format!("Demo over: {quit}{times} leaves");
+    let forms = match left {
+        Some([long, short]) => [
+            format!("{end}. Not seen yet: {long}"),
+            format!("{end}. Next: {short}"),
+        ],
+        None => {
+            let help = app.prefs.keymap.key(Context::Everywhere, Action::Help);
+            [
+                format!(
+                    "{end}. Look around ({help} lists the keys), or run crewdeck in your own project"
+                ),
+                format!("Demo over: {quit}{times}, then run crewdeck in your project"),
+            ]
+        }
+    };
+    let mut fitting = forms.into_iter().filter(|form| width(form) <= room(app));
+    fitting.next().unwrap_or(end)
 }
 
 /// Returns how to run `action`: its slash command if the composer has the focus (empty if it has none), else its key in

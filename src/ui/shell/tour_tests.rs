@@ -325,3 +325,65 @@ fn no_row_moves_when_a_popup_opens_while_a_request_waits() {
     let status = text.lines().next().unwrap_or_default();
     assert!(status.contains("◆ 1 needs you"), "{text}");
 }
+
+#[test]
+fn request_with_its_keys_on_the_screen_needs_no_tip() {
+    for (width, height) in [(60, 16), (70, 20), (80, 24), (160, 45)] {
+        let mut request = plan("r1", "The work is done.");
+        request.kind = RequestKind::Shutdown;
+        request.from = name("lead");
+        request.target = name("carol");
+        let events = vec![demo(), six(0), has_team(), request_event(&request)];
+        let mut state = after_events(width, height, events);
+        let text = picture(&state);
+        assert!(!text.contains("needs approval"), "{text}");
+        assert_eq!(text.matches("Alt+a").count(), 1, "{text}");
+        assert_eq!(text.matches("shut").count(), 1, "{text}");
+        // The card shows its keys, so the tip does not.
+        press(&mut state, "alt+w");
+        let tip = line(&state).unwrap();
+        assert_eq!(tip, "lead waits for your decision; Esc leaves it open");
+    }
+}
+
+#[test]
+fn tip_names_the_key_that_quits_in_full_screen() {
+    let events = [branches(&[]), vec![lead(Activity::Idle), all_idle()]].concat();
+    let mut state = after_events(160, 45, events);
+    press(&mut state, "alt+1 z");
+    assert!(state.arrangement.zoom.is_some());
+    let tip = line(&state).unwrap();
+    assert!(tip.starts_with("Demo over: q twice leaves."), "{tip}");
+    assert_eq!(press(&mut state, "q"), []);
+    assert_eq!(press(&mut state, "q"), [Effect::Quit]);
+}
+
+#[test]
+fn message_covers_a_tip_and_leaves_the_hints() {
+    let events = || vec![demo(), six(0), has_team()];
+    let rows = |state: &UiState| {
+        let text = picture(state);
+        let rows: Vec<String> = text.lines().rev().take(3).map(String::from).collect();
+        rows
+    };
+    for (width, height) in [(60, 16), (80, 24), (160, 45)] {
+        let mut state = after_events(width, height, events());
+        state.status = None;
+        let before = rows(&state);
+        state.say("Draft cleared.");
+        let after = rows(&state);
+        assert_eq!(after[0], before[0]);
+        assert!(after[1].contains("Draft cleared."), "{after:?}");
+        assert!(!after[1].contains("hide"), "{after:?}");
+        // A tip that announces a request stays.
+        let mut state = after_events(
+            width,
+            height,
+            [events(), vec![asks(RequestKind::Plan)]].concat(),
+        );
+        state.say("Draft cleared. ".repeat(20));
+        let after = rows(&state);
+        assert!(after[1].contains("bob's plan needs approval"), "{after:?}");
+        assert!(after[2].contains("Draft cleared."), "{after:?}");
+    }
+}

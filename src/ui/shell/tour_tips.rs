@@ -54,6 +54,10 @@ fn is_decision(_: &UiState, done: &[Effect]) -> bool {
     matches!(done, [Effect::Command(Command::Decide { .. })])
 }
 
+fn leaves_it_open(state: &UiState, done: &[Effect]) -> bool {
+    state.focus != Focus::Pane(Pane::Needs) && !state.model.requests.is_empty() && done.is_empty()
+}
+
 fn comments(state: &UiState, _: &[Effect]) -> bool {
     top_popup(state) == "CommentPopup"
 }
@@ -173,19 +177,29 @@ pub fn tips() -> Vec<Tip> {
         tip(
             with(branches(&[]), vec![idle_lead(), all_idle()]),
             "",
-            "Alt+4, then Enter: watch a teammate, live",
+            "Demo over: /quit leaves. Next: Alt+4 Enter: a teammate",
         )
+        .does("\"/quit\" enter", |_, done| done == [Effect::Quit])
         .does("alt+4 enter", |state, _| !state.shown.is_lead()),
         tip(
             with(branches(&[]), vec![idle_lead(), all_idle()]),
+            "alt+4 enter esc 1",
+            "Demo over: q leaves. Next: 3 v: the board",
+        )
+        .does("q", |_, done| done == [Effect::Quit])
+        .does("3 v", |state, _| {
+            state.panes.board.shape != BoardShape::default()
+        }),
+        tip(
+            with(branches(&[]), vec![idle_lead(), all_idle()]),
             "alt+4 enter esc 3 v @ esc i",
-            "Next: /quit, then run crewdeck in your own project",
+            "Demo over: /quit, then run crewdeck in your project",
         )
         .does("\"/quit\" enter", |_, done| done == [Effect::Quit]),
         tip(
             with(branches(&[]), vec![idle_lead(), all_idle()]),
             "alt+4 enter esc 3 v @ esc 1",
-            "Next: q, then run crewdeck in your own project",
+            "Demo over: q, then run crewdeck in your project",
         )
         .does("q", |_, done| done == [Effect::Quit]),
         // Tips about requests that wait for the user.
@@ -211,19 +225,16 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Permission),
             "alt+w",
-            "a approves, r rejects, c adds a comment",
+            "bob waits for your decision; Esc leaves it open",
         )
-        .does("a", is_decision)
-        .does("r", is_decision)
-        .does("c", comments),
-        // The request of the agent whose conversation is open can be answered from the composer.
+        .does("esc", leaves_it_open),
+        // The title of the composer names the keys for the request of the agent whose conversation is open.
         tip(
             asked(RequestKind::Plan),
             "alt+w o i",
-            "bob's plan needs approval: Alt+a or /approve",
+            "This is bob, live. Esc twice goes back to the lead",
         )
-        .does("alt+a", is_decision)
-        .does("\"/approve\" enter", is_decision),
+        .does("esc esc", at_lead),
         tip(
             asked(RequestKind::Question),
             "",
@@ -233,10 +244,9 @@ pub fn tips() -> Vec<Tip> {
         tip(
             asked(RequestKind::Question),
             "alt+w",
-            "c answers in your own words, r declines",
+            "bob waits for your decision; Esc leaves it open",
         )
-        .does("c", comments)
-        .does("r", is_decision),
+        .does("esc", leaves_it_open),
         // Tips that depend on the focus.
         tip(
             without_conflict(0),

@@ -9,13 +9,12 @@ use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::TurnEnd;
 use crate::protocol::{AgentEvent, BoardEvent, Command, Event, EventKind, TeamEvent};
-use crate::ui::app::key_guard::{HOLD, SETTLE};
+use crate::ui::app::key_guard::SETTLE;
 use crate::ui::fixture::{
     apply_events, busy, decision, permission, picture, press, question, request_event,
     started_screen,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::shell::tick::next_tick;
 use crate::ui::{Effect, Msg, UiState, keys, update};
 
 const NEEDS: Focus = Focus::Pane(Pane::Needs);
@@ -126,13 +125,12 @@ fn double_press_decides_one_request() {
         let text = picture(&state);
         assert!(text.contains("Key ignored: a new request from"), "{text}");
         assert!(state.popups.is_empty() && state.focus == NEEDS, "{second}");
-        // The key is also ignored if no further request follows.
+        // The key also decides and writes nothing if no further request follows.
         let mut state = screen_with_request(&one);
         press(&mut state, "alt+w r");
         event(&mut state, 0.05, rejection_event(&one));
         assert_eq!(key(&mut state, 0.05, second), [], "{second}");
         end(&mut state, 0.05);
-        assert_eq!(state.focus, Focus::Composer);
         assert_eq!(key(&mut state, 0.05, second), [], "{second}");
         assert_eq!(state.input.composer.text(), "", "{second}");
     }
@@ -160,64 +158,47 @@ fn keys_are_ignored_until_typing_pauses() {
 }
 
 #[test]
-fn focus_returns_when_turn_ends_or_after_a_key() {
+fn focus_stays_in_needs_you_until_user_leaves() {
     let one = lead_permission_after("one", 0.0);
-    let held = || {
-        let mut state = screen_with_request(&one);
-        press(&mut state, "alt+w r");
-        event(&mut state, 0.1, rejection_event(&one));
-        assert_eq!(state.focus, NEEDS);
-        state
-    };
-    let mut state = held();
-    end(&mut state, 1.0);
-    assert_eq!(state.focus, Focus::Composer);
-    // If the user presses nothing, the focus stays while the agent works.
-    let mut state = held();
-    let long = HOLD.as_secs_f64();
-    let now = Timestamp(state.now.0 + 100.0 * long);
-    update(&mut state, Msg::Tick { now });
-    assert_eq!(state.focus, NEEDS);
-    // After a key, the focus returns when `HOLD` is over. The next tick is scheduled for that time.
-    assert_eq!(key(&mut state, 1.0, "r"), []);
-    assert!(next_tick(&state).is_some_and(|due| due <= HOLD));
-    for (after, expected) in [(long - 0.5, NEEDS), (1.0, Focus::Composer)] {
-        let now = Timestamp(state.now.0 + after);
-        update(&mut state, Msg::Tick { now });
-        assert_eq!(state.focus, expected, "{after}");
-    }
-    // If the agent is idle or the user did not decide the request, the focus returns at once.
-    let mut state = screen_with_request(&one);
-    press(&mut state, "alt+w r");
-    end(&mut state, 0.1);
-    event(&mut state, 0.1, rejection_event(&one));
-    assert_eq!(state.focus, Focus::Composer);
-    let mut state = screen_with_request(&one);
-    press(&mut state, "alt+w");
     let mut by_lead = one.clone();
     by_lead.status = RequestStatus::Approved;
     by_lead.decided_by = "lead".into();
-    event(&mut state, 0.1, request_event(&by_lead));
-    assert_eq!(state.focus, Focus::Composer);
-}
-
-#[test]
-fn user_can_leave_needs_you_during_hold() {
-    let one = lead_permission_after("one", 0.0);
-    for (keys, expected) in [
-        ("esc", Focus::Composer),
-        ("i", Focus::Composer),
-        ("3", Focus::Pane(Pane::Board)),
+    for (closed, said) in [
+        (rejection_event(&one), "Rejected lead's permission request."),
+        (
+            request_event(&by_lead),
+            "lead approved lead's permission request.",
+        ),
     ] {
-        let mut state = screen_with_request(&one);
-        press(&mut state, "alt+w r");
-        event(&mut state, 0.1, rejection_event(&one));
-        press(&mut state, keys);
-        assert_eq!(state.focus, expected, "{keys}");
-        // When the turn ends later, the focus does not move again.
-        end(&mut state, HOLD.as_secs_f64());
-        assert_eq!(state.focus, expected, "{keys}");
-        assert_eq!(state.keys.guard.hold, None, "{keys}");
+        for (keys, expected) in [
+            ("esc", Focus::Composer),
+            ("i", Focus::Composer),
+            ("3", Focus::Pane(Pane::Board)),
+        ] {
+            let mut state = screen_with_request(&one);
+            press(&mut state, "alt+w");
+            event(&mut state, 0.1, closed.clone());
+            // Neither time nor other keys nor the end of the turn move the focus.
+            let now = Timestamp(state.now.0 + 100.0);
+            update(&mut state, Msg::Tick { now });
+            assert_eq!(key(&mut state, 1.0, "r"), []);
+            let now = Timestamp(state.now.0 + 100.0);
+            update(&mut state, Msg::Tick { now });
+            let text = picture(&state);
+            let next = "lead continues; its next request appears here.";
+            assert!(text.contains(said) && text.contains(next), "{text}");
+            end(&mut state, 1.0);
+            assert_eq!(state.focus, NEEDS);
+            let text = picture(&state);
+            let next = "No other request is open. Esc goes back.";
+            assert!(text.contains(said) && text.contains(next), "{text}");
+            // The next key counts at once, because the focus has not moved.
+            assert_eq!(key(&mut state, 0.1, keys), []);
+            assert_eq!(state.focus, expected, "{keys}");
+            // The empty pane names the decision only until the user has left it.
+            press(&mut state, "esc 6");
+            assert!(!picture(&state).contains(said));
+        }
     }
 }
 

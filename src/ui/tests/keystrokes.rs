@@ -246,7 +246,7 @@ fn first_request_is_decidable_once_focused() {
 }
 
 #[test]
-fn new_request_keeps_selection_and_last_one_returns_focus() {
+fn new_request_keeps_selection_and_esc_returns_focus() {
     let mut state = busy(160, 45);
     press(&mut state, "\"draft\" alt+w");
     let mut older = permission("r0");
@@ -266,6 +266,8 @@ fn new_request_keeps_selection_and_last_one_returns_focus() {
             approval_event(older, "lead"),
         ],
     );
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+    press(&mut state, "esc");
     assert_eq!(state.focus, Focus::Composer);
     assert_eq!(state.composer_text(), "draft");
 }

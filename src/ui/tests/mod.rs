@@ -2,6 +2,7 @@
 
 pub mod background_work;
 mod beside_popups;
+mod bottom_rows;
 mod click_targets;
 mod conventions;
 mod costs_and_printing;

@@ -45,7 +45,7 @@ fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     check_no_plan_is_announced_early(root);
     screen.send("w");
     screen.wait("the card has the focus", |t| {
-        t.contains("a approves, r rejects")
+        t.contains("lead waits for your decision")
     });
     screen.send("a");
     screen.wait_for("That was the demo");
@@ -111,7 +111,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         assert!(content.starts_with(expected), "{content}");
         screen.send("w");
         screen.wait("the card has the focus", |t| {
-            t.contains("a approves, r rejects")
+            t.contains("lead waits for your decision")
         });
         screen.send("a");
         screen.wait_for("That was the demo");

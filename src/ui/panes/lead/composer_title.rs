@@ -10,6 +10,7 @@ use crate::ui::app::App;
 use crate::ui::app::Preferences;
 use crate::ui::app::answering;
 use crate::ui::app::recipient;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, SLASH};
 use crate::ui::model::style;
 use crate::ui::panes::lead::offers;
@@ -57,9 +58,12 @@ pub fn lines(
             Span::raw(" "),
         ];
         let room = room.saturating_sub(taken);
-        let aside = match (expected_arguments(app), answering::request(app)) {
+        // Only the composer and the conversation have keys that decide the shown request.
+        let can_decide = matches!(app.focus, Focus::Composer | Focus::Pane(Pane::Lead));
+        let request = answering::request(app).filter(|_| can_decide && questions.is_empty());
+        let aside = match (expected_arguments(app), request) {
             (Some(arguments), _) => aside_line(&arguments, room, theme),
-            (None, Some(_)) if questions.is_empty() => decision_keys(app, room, theme),
+            (None, Some(_)) => decision_keys(app, room, theme),
             (None, _) => aside_line(&other_drafts(app), room, theme),
         };
         return (Line::from(title), aside);

@@ -127,7 +127,17 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
     };
     let (rest, buttons) = cut(inside, 1);
     let (rest, pinned) = cut(rest, pinned);
-    let (list, text) = cut(rest, rest.height.saturating_sub(heading_rows(model)));
+    let (list, mut text) = cut(rest, rest.height.saturating_sub(heading_rows(model)));
+    // The choices and the buttons follow the text. Rows that the text leaves blank are below them, except for one.
+    let filled = u16::try_from(card.lines.len()).unwrap_or(u16::MAX);
+    let free = text.height.saturating_sub(filled);
+    let up = free.saturating_sub(1);
+    text.height -= free;
+    let raise = |area: Rect| Rect {
+        y: area.y - up,
+        ..area
+    };
+    let (pinned, buttons) = (raise(pinned), raise(buttons));
     let most = card.lines.len().saturating_sub(text.height.into());
     let top = pane.scroll.min(most);
     let lines = card.lines.iter().skip(top).zip(text.rows());

@@ -204,18 +204,19 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Returns the labels "answer" and "decline" for the keys that decide a question. Returns `None` for all other keys
+    /// Returns the labels of the card's buttons for the keys that decide a question. Returns `None` for all other keys
     /// and requests, so that these have the labels of the key table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;
         }
+        let (_, request) = self.selected_request(app)?;
         let words = match binding.action {
             Action::Reject => "decline",
-            Action::Comment => "answer",
+            Action::Comment if request.choices.is_empty() => "answer",
+            Action::Comment => "own answer",
             _ => return None,
         };
-        let (_, request) = self.selected_request(app)?;
         (request.kind == RequestKind::Question).then(|| words.into())
     }
 

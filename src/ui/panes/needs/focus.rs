@@ -1,13 +1,12 @@
 //! Moves the focus to the pane "Needs you" and back.
 
-use crate::domain::ids::Name;
 use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
-use crate::ui::app::key_guard::{HOLD, Hold};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::needs::NeedsPane;
+use crate::ui::model::sentence;
+use crate::ui::panes::needs::{ClosedRequest, NeedsPane};
 
 impl NeedsPane {
     /// Closes all popups, selects the first request and focuses the pane. The first request is the oldest that the user
@@ -33,51 +32,29 @@ impl NeedsPane {
     }
 }
 
-/// Called after request `last` has changed. Returns whether the focus is to move back: no request is open any more, and
-/// this pane has the focus and has received it from another part of the screen. If so, moves the focus back with
-/// [`return_focus`]. But if the user decided `last` and the agent that made it is still running, the focus moves only
-/// when [`end_hold`] ends the delay; in a replay, there is no delay.
-pub fn after_decision(app: &mut App, last: &Request) -> bool {
-    let is_last = app.model.requests.is_empty()
-        && app.focus == Focus::Pane(Pane::Needs)
-        && app.keys.before_needs.is_some();
-    if !is_last {
+/// Called after request `last` was closed. While this pane has the focus, records how, for the text of the empty pane.
+/// Returns whether no request is open any more. The focus stays, because it must not move while the user reads or
+/// presses a key, and the next request often follows. Only in a replay, which takes no decisions, moves the focus back
+/// with [`return_focus`].
+pub fn after_decision(pane: &mut NeedsPane, app: &mut App, last: &Request) -> bool {
+    if app.focus != Focus::Pane(Pane::Needs) {
         return false;
     }
-    let is_users = last.decided_by == Name::user().as_str();
-    if is_users && app.is_running(&last.from) && app.replay.is_none() {
-        app.keys.guard.hold = Some(Hold {
-            requester: last.from.clone(),
-            until: None,
-        });
-    } else {
+    pane.closed = Some(ClosedRequest {
+        from: last.from.clone(),
+        summary: sentence::closed(last),
+    });
+    let is_last = app.model.requests.is_empty() && app.keys.before_needs.is_some();
+    if is_last && app.replay.is_some() {
         return_focus(app);
     }
-    true
+    is_last
 }
 
-/// Called for each key press. Limits the delay that [`after_decision`] has started to [`HOLD`]: a user who is present
-/// and presses other keys may want to write.
-pub fn note_key(app: &mut App) {
-    if let Some(hold) = &mut app.keys.guard.hold {
-        hold.until = hold.until.or(Some(app.now.after(HOLD)));
-    }
-}
-
-/// Ends the delay that [`after_decision`] has started if its time is over or the agent that made the request has
-/// stopped. Moves the focus back with [`return_focus`], but waits while a popup is open. If the user has left the pane
-/// or a new request has arrived, ends the delay without moving the focus.
-pub fn end_hold(app: &mut App) {
-    let Some(hold) = &app.keys.guard.hold else {
-        return;
-    };
-    if app.focus != Focus::Pane(Pane::Needs) || !app.model.requests.is_empty() {
-        app.keys.guard.hold = None;
-        return;
-    }
-    let goes_on = hold.until.is_none_or(|until| until > app.now) && app.is_running(&hold.requester);
-    if !goes_on && app.popups.is_empty() {
-        return_focus(app);
+/// Forgets how the last request was closed once this pane does not have the focus.
+pub fn forget_closed(pane: &mut NeedsPane, app: &App) {
+    if app.focus != Focus::Pane(Pane::Needs) {
+        pane.closed = None;
     }
 }
 
@@ -87,7 +64,6 @@ pub fn return_focus(app: &mut App) {
     if app.focus != Focus::Pane(Pane::Needs) {
         return;
     }
-    app.keys.guard.hold = None;
     if let Some(focus) = app.keys.before_needs.take() {
         app.focus = focus;
         app.arrangement.zoom = None;

@@ -16,7 +16,7 @@ pub(in crate::ui) mod view;
 
 use ratatui::layout::Rect;
 
-use crate::domain::ids::RequestId;
+use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
@@ -37,6 +37,16 @@ pub struct NeedsPane {
     warned_incomplete: Option<RequestId>,
     /// The request that was selected before the current event.
     before: Option<RequestId>,
+    /// The request that was closed last while the pane had the focus; `None` once the focus has left the pane.
+    closed: Option<ClosedRequest>,
+}
+
+/// A closed request, as the empty pane describes it.
+#[derive(Debug)]
+struct ClosedRequest {
+    from: Name,
+    /// A sentence that says who decided what.
+    summary: String,
 }
 
 impl NeedsPane {

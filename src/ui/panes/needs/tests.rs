@@ -136,7 +136,7 @@ fn long_status_message_wraps() {
     let mut rows = text.lines().rev();
     let last = rows.next().unwrap_or_default();
     assert!(
-        last.contains("    approve without reading them.  a approve"),
+        last.contains("    approve without reading them.  e edit"),
         "{text}"
     );
     assert!(last.contains("? help"), "{text}");

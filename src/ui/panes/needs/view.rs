@@ -19,20 +19,22 @@ use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 
-fn placeholder(app: &App) -> String {
-    if let Some(hold) = &app.keys.guard.hold {
+fn placeholder(pane: &NeedsPane, app: &App) -> String {
+    if let Some(closed) = &pane.closed {
+        let (from, what) = (&closed.from, &closed.summary);
+        let next = if app.is_running(from) {
+            format!("{from} continues; its next request appears here.")
+        } else {
+            "No other request is open.".into()
+        };
         let key = app.prefs.keymap.key(Context::Panes, Action::Back);
-        return format!(
-            "Decided. {} continues; its next request appears here. {key} goes back.",
-            hold.requester
-        );
+        return format!("{what} {next} {key} goes back.");
     }
     let key = app.waiting_key();
     format!("No open requests. Plans, questions and permissions appear here; {key} opens them.")
 }
 
-/// Draws the headings of the requests, the text and the choices of the selected request and, on the last row, its
-/// buttons.
+/// Draws the headings of the requests, the text and the choices of the selected request and, below them, its buttons.
 pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let selected = pane.selected_request(app);
     let mut titles = Titles {
@@ -44,7 +46,7 @@ pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         titles.aside = vec![Span::styled(format!("{} of {n}", at + 1), theme.waiting)];
     }
     if selected.is_none() {
-        titles.placeholder = Some(placeholder(app));
+        titles.placeholder = Some(placeholder(pane, app));
     }
     frame::pane(app, Pane::Needs, titles, theme, area, buffer);
     let Some((at, request)) = selected else {

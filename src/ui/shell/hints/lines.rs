@@ -7,8 +7,9 @@ use ratatui::layout::Rect;
 use crate::ui::app::App;
 use crate::ui::frame::layout::Layout;
 use crate::ui::frame::pane_key;
+use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::shell::hints::{Hint, Urgency, hints};
+use crate::ui::shell::hints::{Hint, Urgency, hints, is_on_card};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
@@ -21,21 +22,20 @@ const MESSAGE_MARGIN: usize = 5;
 /// less room, the message is shown only in the row above the hints.
 const MESSAGE_LEAST: usize = 16;
 
-/// Returns the two parts of the status message: the text for the row above the key hints, and the text for the start of
-/// the hints' row. The second part leaves room for the hints that are always shown and for the buttons of an open
-/// dialog. The first part is empty if the whole message fits into the hints' row, and in a replay; the second part is
-/// empty if it would have fewer than [`MESSAGE_LEAST`] columns. A message that does not fit is cut.
+/// Returns the two parts of the status message: the text for a row above the key hints, and the text for the start of
+/// the hints' row. The second part leaves room for the hints that a message never displaces. The first part is empty in
+/// a replay, and if the whole message fits into the hints' row while no tour line is shown, because the message is
+/// better shown over a tip than before the hints. The second part is empty if it would have fewer than [`MESSAGE_LEAST`]
+/// columns. A message that does not fit is cut.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
     };
-    let kept = hints(state)
-        .into_iter()
-        .filter(|h| is_kept(h) || is_dialog_button(state, h));
+    let kept = hints(state).into_iter().filter(|h| is_kept(state, h));
     let kept: usize = kept.map(|h| hint_width(&h)).sum();
     let columns = usize::from(row.width).saturating_sub(MESSAGE_MARGIN);
     let room = columns.saturating_sub(kept);
-    if width(&status.text) <= room {
+    if width(&status.text) <= room && !has_tip(state) {
         return (String::new(), status.text.clone());
     }
     if state.replay.is_some() {
@@ -50,6 +50,18 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
         return (fit(&status.text, columns), String::new());
     }
     (above, fit(&rest, room))
+}
+
+/// Returns whether a tour line is shown that a status message may cover: it does not announce a request.
+fn has_tip(state: &UiState) -> bool {
+    state.replay.is_none() && tour::line(state).is_some() && !tour::replaces_banner(state)
+}
+
+/// Returns how many rows above the hints the first part of a status message is shown: in the row of the tour line, if
+/// there is one, but above a tour line that announces a request.
+pub fn rows_to_message(state: &UiState) -> u16 {
+    let announces = tour::line(state).is_some() && tour::replaces_banner(state);
+    if announces { 2 } else { 1 }
 }
 
 /// Returns the number of columns that the status message takes at the start of the hints' row; 0 if no part of the
@@ -74,11 +86,24 @@ fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     })
 }
 
-fn is_kept(hint: &Hint) -> bool {
-    hint.urgency == Urgency::Always
+/// Returns whether a status message must leave room for `hint`: the key of the help, the keys for a request that waits,
+/// the buttons of a dialog, and the keys that confirm and close a popup.
+fn is_kept(state: &UiState, hint: &Hint) -> bool {
+    let decides = [
+        Action::Approve,
+        Action::Reject,
+        Action::ApproveShown,
+        Action::RejectShown,
+    ];
+    let ends = [Action::Accept, Action::Send, Action::Open, Action::Back];
+    hint.urgency != Urgency::Usual
+        || decides.contains(&hint.action) && !is_on_card(state, hint.action)
+        || !state.popups.is_empty() && ends.contains(&hint.action)
+        || is_dialog_button(state, hint)
 }
 
-/// Returns the hints that fit into the bottom line after the status message, each with its area.
+/// Returns the hints that fit into the bottom line after the status message, each with its area. Beside a message, the
+/// hints that it must not displace are placed before the others, but the order of the hints stays.
 pub fn hint_line(state: &UiState, row: Rect) -> Vec<PlacedPart<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {
@@ -87,61 +112,83 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<PlacedPart<Hint>> {
         ..row
     };
     let all = hints(state);
-    let kept = |hint: &&Hint| is_kept(hint);
+    let is_always = |hint: &&Hint| hint.urgency == Urgency::Always;
     let columns = usize::from(row.width);
-    let mut room = columns.saturating_sub(all.iter().filter(kept).map(hint_width).sum());
-    let mut shown = Vec::new();
-    for hint in all {
-        if hint.urgency != Urgency::Always {
-            if hint_width(&hint) > room {
-                continue;
-            }
-            room -= hint_width(&hint);
+    let mut room = columns.saturating_sub(all.iter().filter(is_always).map(hint_width).sum());
+    let mut fits = |hint: &Hint| {
+        let fits = hint_width(hint) <= room;
+        if fits {
+            room -= hint_width(hint);
         }
-        shown.push((hint_width(&hint), hint));
+        fits
+    };
+    let is_kept = |hint: &Hint| taken > 0 && is_kept(state, hint);
+    let is_kept: Vec<bool> = all.iter().map(is_kept).collect();
+    let mut is_shown: Vec<bool> = all.iter().map(|hint| is_always(&hint)).collect();
+    for kept in [true, false] {
+        for ((hint, is_kept), is_shown) in all.iter().zip(&is_kept).zip(&mut is_shown) {
+            if *is_kept == kept && !*is_shown {
+                *is_shown = fits(hint);
+            }
+        }
     }
-    place(row, shown)
+    let shown = all.into_iter().zip(is_shown).filter(|(_, shown)| *shown);
+    place(row, shown.map(|(hint, _)| (hint_width(&hint), hint)))
 }
 
-/// Returns the tabs of the panes that share one area, with their labels.
+/// Returns the tabs of the panes that share one area, with their labels. If not all counts fit, drops them one by one,
+/// that of "Needs you" last.
 pub fn tab_line(
     state: &UiState,
     layout: &Layout,
     row: Rect,
     offered: &[Pane],
 ) -> Vec<PlacedPart<(Pane, String)>> {
-    let label = |pane: Pane, has_count: bool| {
+    let name = |pane: Pane| {
         let mark = if layout.pane(pane).is_some() {
             "▸"
         } else {
             " "
         };
-        let count = if has_count {
-            state.panes.get(pane).tab_count(state)
-        } else {
-            String::new()
-        };
-        format!(
-            "{mark}{} {}{count} ",
-            pane_key(&state.prefs, pane),
-            pane.tab_title()
-        )
+        let key = pane_key(&state.prefs, pane);
+        format!("{mark}{key} {}", pane.tab_title())
     };
-    let labels = |have_counts| offered.iter().map(move |p| label(*p, have_counts));
-    let wide: usize = labels(true).map(|l| width(&l)).sum();
-    // The counts in the tabs are dropped if they do not fit.
-    let have_counts = wide < usize::from(row.width);
-    let tabs = offered.iter().copied().zip(labels(have_counts));
-    place(
-        row,
-        tabs.map(|(pane, label)| (width(&label), (pane, label))),
-    )
+    let tab = |pane: Pane| (pane, name(pane), state.panes.get(pane).tab_count(state));
+    let mut tabs: Vec<(Pane, String, String)> = offered.iter().map(|pane| tab(*pane)).collect();
+    let columns = |(_, name, count): &(Pane, String, String)| width(name) + width(count) + 1;
+    while tabs.iter().map(columns).sum::<usize>() >= usize::from(row.width) {
+        let counted = tabs.iter_mut().filter(|(_, _, count)| !count.is_empty());
+        let least = counted.min_by_key(|(pane, ..)| count_weight(*pane));
+        match least {
+            Some((_, _, count)) => count.clear(),
+            None => break,
+        }
+    }
+    let labels = tabs.into_iter().map(|(pane, name, count)| {
+        let label = format!("{name}{count} ");
+        (width(&label), (pane, label))
+    });
+    place(row, labels)
+}
+
+/// Returns how long the count in the tab of `pane` is kept where not all counts fit; a higher weight is kept longer.
+fn count_weight(pane: Pane) -> u8 {
+    match pane {
+        Pane::Lead | Pane::Todo | Pane::Inbox => 0,
+        Pane::Team => 1,
+        Pane::Board => 2,
+        Pane::Needs => 3,
+    }
 }
 
 /// Returns the hint with the key that hides the tour line, placed at the end of that line. Returns `None` if no tour
 /// line is shown or the hint does not fit.
 pub fn tour_dismiss_hint(state: &UiState, row: Rect) -> Option<PlacedPart<String>> {
     let line = tour::line(state)?;
+    if has_tip(state) && state.status.is_some() {
+        // The status message covers the line.
+        return None;
+    }
     let key = tour::dismissed_by(&state.prefs);
     // The hint is dropped rather than the tip cut, because the help names the key too.
     let room = usize::from(row.width).saturating_sub(width(tour::MARK) + width(&line));

@@ -4,17 +4,21 @@ pub(in crate::ui) mod labels;
 pub(in crate::ui) mod lines;
 
 use crate::ui::app::{App, onboarding};
+use crate::ui::frame::buttons::Button;
 use crate::ui::frame::layout::has_request_line;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
-use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
-use crate::ui::panes::needs::buttons::choice_keys;
+use crate::ui::panes::needs::buttons::{buttons, choice_keys};
+use crate::ui::panes::needs::card;
 use crate::ui::popups;
 use crate::ui::shell::hints::labels::words;
+use crate::ui::shell::layout;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
+use crate::ui::widgets::placed::PlacedPart;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
@@ -92,8 +96,37 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             out.push(hint);
         }
     }
-    out.sort_by_key(|hint| sort_key(state, hint));
+    let card = card_actions(state);
+    out.sort_by_key(|hint| {
+        let on_card = card.iter().position(|action| *action == hint.action);
+        match on_card {
+            None if hint.action == Action::Help && !card.is_empty() => (4, 0),
+            None => (sort_key(state, hint), 0),
+            Some(at) => (3, at),
+        }
+    });
     out
+}
+
+/// Returns whether the card in the focused pane "Needs you" shows a button for `action`.
+pub fn is_on_card(state: &UiState, action: Action) -> bool {
+    card_actions(state).contains(&action)
+}
+
+/// Returns the actions for which the card in the focused pane "Needs you" shows buttons, in their order. Empty if another
+/// part of the screen has the keys.
+fn card_actions(state: &UiState) -> Vec<Action> {
+    if state.focus != Focus::Pane(Pane::Needs) || !state.popups.is_empty() {
+        return Vec::new();
+    }
+    let area = layout::layout(state, state.size).pane(Pane::Needs);
+    let (Some(area), Some(request)) = (area, state.selected_request()) else {
+        return Vec::new();
+    };
+    let shown = buttons(state, request, card::inside(area)).into_iter();
+    // The button that chooses an answer stands for all choices. The hint belongs to the first one.
+    let action = |button: PlacedPart<Button>| button.what.action.unwrap_or(Action::Choose(1));
+    shown.map(action).collect()
 }
 
 /// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions, such as `PgUp
@@ -117,7 +150,8 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
 
 /// Returns the rank of a hint; hints with a lower rank are shown first. 0: open requests. 1: ending a filter or search,
 /// deciding the previewed request, merging the selected task, and interrupting the agent right after Esc left the
-/// composer, because Esc interrupts in similar programs. 2: all others.
+/// composer, because Esc interrupts in similar programs. 2: all others. After these come the hints that repeat the
+/// buttons of a card, and the help.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
@@ -165,7 +199,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
         }
         Action::Restore => state.arrangement.zoom.is_some(),
         Action::Move(Scroll::PageDown | Scroll::PageUp) if binding.context == Context::Peek => {
-            let area = crate::ui::shell::layout::layout(state, state.size).peek;
+            let area = layout::layout(state, state.size).peek;
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())
         }
         Action::Peek => pane.can_peek(state),

@@ -303,7 +303,7 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
 }
 
 /// Places the card of the request that can be answered from the composer at the bottom of `upper`. Places no card if
-/// the pane "Needs you" shows this request or there is no room for the card. Returns the area above the card, or
+/// the pane "Needs you" shows this request or has the focus, or there is no room for the card. Returns the area above the card, or
 /// `upper` if no card was placed.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
@@ -317,7 +317,7 @@ fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     };
     let is_in_needs =
         out.pane(Pane::Needs).is_some() && state.selected_request().is_some_and(shows);
-    if is_in_needs {
+    if is_in_needs || state.focus == Focus::Pane(Pane::Needs) {
         return upper;
     }
     let free = match request.kind {

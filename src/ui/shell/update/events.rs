@@ -265,7 +265,8 @@ fn request_changed(state: &mut UiState, request: &Request) {
         close_comment(state, request);
         answers::on_request_closed(state, request);
     }
-    if focus::after_decision(state, request) {
+    let UiState { app, panes, .. } = &mut *state;
+    if !waits && focus::after_decision(&mut panes.needs, app, request) {
         state.popups.close_all::<Peek>();
     }
 }

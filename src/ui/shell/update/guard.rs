@@ -10,7 +10,6 @@ use crate::protocol::event::NoticeLevel;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyLookup};
-use crate::ui::panes::needs::focus;
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
@@ -48,7 +47,6 @@ fn target(state: &UiState) -> KeyTarget {
 pub fn watch(state: &mut UiState, change: impl FnOnce(&mut UiState)) {
     let before = target(state);
     change(state);
-    focus::end_hold(state);
     let after = target(state);
     if after != before && after.popups <= before.popups {
         state.keys.guard.moved_at = Some(state.now);

@@ -82,7 +82,6 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
             guard::watch(state, |state| clock(state, now));
             state.notifier.record_key(state.now);
             if key.kind != KeyEventKind::Release {
-                focus::note_key(state);
                 press(state, key, &mut out);
             }
         }
@@ -125,8 +124,10 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     state.pass_pane_requests();
     answers::sync_empty_draft(state);
     answering::record_shown(state);
+    focus::forget_closed(&mut state.panes.needs, &state.app);
     tour::record_followed(state);
     state.withdraw_stale();
+    state.withdraw_elsewhere();
     withdraw_nothing_to_preview(state);
     if may_write && state.dirty {
         compose::reveal(state);

@@ -9,7 +9,7 @@ use ratatui::widgets::{Clear, Widget};
 use crate::protocol::event::NoticeLevel;
 use crate::ui::model::style;
 use crate::ui::shell::hints::Urgency;
-use crate::ui::shell::hints::lines::{hint_line, message};
+use crate::ui::shell::hints::lines::{hint_line, message, rows_to_message};
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 
@@ -46,11 +46,12 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Draws the first part of a long status message over the lowest row of the panes, directly above the hints. A border
-/// in that row, usually the lower border of the composer, stays visible around the message. Draws nothing if the whole
-/// message fits beside the hints.
+/// Draws the first part of a status message above the hints: over the tour line, or over the lowest row of the panes. A
+/// border in that row, usually the lower border of the composer, stays visible around the message. Draws nothing if the
+/// whole message is beside the hints.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
-    let (Some(status), Some(y)) = (&state.status, row.y.checked_sub(1)) else {
+    let y = row.y.checked_sub(rows_to_message(state));
+    let (Some(status), Some(y)) = (&state.status, y) else {
         return;
     };
     let (above, _) = message(state, row);

@@ -1,0 +1,175 @@
+//! What must stay visible where there is little room: keys beside a status message, hints beside the buttons of a card,
+//! and the counts of tabs.
+
+use crate::domain::ids::Name;
+use crate::domain::request::Request;
+use crate::domain::timestamp::Timestamp;
+use crate::protocol::{EventKind, TeamEvent};
+use crate::ui::UiState;
+use crate::ui::fixture::{
+    after_events, apply_events, busy, permission, picture, plan, press, question, ready,
+    request_event, started_screen, team_event,
+};
+use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::shell::layout::layout;
+use crate::ui::tests::scenes::scene_data::permission_request;
+use crate::ui::{Msg, update};
+
+const SIZES: [(u16, u16); 5] = [(60, 16), (70, 20), (80, 24), (100, 30), (160, 45)];
+
+fn last_row(state: &UiState) -> String {
+    let text = picture(state);
+    text.lines().last().unwrap_or_default().to_string()
+}
+
+fn asks(state: &mut UiState, requests: &[Request]) {
+    let event = |request: &Request| {
+        let request = request.clone();
+        EventKind::Team(TeamEvent::RequestChanged { request })
+    };
+    apply_events(state, requests.iter().map(event).collect());
+}
+
+#[test]
+fn information_is_dropped_with_its_place_and_a_warning_is_not() {
+    for keys in ["esc", "f1", "alt+3", "ctrl+p"] {
+        let mut state = busy(100, 30);
+        state.say("All tool output is open.");
+        let now = state.now;
+        update(&mut state, Msg::Tick { now });
+        assert!(picture(&state).contains("All tool output is open."));
+        press(&mut state, keys);
+        assert!(state.status.is_none(), "{keys}: {:?}", state.status);
+
+        state.warn("The journal cannot be written.");
+        let now = Timestamp(state.now.0 + 0.5);
+        update(&mut state, Msg::Tick { now });
+        press(&mut state, "esc 4");
+        assert!(state.status.is_some(), "{keys}");
+    }
+    // A key that moves the focus and says something keeps what it says.
+    let mut state = busy(100, 30);
+    press(&mut state, "\"half a thought\" ctrl+c");
+    assert!(picture(&state).contains("Draft cleared."));
+}
+
+#[test]
+fn message_does_not_displace_the_keys_that_end_a_popup() {
+    for (width, height) in SIZES {
+        let mut state = busy(width, height);
+        press(&mut state, "\"/theme\" enter");
+        let shown = last_row(&state);
+        assert!(shown.contains("Enter") && shown.contains("Esc"), "{shown}");
+        state.warn("All tool output is open; Ctrl+o folds it. ".repeat(3));
+        let shown = last_row(&state);
+        assert!(shown.contains("Enter") && shown.contains("Esc"), "{shown}");
+        assert!(picture(&state).contains("All tool output"));
+    }
+}
+
+#[test]
+fn message_does_not_displace_the_keys_that_decide() {
+    for (width, height) in SIZES {
+        let mut state = started_screen(width, height);
+        let mut asked = permission("p1");
+        asked.from = Name::lead();
+        asked.target = Name::lead();
+        asks(&mut state, &[asked]);
+        press(&mut state, "alt+1");
+        state.warn("All tool output is open; Ctrl+o folds it. ".repeat(3));
+        let shown = last_row(&state);
+        assert!(
+            shown.contains("approve") && shown.contains("reject"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn hints_begin_with_what_the_card_does_not_show() {
+    for request in [
+        permission_request("r1", "alice", "git push", 0.0),
+        plan("r2", "1. go"),
+        question("q1", &["one", "two"]),
+    ] {
+        let mut state = started_screen(160, 45);
+        asks(&mut state, std::slice::from_ref(&request));
+        press(&mut state, "alt+w");
+        let shown = last_row(&state);
+        let at = |word: &str| shown.find(word).unwrap_or(usize::MAX);
+        let first = at("Space preview");
+        assert!(first < usize::MAX, "{shown}");
+        for word in ["approve", "reject", "decline", "for the team", "choose"] {
+            assert!(first < at(word), "{word}: {shown}");
+        }
+    }
+    // The keys on the card and in the hints are in the same order.
+    let mut state = started_screen(160, 45);
+    asks(
+        &mut state,
+        &[permission_request("r1", "alice", "git push", 0.0)],
+    );
+    press(&mut state, "alt+w");
+    let shown = last_row(&state);
+    let order = ["approve", "reject", "for the team", "comment"].map(|word| shown.find(word));
+    assert!(order.is_sorted() && order[0].is_some(), "{shown}");
+}
+
+#[test]
+fn needs_count_is_the_last_to_leave_the_tabs() {
+    let mut counts = Vec::new();
+    for width in [60, 64, 70, 80] {
+        let mut state = busy(width, 16);
+        asks(&mut state, &[permission("p1"), question("q1", &[])]);
+        let text = picture(&state);
+        let tabs = text.lines().nth(1).unwrap_or_default();
+        assert!(tabs.contains("Needs ("), "{tabs}");
+        counts.push(tabs.matches(['(', '/']).count());
+    }
+    assert!(counts.is_sorted(), "{counts:?}");
+    assert!(counts[0] < counts[3], "{counts:?}");
+}
+
+#[test]
+fn choices_and_buttons_follow_the_text() {
+    for (width, height) in SIZES {
+        let mut state = started_screen(width, height);
+        asks(&mut state, &[question("q1", &["first", "second"])]);
+        press(&mut state, "alt+w");
+        let text = picture(&state);
+        let row = |word: &str| text.lines().position(|line| line.contains(word)).unwrap();
+        assert_eq!(row("2  second"), row("1  first") + 1, "{text}");
+        assert_eq!(row("1-2 choose"), row("2  second") + 2, "{text}");
+        let card = layout(&state, state.size).pane(Pane::Needs).unwrap();
+        let body = row("1  first") - usize::from(card.y);
+        assert!(body <= 6, "{text}");
+
+        let mut state = started_screen(width, height);
+        asks(&mut state, &[plan("r1", "1. the only step")]);
+        press(&mut state, "alt+w");
+        let text = picture(&state);
+        let row = |word: &str| text.lines().position(|line| line.contains(word)).unwrap();
+        assert_eq!(row("a approve"), row("the only step") + 2, "{text}");
+    }
+}
+
+#[test]
+fn no_card_above_the_composer_while_needs_you_has_the_focus() {
+    let mut own = permission("p1");
+    own.from = Name::lead();
+    own.target = Name::lead();
+    own.created_at.0 += 60.0;
+    let events = vec![ready(), team_event(), request_event(&own)];
+    let mut state = after_events(160, 45, events);
+    asks(&mut state, &[plan("r1", "1. go")]);
+    press(&mut state, "alt+w h h");
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+    let areas = layout(&state, state.size);
+    assert_eq!(areas.request, None);
+    let text = picture(&state);
+    assert!(!text.contains("Alt+a"), "{text}");
+    // Back in the composer, the card and its keys are there again.
+    press(&mut state, "i");
+    assert!(layout(&state, state.size).request.is_some());
+    assert!(picture(&state).contains("Alt+a"));
+}

@@ -83,6 +83,10 @@ pub const LEGEND: &[(&str, &str)] = &[
         "━ ╍ ─ ┄",
         "below the board: completed, in progress, ready and blocked tasks",
     ),
+    (
+        "# → ├ ⊙ $",
+        "in the event log: a task, a message, a worktree, a teammate, a background job",
+    ),
     ("▶ ‖", "a replay that plays or is paused"),
 ];
 

@@ -181,8 +181,9 @@ impl BoardPane {
             ) => {
                 // A graph that fits stays the usual form, so that a later board that does not fit is a list.
                 self.shape = BoardShape::Fitting;
-                if let Shown::List(_) = self.layout(app, area).shown {
+                if let Shown::List(reason) = self.layout(app, area).shown {
                     self.shape = BoardShape::Graph;
+                    self.say_why_list(app, reason);
                 }
             }
         }
@@ -190,6 +191,25 @@ impl BoardPane {
             app.arrangement.screen.board = self.shape;
             out.push(Effect::SaveScreen(app.arrangement.screen));
         }
+    }
+
+    /// Says why the tasks were shown as a list although the user had not asked for one, and how to see the parts of the
+    /// graph that are outside of the pane.
+    fn say_why_list(&self, app: &mut App, reason: ListReason) {
+        let size = match reason {
+            ListReason::Deep(_) => "wider",
+            ListReason::Many(_) => "much higher",
+            ListReason::Asked | ListReason::Filtered | ListReason::Tangled => return,
+        };
+        let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+        let (left, right) = (
+            key(Action::Pan(PanDirection::Left)),
+            key(Action::Pan(PanDirection::Right)),
+        );
+        let zoom = key(Action::ZoomOut);
+        let words =
+            format!("The graph is {size} than the pane: {left} and {right} pan, {zoom} zooms out.");
+        app.say(words);
     }
 
     /// Applies the mouse wheel: pans the graph by `cells` cells, or moves the selection in the list up or down by

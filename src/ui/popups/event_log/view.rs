@@ -21,7 +21,7 @@ use crate::ui::widgets::area::centered_rect;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
-const KIND_FROM: u16 = 84;
+const KIND_FROM: u16 = 72;
 /// Width of the column with the topic, in columns.
 const KIND: usize = 9;
 

@@ -108,7 +108,7 @@ fn merge_dialog_closes_when_merged_elsewhere() {
     let commit = "99aabbcc11".to_string();
     let merged = BranchState::Merged { into, commit };
     apply_branches(&mut state, &[("task-6", merged.clone())]);
-    assert!(picture(&state).contains("2 tasks are done and not merged"));
+    assert!(picture(&state).contains("2 completed tasks are unmerged"));
     apply_branches(&mut state, &[("task-2", merged)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 is already merged (commit 99aabbcc11)."));
@@ -144,7 +144,7 @@ fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
 fn unmerged_count_equals_marked_tasks() {
     let marks = |state: &UiState| {
         let page = picture(state);
-        let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} to merge")));
+        let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} unmerged")));
         (page.matches('⇡').count(), counted)
     };
     let mut state = merging_screen(160, 45);
@@ -185,7 +185,7 @@ fn done_count_has_its_symbol_beside_the_unmerged_count() {
         if let Some(after) = after {
             let rest = after
                 .trim_start()
-                .trim_start_matches("to merge")
+                .trim_start_matches("unmerged")
                 .trim_start();
             assert!(rest.starts_with(done), "{width}: {page}");
             counted += 1;
@@ -206,5 +206,5 @@ fn no_merge_text_without_worktrees() {
 fn unmerged_tasks_are_a_problem_when_all_idle() {
     let mut state = merging_screen(100, 30);
     press(&mut state, "esc p");
-    assert!(picture(&state).contains("#2 #6 #1 are done and not merged"));
+    assert!(picture(&state).contains("#2 #6 #1 are unmerged"));
 }

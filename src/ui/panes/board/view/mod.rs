@@ -98,14 +98,14 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     match shown {
         Shown::List(_) if model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
-        Shown::List(ListReason::Asked) => format!("{name} · list"),
         Shown::List(ListReason::Filtered) => {
             let hits = pane.rows(model).len();
             format!("{name} · {hits} of {}", model.board.len())
         }
-        Shown::List(ListReason::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(ListReason::Deep(_)) => format!("{name} · list (graph too wide)"),
-        Shown::List(ListReason::Tangled) => format!("{name} · list (too many edges)"),
+        // The reason is not in the title, where it would displace the counts. The key that asks for the graph says it.
+        Shown::List(
+            ListReason::Asked | ListReason::Many(_) | ListReason::Deep(_) | ListReason::Tangled,
+        ) => format!("{name} · list"),
     }
 }
 
@@ -116,7 +116,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     let total = index.len();
     let done = index.count(BoardStatus::Done);
     let mut long = Vec::new();
-    // The middle form: only the counts that ask the user to act (ready, to merge) keep their words.
+    // The middle form: only the counts that ask the user to act (ready, unmerged) keep their words.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [
@@ -142,7 +142,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     if unmerged > 0 {
         let shape = branches::UNMERGED;
         long.push(Span::styled(format!("{shape} {unmerged} "), theme.accent));
-        long.push(Span::styled("to merge  ", theme.dim));
+        long.push(Span::styled("unmerged  ", theme.dim));
         middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
         let brief = Span::styled(format!("{shape} {unmerged}  "), theme.accent);
         short.push(brief.clone());

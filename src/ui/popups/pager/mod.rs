@@ -55,6 +55,12 @@ pub trait Page: Debug + 'static {
         &[]
     }
 
+    /// Returns whether an action of [`Page::contexts`] is not available on the page. Its key then does nothing but to say
+    /// so.
+    fn refuses(&self, _action: Action) -> bool {
+        false
+    }
+
     /// Returns whether the page has sections, such as the files of a diff. One of them is the current section.
     fn has_sections(&self) -> bool {
         false

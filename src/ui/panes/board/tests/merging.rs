@@ -13,6 +13,7 @@ use crate::ui::fixture::{
 };
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::style;
+use crate::ui::popups::task_page::TaskPage;
 use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
@@ -64,6 +65,25 @@ fn merge_needs_confirmation() {
             "{keys}"
         );
     }
+}
+
+#[test]
+fn page_of_a_task_offers_the_actions_on_its_task() {
+    // Another task is selected on the board, and a filter hides the task of the page.
+    let mut state = on(160, 45, 6);
+    press(&mut state, "/ nothing enter");
+    crate::ui::app::popup::open(&mut state, TaskPage::pager(TaskId(2)));
+    let hints = crate::ui::shell::hints::hints(&state);
+    let offered = |words: &str| hints.iter().any(|h| h.words == words);
+    assert!(offered("merge") && offered("diff") && !offered("complete"));
+    assert!(!offered("graph or list") && !offered("add task"));
+    assert_eq!(
+        press(&mut state, "D"),
+        [Effect::Command(Command::ShowDiff { task: TaskId(2) })]
+    );
+    assert_eq!(press(&mut state, "m y"), [merge(2)]);
+    press(&mut state, "v");
+    assert!(picture(&state).contains("works on the board, not on this page"));
 }
 
 #[test]

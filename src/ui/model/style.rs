@@ -134,7 +134,7 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
         Activity::NeedsYou { .. } => ("◆", "needs you".into(), theme.waiting),
         Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
         Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
-        Activity::Gone => ("·", "gone".into(), theme.dim),
+        Activity::Gone => ("·", "shut down".into(), theme.dim),
     }
 }
 

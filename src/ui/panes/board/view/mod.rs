@@ -17,6 +17,7 @@ use crate::ui::frame;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
@@ -51,7 +52,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         below,
         bar: pane.bar(app, &places, area),
         placeholder: (app.model.board.is_empty() && places.filter.is_none())
-            .then(|| placeholder(app).into()),
+            .then(|| placeholder(app)),
         ..Titles::default()
     };
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
@@ -69,7 +70,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         Shown::List(_) if app.model.board.is_empty() => {
             // If no filter input is open, `frame::pane` has already drawn the placeholder.
             if places.filter.is_some() {
-                frame::empty(placeholder(app), theme, places.body, buffer);
+                frame::empty(&placeholder(app), theme, places.body, buffer);
             }
         }
         Shown::List(_) if pane.rows(app).len() == 0 => {
@@ -80,16 +81,19 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
 }
 
-fn placeholder(app: &App) -> &'static str {
+fn placeholder(app: &App) -> String {
     let is_held_up = app
         .onboarding_page()
         .is_some_and(|page| page.severity == PageSeverity::Missing);
     if is_held_up {
-        "The board is shown once the crew starts."
+        "The board is shown once the crew starts.".into()
     } else if app.role == SessionRole::Starting {
-        "Loading the board…"
+        "Loading the board…".into()
     } else {
-        "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` adds one."
+        let key = app.prefs.keymap.key(Context::In(Pane::Board), Action::AddTask);
+        format!(
+            "No tasks yet. Say what you want done: the lead writes tasks when it plans. In this pane, {key} adds one."
+        )
     }
 }
 

@@ -34,7 +34,8 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let percent = format!(" {}%", progress::percent(counts));
     let path = match index.critical().len() {
         0 => String::new(),
-        n => format!("critical path {n}"),
+        1 => "critical path: 1 task".into(),
+        n => format!("critical path: {n} tasks"),
     };
     // The bar is shortened, down to its minimum length, to make room for the critical path.
     let with_path = width(&percent) + 2 + width(&path);

@@ -25,7 +25,7 @@ use crate::ui::widgets::area::{self, centered_rect, height_with_border};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
-const WIDTH_MAX: u16 = 96;
+const WIDTH_MAX: u16 = 120;
 
 const NO_MATCH: &str = "No matches in this text.";
 

@@ -318,8 +318,8 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. The selected row of the focused pane has a mark at its left. It also has the selection
-/// colours, unless a popup has the focus.
+/// Draws a row of a list. The selected row of the focused pane has a mark at its left, which takes two columns in every
+/// row. It also has the selection colours, unless a popup has the focus.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,
@@ -328,8 +328,8 @@ pub fn row(
     buffer: &mut Buffer,
 ) {
     let mark = match row {
-        RowHighlight::Selected | RowHighlight::Covered => Span::styled("›", theme.accent),
-        RowHighlight::Plain => Span::raw(" "),
+        RowHighlight::Selected | RowHighlight::Covered => Span::styled("› ", theme.accent),
+        RowHighlight::Plain => Span::raw("  "),
     };
     let mut line = vec![mark];
     line.extend(spans);

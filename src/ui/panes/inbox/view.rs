@@ -26,7 +26,7 @@ const PREVIEW_MIN: u16 = 3;
 const SHORT: usize = 36;
 /// Minimum number of columns for the text and the delivery status of a message to show the word of the status. In a
 /// narrower row, only its symbol is shown.
-const STATUS_WORD_FROM: usize = 30;
+const STATUS_WORD_FROM: usize = 29;
 
 const PLACEHOLDER: &str =
     "No messages yet. Messages between agents appear here; @name in the composer sends one.";
@@ -51,7 +51,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         .max()
         .unwrap_or(0)
         .min(usize::from(list.width) * 2 / 5);
-    let columns = usize::from(list.width).saturating_sub(10 + route_width);
+    let columns = usize::from(list.width).saturating_sub(11 + route_width);
     let has_words = columns >= STATUS_WORD_FROM;
     let titles = Titles {
         name: frame::title_with_counts(

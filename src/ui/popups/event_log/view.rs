@@ -69,7 +69,7 @@ pub fn draw(
         } else {
             frame::RowHighlight::Plain
         };
-        let columns = usize::from(area.width).saturating_sub(1);
+        let columns = usize::from(area.width).saturating_sub(2);
         let spans = spans(&app.prefs, line, list.area.width, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }

@@ -53,7 +53,7 @@ pub fn draw(
     let rows = pane.rows(app);
     for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
         let mark = frame::RowHighlight::of(app, Pane::Board, at, Some(selected));
-        let columns = usize::from(area.width).saturating_sub(1);
+        let columns = usize::from(area.width).saturating_sub(2);
         let spans = spans(app, index, *row, digits, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }

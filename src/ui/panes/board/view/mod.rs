@@ -228,9 +228,9 @@ fn about(
         .collect();
     let tags = model_board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
-    let columns = usize::from(row.width).saturating_sub(4);
+    let columns = usize::from(row.width).saturating_sub(5);
     let mut spans = vec![
-        Span::styled("›", theme.accent),
+        Span::styled("› ", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
     // If there is too little room, the end of the subject is cut rather than the tasks that this task unblocks, because

@@ -226,7 +226,13 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         ));
     }
     if setup.scripted {
-        out.push(piece(1, "scripted".into(), theme.warn));
+        // The answers come from a script, not from a model.
+        let text = if branch < BRANCH_MAX {
+            "scripted"
+        } else {
+            "scripted model"
+        };
+        out.push(piece(1, text.into(), theme.warn));
     }
     let team = one_line(&app.model.team.team_name);
     if team != "default" && !team.is_empty() {

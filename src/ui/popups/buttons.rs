@@ -38,7 +38,9 @@ fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> 
         action: Some(action),
     };
     let named = popup.buttons(app).iter();
-    let named: Vec<Button> = named.map(|(action, words)| button(*action, words)).collect();
+    let named: Vec<Button> = named
+        .map(|(action, words)| button(*action, words))
+        .collect();
     let total: usize = named.iter().map(|b| columns(b) + GAP).sum();
     let shown = if total <= usize::from(row.width) + GAP {
         named
@@ -108,9 +110,12 @@ mod tests {
 
     #[test]
     fn buttons_of_a_narrow_dialog_are_short_and_whole() {
-        for (width, approve) in [(60, "a approve   r reject"), (160, "a approve with comment")] {
+        for (width, approve) in [
+            (60, "a approve   r reject"),
+            (160, "a approve with comment"),
+        ] {
             let mut state = busy(width, 16);
-            press(&mut state, "esc 6 c why enter");
+            press(&mut state, "esc 6 c \"why\" enter");
             let page = picture(&state);
             assert!(page.contains(approve), "{page}");
             assert!(page.contains("Esc back"), "{page}");

@@ -103,7 +103,7 @@ impl Transcript {
                 took_ms,
             } => {
                 let zone = self.zone();
-                let _ = self.end_run(call, USER_COMMAND, |run| {
+                self.end_run(call, USER_COMMAND, |run| {
                     run.end(*outcome, output, "", *took_ms, &zone);
                 });
             }

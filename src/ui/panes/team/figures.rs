@@ -192,10 +192,5 @@ pub fn headings(
     );
     let room = columns.saturating_sub(width(&right) + 1);
     let [left, blanks] = frame::cell(&left, room, theme.dim);
-    vec![
-        left,
-        blanks,
-        Span::raw(" "),
-        Span::styled(right, theme.dim),
-    ]
+    vec![left, blanks, Span::raw(" "), Span::styled(right, theme.dim)]
 }

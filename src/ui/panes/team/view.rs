@@ -14,7 +14,8 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::team::figures::{
-    ACTIVITY_HEADING, CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
+    ACTIVITY_HEADING, CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings,
+    words_width,
 };
 use crate::ui::panes::team::{TeamPane, TeamRow};
 use crate::ui::text::{fit, pad, width};
@@ -81,13 +82,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
     if let Some(row) = places.headings {
         let columns = usize::from(row.width).saturating_sub(2);
         let bars = pulse_width(app, columns);
-        let spans = headings(
-            pane.sort,
-            figure_style,
-            (name_width, bars),
-            columns,
-            theme,
-        );
+        let spans = headings(pane.sort, figure_style, (name_width, bars), columns, theme);
         frame::row(RowHighlight::Plain, spans, theme, row, buffer);
     }
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {

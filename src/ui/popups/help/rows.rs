@@ -259,7 +259,10 @@ mod tests {
 
     #[test]
     fn keys_that_do_not_fit_side_by_side_are_one_below_the_other() {
-        assert_eq!(key_rows("1, Alt+1, Ctrl+x 1", 15), ["1, Alt+1,", "Ctrl+x 1"]);
+        assert_eq!(
+            key_rows("1, Alt+1, Ctrl+x 1", 15),
+            ["1, Alt+1,", "Ctrl+x 1"]
+        );
         assert_eq!(key_rows("j, ↓", 15), ["j, ↓"]);
         assert_eq!(key_rows(",", 15), [","]);
         assert_eq!(key_rows("Ctrl+Shift+PageUp", 15), ["Ctrl+Shift+PageUp"]);

@@ -73,7 +73,9 @@ impl<P: Page> Popup for Pager<P> {
                     self.scroll_to(line, &seen);
                 }
             }
-            _ if self.page.refuses(action) => app.say("This key works on the board, not on this page."),
+            _ if self.page.refuses(action) => {
+                app.say("This key works on the board, not on this page.")
+            }
             _ => return Next::Pass,
         }
         Next::Stay

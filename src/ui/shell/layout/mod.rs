@@ -174,9 +174,7 @@ mod tests {
         let panes = |state: &UiState| -> Vec<Pane> {
             let layout = layout(state, screen);
             let panes = layout.panes.iter().map(|(pane, _)| *pane);
-            panes
-                .filter(|pane| Pane::TABS.contains(pane))
-                .collect()
+            panes.filter(|pane| Pane::TABS.contains(pane)).collect()
         };
         let mut state = fixture::after_events(
             100,
@@ -197,11 +195,8 @@ mod tests {
     #[test]
     fn request_gets_the_rows_that_the_tab_below_does_not_need() {
         let screen = Rect::new(0, 0, 100, 30);
-        let mut state = fixture::after_events(
-            100,
-            30,
-            vec![fixture::ready(), fixture::team_event()],
-        );
+        let mut state =
+            fixture::after_events(100, 30, vec![fixture::ready(), fixture::team_event()]);
         let steps: Vec<String> = (1..=14).map(|n| format!("{n}. Do step {n}.")).collect();
         let plan = fixture::plan("r1", &steps.join("\n"));
         fixture::apply_events(&mut state, vec![fixture::request_event(&plan)]);
@@ -210,7 +205,8 @@ mod tests {
         let needs = layout.pane(Pane::Needs).unwrap();
         let team = layout.pane(Pane::Team).unwrap();
         assert!(needs.height > 16, "{needs}");
-        assert_eq!(team.height, shares::team_height(state.model.team.present().count()));
+        let members = state.model.team.present().count();
+        assert!(team.height >= shares::team_height(members), "{team}");
     }
 
     #[test]

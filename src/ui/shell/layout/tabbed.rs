@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 
 use crate::ui::frame::layout::Layout;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::panes::feature::PaneFeature;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::cut::cut_top;
@@ -34,16 +33,17 @@ pub fn tabbed(state: &UiState, out: &mut Layout, column: Rect) {
     }
     let place = |pane: &Pane| Pane::TABS.iter().position(|tab| tab == pane);
     shown.sort_by_key(place);
+    let lowest = shown.last().copied();
     let mut below = body;
-    while let Some((pane, others)) = shown.split_first() {
-        let height = match others {
-            [] => below.height,
-            _ => wanted_height(state, *pane, body),
+    for pane in shown {
+        let height = if lowest == Some(pane) {
+            below.height
+        } else {
+            wanted_height(state, pane, body)
         };
         let (area, rest) = cut_top(below, height);
-        out.panes.push((*pane, area));
+        out.panes.push((pane, area));
         below = rest;
-        shown = others.to_vec();
     }
 }
 

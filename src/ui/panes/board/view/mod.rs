@@ -90,7 +90,10 @@ fn placeholder(app: &App) -> String {
     } else if app.role == SessionRole::Starting {
         "Loading the board…".into()
     } else {
-        let key = app.prefs.keymap.key(Context::In(Pane::Board), Action::AddTask);
+        let key = app
+            .prefs
+            .keymap
+            .key(Context::In(Pane::Board), Action::AddTask);
         format!(
             "No tasks yet. Say what you want done: the lead writes tasks when it plans. In this pane, {key} adds one."
         )

@@ -37,7 +37,10 @@ fn each_message_step_is_logged_once() {
     assert_eq!(hears("m1", DeliveryState::Delivered), Vec::<String>::new());
     assert_eq!(hears("m2", DeliveryState::ActedOn), [sent, acted]);
     let prompted = AgentEvent::prompt("Write a parser").of(Name::lead());
-    assert_eq!(story.hears(prompted), ["message you → lead: Write a parser"]);
+    assert_eq!(
+        story.hears(prompted),
+        ["message you → lead: Write a parser"]
+    );
 }
 
 #[test]

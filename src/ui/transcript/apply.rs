@@ -259,11 +259,6 @@ impl Transcript {
         has_failed && !text.is_empty() && run.error_line().contains(text)
     }
 
-    fn kind(&self, number: u64) -> Option<&CellKind> {
-        let at = self.log.index(number)?;
-        Some(&self.log.cell(at).kind)
-    }
-
     /// Ends the streamed answer and the running calls, whose results will not arrive because the session has ended.
     pub fn close_open_entries(&mut self) {
         self.close_answer();

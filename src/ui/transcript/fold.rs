@@ -174,8 +174,12 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
             let (before, behind) = (left(last), left(first));
             let (first, last) = (fit(first, each + before), fit(last, each + behind));
             // A cut text ends with the mark that also stands between the two.
-            let between = if first.ends_with('…') { " " } else { " … " };
-            format!("{first}{between}{last}").trim().to_string()
+            let both = if first.ends_with('…') {
+                format!("{first} {last}")
+            } else {
+                format!("{first} … {last}")
+            };
+            both.trim().to_string()
         }
     };
     let on = match on.as_str() {

@@ -53,6 +53,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         .min(usize::from(list.width) * 2 / 5);
     let columns = usize::from(list.width).saturating_sub(11 + route_width);
     let has_words = columns >= STATUS_WORD_FROM;
+    let below = frame::position(selected, messages.len(), height, theme);
     let titles = Titles {
         name: frame::title_with_counts(
             Pane::Inbox,
@@ -67,9 +68,11 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         foot: if has_words || messages.is_empty() {
             Vec::new()
         } else {
-            legend(theme)
+            let used: usize = below.iter().map(|s| width(&s.content)).sum();
+            // The blanks and corners beside the two texts of the border.
+            legend(usize::from(area.width).saturating_sub(used + 8), theme)
         },
-        below: frame::position(selected, messages.len(), height, theme),
+        below,
         bar: Scrollbar::of_list(area, list, first, messages.len()),
         placeholder: (app.model.messages.is_empty() && filter.is_none())
             .then(|| PLACEHOLDER.into()),
@@ -132,18 +135,31 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
 }
 
 /// Returns the meaning of the symbols of the usual delivery statuses, for the border of a pane whose rows have no room for
-/// the words.
-fn legend(theme: &Theme) -> Vec<Span<'static>> {
+/// the words. Leaves out the last ones if they do not fit into `columns` columns.
+fn legend(columns: usize, theme: &Theme) -> Vec<Span<'static>> {
     let shown = [
         DeliveryState::Sent,
         DeliveryState::Delivered,
         DeliveryState::ActedOn,
     ];
-    let words = shown.map(|state| {
+    let mut words = String::new();
+    for state in shown {
         let status = MessageStatus::At(state);
-        format!("{} {}", style::progress(status, theme).0, status.word())
-    });
-    vec![Span::styled(words.join("  "), theme.dim)]
+        let gap = if words.is_empty() { "" } else { "  " };
+        let part = format!(
+            "{gap}{} {}",
+            style::progress(status, theme).0,
+            status.word()
+        );
+        if width(&words) + width(&part) > columns {
+            break;
+        }
+        words.push_str(&part);
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    vec![Span::styled(words, theme.dim)]
 }
 
 /// Shows the selected message below the list, if there is room and the row of the message cannot show it in full.

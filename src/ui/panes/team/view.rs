@@ -80,13 +80,13 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
         None => name_width,
     };
     if let Some(row) = places.headings {
-        let columns = usize::from(row.width).saturating_sub(2);
+        let columns = usize::from(row.width).saturating_sub(3);
         let bars = pulse_width(app, columns);
         let spans = headings(pane.sort, figure_style, (name_width, bars), columns, theme);
         frame::row(RowHighlight::Plain, spans, theme, row, buffer);
     }
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
-        let columns = usize::from(area.width).saturating_sub(2);
+        let columns = usize::from(area.width).saturating_sub(3);
         let spans = match member {
             TeamRow::Member(member) => row(app, member, name_width, figure_style, columns, theme),
             TeamRow::Subagent(name) => {
@@ -115,7 +115,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
         CONTEXT_FROM..COST_FROM => 12,
         COST_FROM.. => 20,
     };
-    let columns = inside.saturating_sub(2);
+    let columns = inside.saturating_sub(3);
     let shared = |row: &TeamRow<'_>| {
         let agent = app.model.agents.get(row.name());
         let right = figures(app, agent, &app.activity(row.name()), style, columns);

@@ -140,7 +140,11 @@ fn unselectable(line: Line<'static>) -> HelpRow {
 }
 
 /// Width of the column with the keys, in columns, with the indentation and a blank at its end.
-const KEYS: usize = 18;
+const KEYS: usize = 24;
+/// The same in a help that is narrower than [`WIDE`].
+const KEYS_NARROW: usize = 18;
+/// Minimum width of the help, in columns, in which most entries with three keys take one row.
+const WIDE: usize = 70;
 
 /// Returns `keys`, which are separated by commas, in as few rows as possible. Only a key that is wider than `columns`
 /// makes a row wider.
@@ -178,9 +182,10 @@ fn help_row(
             entry: Some(entry),
         });
     };
-    let room = KEYS - 3;
+    let column = if width < WIDE { KEYS_NARROW } else { KEYS };
+    let room = column - 3;
     let mut heads = key_rows(keys, room);
-    let mut texts = wrap(words, width.saturating_sub(KEYS));
+    let mut texts = wrap(words, width.saturating_sub(column));
     // Keys that are wider than their column get rows of their own, above the description.
     if heads.iter().any(|head| columns(head) > room) {
         for head in heads.drain(..) {
@@ -192,7 +197,7 @@ fn help_row(
     texts.resize(rows, String::new());
     for (head, line) in heads.into_iter().zip(texts) {
         push(Line::from(vec![
-            Span::styled(pad(&format!("  {head}"), KEYS), key),
+            Span::styled(pad(&format!("  {head}"), column), key),
             Span::styled(line, text),
         ]));
     }

@@ -71,7 +71,7 @@ fn merge_needs_confirmation() {
 fn page_of_a_task_offers_the_actions_on_its_task() {
     // Another task is selected on the board, and a filter hides the task of the page.
     let mut state = on(160, 45, 6);
-    press(&mut state, "/ nothing enter");
+    press(&mut state, "/ \"nothing\" enter");
     crate::ui::app::popup::open(&mut state, TaskPage::pager(TaskId(2)));
     let hints = crate::ui::shell::hints::hints(&state);
     let offered = |words: &str| hints.iter().any(|h| h.words == words);

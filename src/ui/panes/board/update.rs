@@ -26,6 +26,22 @@ fn graph_needed_message(prefs: &Preferences) -> String {
     format!("Tasks are shown as a list. {key} shows the graph.")
 }
 
+/// Says why the tasks were shown as a list although the user had not asked for one, and how to see the parts of the
+/// graph that are outside of the pane.
+fn say_why_list(app: &mut App, reason: ListReason) {
+    let (size, back, on) = match reason {
+        ListReason::Deep(_) => ("wider", PanDirection::Left, PanDirection::Right),
+        ListReason::Many(_) => ("much higher", PanDirection::Up, PanDirection::Down),
+        ListReason::Asked | ListReason::Filtered | ListReason::Tangled => return,
+    };
+    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+    let (back, on) = (key(Action::Pan(back)), key(Action::Pan(on)));
+    let zoom = key(Action::ZoomOut);
+    let words =
+        format!("The graph is {size} than the pane: {back} and {on} pan, {zoom} zooms out.");
+    app.say(words);
+}
+
 impl BoardPane {
     /// Pans the graph by a quarter of the visible area without changing the selection. When the user selects another
     /// task, the graph scrolls to that task. In a list, only shows a status message.
@@ -183,7 +199,7 @@ impl BoardPane {
                 self.shape = BoardShape::Fitting;
                 if let Shown::List(reason) = self.layout(app, area).shown {
                     self.shape = BoardShape::Graph;
-                    self.say_why_list(app, reason);
+                    say_why_list(app, reason);
                 }
             }
         }
@@ -191,25 +207,6 @@ impl BoardPane {
             app.arrangement.screen.board = self.shape;
             out.push(Effect::SaveScreen(app.arrangement.screen));
         }
-    }
-
-    /// Says why the tasks were shown as a list although the user had not asked for one, and how to see the parts of the
-    /// graph that are outside of the pane.
-    fn say_why_list(&self, app: &mut App, reason: ListReason) {
-        let size = match reason {
-            ListReason::Deep(_) => "wider",
-            ListReason::Many(_) => "much higher",
-            ListReason::Asked | ListReason::Filtered | ListReason::Tangled => return,
-        };
-        let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
-        let (left, right) = (
-            key(Action::Pan(PanDirection::Left)),
-            key(Action::Pan(PanDirection::Right)),
-        );
-        let zoom = key(Action::ZoomOut);
-        let words =
-            format!("The graph is {size} than the pane: {left} and {right} pan, {zoom} zooms out.");
-        app.say(words);
     }
 
     /// Applies the mouse wheel: pans the graph by `cells` cells, or moves the selection in the list up or down by

@@ -74,7 +74,7 @@ impl<P: Page> Popup for Pager<P> {
                 }
             }
             _ if self.page.refuses(action) => {
-                app.say("This key works on the board, not on this page.")
+                app.say("This key works on the board, not on this page.");
             }
             _ => return Next::Pass,
         }

@@ -260,21 +260,21 @@ pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     }
 }
 
-/// Returns the numbers of lines above and below the visible ones as `↑3 ↓12`; empty if all lines are visible. `first` is
+/// Returns the numbers of lines above and below the visible ones as `3 more ↑  12 more ↓`; empty if all lines are visible. `first` is
 /// the index of the first visible line, `height` the number of visible rows.
 pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
     let below = len.saturating_sub(first + usize::from(height));
     let mut words = Vec::new();
     if first > 0 {
-        words.push(format!("↑{first}"));
+        words.push(format!("{first} more ↑"));
     }
     if below > 0 {
-        words.push(format!("↓{below}"));
+        words.push(format!("{below} more ↓"));
     }
     if words.is_empty() {
         return Vec::new();
     }
-    vec![Span::styled(words.join(" "), theme.dim)]
+    vec![Span::styled(words.join("  "), theme.dim)]
 }
 
 /// Draws a mark on the lower right border that shows whether the text that the user is typing continues above or below
@@ -318,8 +318,8 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. The selected row of the focused pane has a mark at its left. It also has the selection
-/// colours, unless a popup has the focus.
+/// Draws a row of a list. The selected row of the focused pane has a mark at its left, which takes two columns in every
+/// row. It also has the selection colours, unless a popup has the focus.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,
@@ -328,8 +328,8 @@ pub fn row(
     buffer: &mut Buffer,
 ) {
     let mark = match row {
-        RowHighlight::Selected | RowHighlight::Covered => Span::styled("›", theme.accent),
-        RowHighlight::Plain => Span::raw(" "),
+        RowHighlight::Selected | RowHighlight::Covered => Span::styled("› ", theme.accent),
+        RowHighlight::Plain => Span::raw("  "),
     };
     let mut line = vec![mark];
     line.extend(spans);

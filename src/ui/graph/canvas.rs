@@ -223,7 +223,11 @@ pub fn add(
         let Some(node) = point.node else { continue };
         let width = columns.node_width(wanted, node, point.layer);
         heights[at] = match wanted.overflow {
-            NodeOverflow::Wrapped(rows) => rows_for(wanted.widths[node], width, rows),
+            NodeOverflow::Wrapped(most) => {
+                let least = wanted.min_rows.get(node).copied().unwrap_or(1);
+                let rows = rows_for(wanted.widths[node], width, most);
+                rows.max(least.min(most).min(ROWS_MAX))
+            }
             NodeOverflow::Cut => 1,
         };
         used.extend((0..heights[at]).map(|row| spread(routed.rows[at]) + row));

@@ -83,6 +83,7 @@ fn any_graph() -> impl Strategy<Value = GraphInput> {
                 let edges = edges.into_iter();
                 GraphInput {
                     min_widths: widths.iter().map(|w| w / 2).collect(),
+                    min_rows: widths.iter().map(|w| w % 5).collect(),
                     widths,
                     edges: if ordered {
                         edges.map(turned).collect()

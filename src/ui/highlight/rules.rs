@@ -45,6 +45,11 @@ fn of_line(
     // The highlighter first reads the text of the open token again, so that it is in the right state at the start of
     // `line`.
     let mut lines: Vec<String> = open.map(str::to_string).into_iter().collect();
+    let line = match ending {
+        "sh" => without_false_comments(line),
+        _ => line.to_string(),
+    };
+    let line = line.as_str();
     lines.push(line.to_string());
     rules.run(&lines);
     let parts = rules.line(lines.len() - 1, line);
@@ -74,6 +79,18 @@ fn of_line(
         _ => None,
     };
     (out, next.filter(|text: &Arc<str>| continues(ending, text)))
+}
+
+/// Replaces each `#` of a line of a shell script that is part of a word, as in `$#` and `${#name}`, by another character
+/// of the same length: the rules of `synoptic` take every `#` for the start of a comment.
+fn without_false_comments(line: &str) -> String {
+    let mut before = ' ';
+    let part = |c: char| {
+        let begins = before.is_whitespace() || ";&|()`".contains(before);
+        before = c;
+        if c == '#' && !begins { '_' } else { c }
+    };
+    line.chars().map(part).collect()
 }
 
 /// Returns whether a token that begins with `text` may continue on the next line. A token in single quotes may do so

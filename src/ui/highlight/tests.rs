@@ -69,6 +69,15 @@ fn common_languages_are_highlighted() {
 }
 
 #[test]
+fn hash_in_a_word_of_a_shell_script_is_no_comment() {
+    let marked = mark_tokens("sh", "if [ $# -gt 1 ]; then x=a#b # why # not");
+    assert!(marked.ends_with("{# why # not}"), "{marked}");
+    assert_eq!(marked.matches('{').count(), 1, "{marked}");
+    let marked = mark_tokens("sh", "#!/bin/sh\nx;# list\n(# in a group");
+    assert_eq!(marked, "{#!/bin/sh}\nx;{# list}\n({# in a group}");
+}
+
+#[test]
 fn tokens_continue_on_the_next_line() {
     let cases = [
         ("rust", "/* a\n\n\" b */ 1", "{/* a}\n\n{\" b */} <1>"),

@@ -435,5 +435,5 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Everywhere, &["ctrl+t"], Action::Todo, "show or hide the todo list", ""),
     bind(Context::Everywhere, &["alt+h", "f3", "ctrl+x h"], Action::ToggleTips, "hide or show the tips", ""),
     bind(Context::Everywhere, &["ctrl+l"], Action::Redraw, "redraw the screen, for example after another program wrote to the terminal", ""),
-    bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; `fg` in the shell resumes", ""),
+    bind(Context::Everywhere, &["ctrl+z"], Action::Suspend, "suspend; the shell command fg resumes", ""),
 ];

@@ -27,15 +27,14 @@ impl Pane {
         Pane::Needs,
     ];
 
-    /// The panes that can share one area of the screen, in the order of the tabs that switch between them.
-    pub const TABS: [Pane; 4] = [Pane::Board, Pane::Team, Pane::Inbox, Pane::Todo];
+    /// The panes that can share one area of the screen, in the order of the tabs that switch between them, which is that of
+    /// their numbers.
+    pub const TABS: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
     /// Returns the panes that are shown as one line each below the conversation while none of them has content: those
-    /// with a tab, in the order of their numbers.
+    /// with a tab.
     pub fn lines() -> impl Iterator<Item = Pane> {
-        let mut lines = Pane::TABS;
-        lines.sort_unstable();
-        lines.into_iter()
+        Pane::TABS.into_iter()
     }
 
     /// Returns the number key that focuses the pane by default.

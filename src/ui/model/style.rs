@@ -83,6 +83,10 @@ pub const LEGEND: &[(&str, &str)] = &[
         "━ ╍ ─ ┄",
         "below the board: completed, in progress, ready and blocked tasks",
     ),
+    (
+        "# → ├ ⊙ $",
+        "in the event log: a task, a message, a worktree, a teammate, a background job",
+    ),
     ("▶ ‖", "a replay that plays or is paused"),
 ];
 
@@ -130,7 +134,7 @@ pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDis
         Activity::NeedsYou { .. } => ("◆", "needs you".into(), theme.waiting),
         Activity::Stuck { .. } => ("▲", "stuck".into(), theme.warn),
         Activity::Failed { .. } => ("✗", "failed".into(), theme.error),
-        Activity::Gone => ("·", "gone".into(), theme.dim),
+        Activity::Gone => ("·", "shut down".into(), theme.dim),
     }
 }
 

@@ -25,17 +25,48 @@ fn row(area: Rect) -> Rect {
     }
 }
 
-/// Places the buttons of a dialog side by side in its last row. `area` includes the frame.
+/// Number of blank columns between two buttons.
+const GAP: usize = 3;
+
+/// Places the buttons of a dialog side by side in its last row. `area` includes the frame. If they do not fit, their
+/// labels are those of the hint line, which are shorter. A button that does not fit even so is left out.
 fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> {
-    let parts = popup.buttons(app).iter().map(|(action, words)| {
-        let button = Button {
-            key: app.prefs.keymap.key(popup.context(), *action),
-            words,
-            action: Some(*action),
+    let row = row(area);
+    let button = |action: Action, words: &'static str| Button {
+        key: app.prefs.keymap.key(popup.context(), action),
+        words,
+        action: Some(action),
+    };
+    let named = popup.buttons(app).iter();
+    let named: Vec<Button> = named
+        .map(|(action, words)| button(*action, words))
+        .collect();
+    let total: usize = named.iter().map(|b| columns(b) + GAP).sum();
+    let shown = if total <= usize::from(row.width) + GAP {
+        named
+    } else {
+        let short = |b: Button| Button {
+            words: hint(app, popup, &b).unwrap_or(b.words),
+            ..b
         };
-        (width(&button.key) + width(words) + 4, button)
-    });
-    place(row(area), parts)
+        named.into_iter().map(short).collect()
+    };
+    let parts = shown.into_iter().map(|b| (columns(&b) + GAP, b));
+    let mut placed = place(row, parts);
+    placed.retain(|b| usize::from(b.at.width) >= columns(&b.what));
+    placed
+}
+
+/// Returns the number of columns of a button: key, blank and label.
+fn columns(button: &Button) -> usize {
+    width(&button.key) + 1 + width(button.words)
+}
+
+/// Returns the label of a button's action in the hint line; `None` if the hint line does not show the action.
+fn hint(app: &App, popup: &dyn Popup, button: &Button) -> Option<&'static str> {
+    let mut bound = app.prefs.keymap.in_context(popup.context());
+    let binding = bound.find(|b| Some(b.action) == button.action)?;
+    (!binding.hint.is_empty()).then_some(binding.hint)
 }
 
 /// Draws the buttons of a dialog, each as its key and label. `area` includes the frame.
@@ -70,5 +101,24 @@ pub fn targets(app: &App, popup: &dyn Popup, area: Rect) -> Targets {
         inside: buttons.collect(),
         bar: None,
         beside: Hit::Popup,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ui::fixture::{busy, picture, press};
+
+    #[test]
+    fn buttons_of_a_narrow_dialog_are_short_and_whole() {
+        for (width, approve) in [
+            (60, "a approve   r reject"),
+            (160, "a approve with comment"),
+        ] {
+            let mut state = busy(width, 16);
+            press(&mut state, "esc 6 c \"why\" enter");
+            let page = picture(&state);
+            assert!(page.contains(approve), "{page}");
+            assert!(page.contains("Esc back"), "{page}");
+        }
     }
 }

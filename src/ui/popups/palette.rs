@@ -62,8 +62,11 @@ impl Choices for PaletteChoices {
             }
             seen.push(binding.action);
             let key = binding.display_key();
-            let aside = [pane.map_or("", Pane::title), &key];
-            let aside: Vec<&str> = aside.into_iter().filter(|s| !s.is_empty()).collect();
+            let place = pane.map_or_else(String::new, |pane| format!("in {}", pane.title()));
+            let aside: Vec<&str> = [place.as_str(), &key]
+                .into_iter()
+                .filter(|s| !s.is_empty())
+                .collect();
             let item = PaletteAction(binding.action, pane);
             rows.push(PickerRow::new(binding.words.into(), aside.join("  "), item));
         };

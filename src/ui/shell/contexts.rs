@@ -19,7 +19,14 @@ impl UiState {
             let editing = popup.text_area(self).map(|_| Context::Editing);
             let own = [popup.context()].into_iter().chain(editing);
             let first = popup.more_contexts().iter().copied();
-            return first.chain(own).chain([Context::Everywhere]).collect();
+            let mut out: Vec<Context> = Vec::new();
+            for context in first.chain(own).chain([Context::Everywhere]) {
+                // A popup may name its own context among the further ones, to put it before them.
+                if !out.contains(&context) {
+                    out.push(context);
+                }
+            }
+            return out;
         }
         let Focus::Pane(pane) = self.focus else {
             let inner = self.focused_pane().inner_context(self);

@@ -34,7 +34,7 @@ fn unbound_key_says_where_it_works() {
             "/ works in Lead (1), Board (3), Team (4), Inbox (5).",
         ),
         // In a popup, the message does not name panes in which the key works, because their keys do not work now.
-        ("esc 3 enter m", "m does nothing here; F1 shows the keys."),
+        ("esc 3 enter Z", "Z does nothing here; F1 shows the keys."),
         // A text input takes characters as text, so only combinations and function keys can be unknown.
         ("f7", "F7 does nothing here; ? shows the keys."),
         ("z f7", "F7 does nothing here; F1 shows the keys."),

@@ -11,6 +11,10 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 /// score of a match without a bonus and without gaps. A lower score means that the match is scattered over the text.
 const CHARACTER_SCORE_MIN: usize = 16;
 
+/// Added to the score of a short text that begins with the whole pattern. It is greater than the scores of other matches,
+/// because what a user types is usually the start of what is meant.
+const START_BONUS: u32 = 10_000;
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.
@@ -28,6 +32,8 @@ pub struct FuzzyPattern {
     pattern: Pattern,
     matcher: Matcher,
     accepts_scattered: bool,
+    /// The pattern in lower case, for the comparison with the start of a text. Empty for paths.
+    start: String,
     characters: Vec<char>,
     indices: Vec<u32>,
 }
@@ -35,7 +41,10 @@ pub struct FuzzyPattern {
 impl FuzzyPattern {
     /// Creates a pattern for short texts. Ignores case, and rejects matches that are scattered over a text.
     pub fn new(typed: &str) -> FuzzyPattern {
-        FuzzyPattern::of(typed, CaseMatching::Ignore, Config::DEFAULT, false)
+        FuzzyPattern {
+            start: typed.trim().to_lowercase(),
+            ..FuzzyPattern::of(typed, CaseMatching::Ignore, Config::DEFAULT, false)
+        }
     }
 
     /// Creates a pattern for paths, which prefers matches in the name of the file. A word of the pattern with an
@@ -56,6 +65,7 @@ impl FuzzyPattern {
             pattern: Pattern::new(typed, case, Normalization::Smart, AtomKind::Fuzzy),
             matcher: Matcher::new(config),
             accepts_scattered,
+            start: String::new(),
             characters: Vec::new(),
             indices: Vec::new(),
         }
@@ -65,6 +75,9 @@ impl FuzzyPattern {
     /// unless the pattern is for paths, matches only scattered over the text. An empty pattern matches every text with
     /// score 0.
     pub fn score(&mut self, text: &str) -> Option<u32> {
+        let mut lower = text.chars().flat_map(char::to_lowercase);
+        let begins = !self.start.is_empty() && self.start.chars().all(|c| lower.next() == Some(c));
+        let bonus = if begins { START_BONUS } else { 0 };
         let text = characters(text, &mut self.characters);
         let (accepts_scattered, matcher) = (self.accepts_scattered, &mut self.matcher);
         let scores = self.pattern.atoms.iter().map(|word| {
@@ -72,7 +85,8 @@ impl FuzzyPattern {
             let score = word.score(text, matcher)?;
             (accepts_scattered || usize::from(score) >= least).then_some(u32::from(score))
         });
-        scores.sum()
+        let sum: Option<u32> = scores.sum();
+        sum.map(|sum| sum.saturating_add(bonus))
     }
 
     /// Like [`FuzzyPattern::score`], but also returns the positions of the match.
@@ -137,6 +151,8 @@ mod tests {
             ("nt", "choose the next task and the one", "continue"),
             ("jobs", "show the jobs", "j o b s"),
             ("ml", "moveLine", "small"),
+            ("me", "merge the branch", "choose what to copy: a message"),
+            ("Me", "merge", "an me"),
         ];
         for (typed, better, worse) in cases {
             let mut pattern = FuzzyPattern::new(typed);

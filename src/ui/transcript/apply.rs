@@ -25,6 +25,9 @@ const FILE_NAME_MAX: usize = 64;
 /// is added as a new cell.
 const RUNNING_MAX: usize = 256;
 
+/// Number of cells after a failed call in which a notice that repeats its error is searched.
+const NOTICES_MAX: u64 = 8;
+
 impl Transcript {
     pub fn apply(&mut self, event: &AgentEvent) {
         match event {
@@ -84,9 +87,10 @@ impl Transcript {
                 took_ms,
             } => {
                 let zone = self.zone();
-                self.end_run(call, tool, |run| {
+                let number = self.end_run(call, tool, |run| {
                     run.end(*outcome, output, diff, *took_ms, &zone);
                 });
+                self.drop_repeated_notices(number);
             }
             AgentEvent::UserCommandStarted { call, command } => {
                 // The streamed answer stays open: its further text is added to its cell above the command.
@@ -212,8 +216,8 @@ impl Transcript {
     }
 
     /// Applies `end` to the running call with the id `call`, which is then no longer tracked. If there is no such call,
-    /// adds a new cell for it and applies `end` to that.
-    fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) {
+    /// adds a new cell for it and applies `end` to that. Returns the number of the call's cell.
+    fn end_run(&mut self, call: &CallId, tool: &str, end: impl FnOnce(&mut ToolRun)) -> u64 {
         let at = self.running.iter().position(|(id, _)| id == call);
         let known = at.and_then(|at| self.running.remove(at));
         let number = known.map_or_else(
@@ -228,6 +232,31 @@ impl Transcript {
                 end(run);
             }
         });
+        number
+    }
+
+    /// Removes the notices that say the same as the error of the call in the cell `number`: the crew publishes such a
+    /// notice for the other parts of the screen, before the call ends. Looks at the first [`NOTICES_MAX`] cells after it.
+    fn drop_repeated_notices(&mut self, number: u64) {
+        let after = number + 1..self.log.next().min(number + 1 + NOTICES_MAX);
+        let repeated: Vec<u64> = after
+            .filter(|later| match self.kind(*later) {
+                Some(CellKind::Notice(_, text, _)) => self.repeats_error(number, text),
+                _ => false,
+            })
+            .collect();
+        for later in repeated.into_iter().rev() {
+            self.log.remove(later);
+        }
+    }
+
+    /// Returns whether the call in the cell `number` has failed with an error that contains `text`.
+    fn repeats_error(&self, number: u64, text: &str) -> bool {
+        let Some(CellKind::Tool(run)) = self.kind(number) else {
+            return false;
+        };
+        let has_failed = run.state == ToolCallState::Failed;
+        has_failed && !text.is_empty() && run.error_line().contains(text)
     }
 
     /// Ends the streamed answer and the running calls, whose results will not arrive because the session has ended.

@@ -108,7 +108,7 @@ impl Transcript {
         Some(texts.join("\n\n"))
     }
 
-    fn kind(&self, number: u64) -> Option<&CellKind> {
+    pub(super) fn kind(&self, number: u64) -> Option<&CellKind> {
         self.log.index(number).map(|at| &self.log.cell(at).kind)
     }
 

@@ -36,6 +36,13 @@ impl InsertedEntry {
             Some(from) => format!("message from {from}"),
             None => what,
         };
+        // The kind of a message is a wire name, such as `shutdown_response`.
+        let what = match what.rsplit_once(" (") {
+            Some((from, kind)) if from.starts_with("message from ") => {
+                format!("{from} ({}", kind.replace('_', " "))
+            }
+            Some(_) | None => what,
+        };
         InsertedEntry {
             what,
             text: head_and_tail(text.trim(), TEXT_MAX),

@@ -20,6 +20,8 @@ const LINES_MAX: usize = 200;
 /// Maximum number of rows of one input or output field of an unfolded tool call. If there are more, the first and the
 /// last rows are shown.
 const FIELD_ROWS: usize = 60;
+/// The character that stands for a line break in the subject of a call.
+const LINE_BREAK: char = '⏎';
 /// Maximum width of field names, in columns. Longer names are cut.
 const NAME_MAX: usize = 16;
 /// Maximum number of rows that one line of an output takes. If there are more, the first and the last rows are shown.
@@ -171,7 +173,13 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
             let left = |on: &str| each.saturating_sub(width(on));
             let (before, behind) = (left(last), left(first));
             let (first, last) = (fit(first, each + before), fit(last, each + behind));
-            format!("{first} … {last}").trim().to_string()
+            // A cut text ends with the mark that also stands between the two.
+            let both = if first.ends_with('…') {
+                format!("{first} {last}")
+            } else {
+                format!("{first} … {last}")
+            };
+            both.trim().to_string()
         }
     };
     let on = match on.as_str() {
@@ -213,11 +221,16 @@ struct CallLine<'a> {
     result: String,
 }
 
+/// Returns the first row of a call. Of a subject of several lines, such as a script, it shows the first one.
 fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
+    let on = match run.subject.split_once(LINE_BREAK) {
+        Some((first, _)) => format!("{first} …"),
+        None => run.subject.clone(),
+    };
     let head = CallLine {
         progress: run.state,
         name: &run.tool,
-        on: &run.subject,
+        on: &on,
         changes: run.changes(),
         result: run.result(),
     };

@@ -86,7 +86,7 @@ pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
 /// symbol.
 pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
     if is_unmerged(model, task) {
-        return (UNMERGED, "done, not merged".into(), theme.accent);
+        return (UNMERGED, "done, unmerged".into(), theme.accent);
     }
     style::task(&model.board, task, theme)
 }

@@ -63,7 +63,7 @@ impl Topic {
     pub fn word(self) -> &'static str {
         match self {
             Topic::Task => "task",
-            Topic::Mail => "mail",
+            Topic::Mail => "message",
             Topic::Request => "request",
             Topic::Team => "team",
             Topic::Worktree => "worktree",

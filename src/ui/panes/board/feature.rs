@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::domain::ids::TaskId;
 use crate::domain::text::escape_control_chars;
 use crate::protocol::{BoardEvent, EventKind};
 use crate::ui::app::App;
@@ -20,6 +21,7 @@ use crate::ui::model::board::{branches, index};
 use crate::ui::panes::board::places::ABOUT_FROM;
 use crate::ui::panes::board::{BoardPane, Shown, user_actions, view};
 use crate::ui::panes::feature::{NOTCH, PaneCanvas, PaneFeature, Preview, SelectedItem};
+use crate::ui::popups::pager::Pager;
 use crate::ui::popups::task_form::form::TaskForm;
 use crate::ui::popups::task_page::TaskPage;
 use crate::ui::popups::{task_form, task_page};
@@ -137,7 +139,7 @@ impl PaneFeature for BoardPane {
         action: Action,
         out: &mut Vec<Effect>,
     ) -> bool {
-        let selected = self.selected_task(app);
+        let selected = self.target(app);
         let zoom = self.camera.zoom;
         match action {
             Action::ToggleGraph => self.toggle_shape(app, inside(area), out),
@@ -160,7 +162,7 @@ impl PaneFeature for BoardPane {
     }
 
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
-        let task = || app.model.board.get(self.selected_task(app)?);
+        let task = || app.model.board.get(self.target(app)?);
         let can = |action| task().is_some_and(|task| why_not(app, task, action).is_none());
         Some(match action {
             Action::ToggleGraph | Action::Pan(_) | Action::ZoomIn | Action::ZoomOut => {
@@ -304,6 +306,14 @@ impl PaneFeature for BoardPane {
         let next = all.get(row).or_else(|| all.get(all.len().checked_sub(1)?));
         let next = next.and_then(|row| index.id(row.task));
         self.selected = next.or(self.selected);
+    }
+}
+
+impl BoardPane {
+    /// Returns the task that the actions on a task apply to: the one whose page is open, else the selected one.
+    fn target(&self, app: &App) -> Option<TaskId> {
+        let page = app.popups.top::<Pager<TaskPage>>();
+        page.map_or_else(|| self.selected_task(app), |pager| Some(pager.page.id()))
     }
 }
 

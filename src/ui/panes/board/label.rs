@@ -55,7 +55,7 @@ impl Label {
 
     /// Returns the number of rows that the label needs at a width of `columns`, or `None` if a word is too long for a
     /// row.
-    fn rows_needed(&self, columns: usize, owners: usize) -> Option<usize> {
+    pub fn rows_needed(&self, columns: usize, owners: usize) -> Option<usize> {
         let mut rows = 1;
         let mut x = self.head();
         let mut is_fresh = true;

@@ -212,10 +212,16 @@ fn draw_graph(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
         wanted.overflow = NodeOverflow::Wrapped(rows);
         let tasks = model.board.tasks();
         wanted.min_widths = tasks.map(|t| label(t).min_width(rows, owners)).collect();
-        let high = graph::draw(&wanted);
-        if let Some(high) = high.filter(|d| d.height <= height) {
-            return Some(high);
-        }
+        wanted.min_rows = Vec::new();
+        let fits = |drawing: &Drawing| drawing.height <= height;
+        let Some(high) = graph::draw(&wanted).filter(fits) else {
+            continue;
+        };
+        // Words that do not fit side by side need more rows than the drawing has reserved from the widths alone.
+        let nodes = model.board.tasks().zip(&high.nodes);
+        let needed = nodes.map(|(t, node)| label(t).rows_needed(node.width, owners));
+        wanted.min_rows = needed.map(|needed| needed.unwrap_or(rows)).collect();
+        return graph::draw(&wanted).filter(fits).or(Some(high));
     }
     Some(low)
 }

@@ -26,6 +26,22 @@ fn graph_needed_message(prefs: &Preferences) -> String {
     format!("Tasks are shown as a list. {key} shows the graph.")
 }
 
+/// Says why the tasks were shown as a list although the user had not asked for one, and how to see the parts of the
+/// graph that are outside of the pane.
+fn say_why_list(app: &mut App, reason: ListReason) {
+    let (size, back, on) = match reason {
+        ListReason::Deep(_) => ("wider", PanDirection::Left, PanDirection::Right),
+        ListReason::Many(_) => ("much higher", PanDirection::Up, PanDirection::Down),
+        ListReason::Asked | ListReason::Filtered | ListReason::Tangled => return,
+    };
+    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+    let (back, on) = (key(Action::Pan(back)), key(Action::Pan(on)));
+    let zoom = key(Action::ZoomOut);
+    let words =
+        format!("The graph is {size} than the pane: {back} and {on} pan, {zoom} zooms out.");
+    app.say(words);
+}
+
 impl BoardPane {
     /// Pans the graph by a quarter of the visible area without changing the selection. When the user selects another
     /// task, the graph scrolls to that task. In a list, only shows a status message.
@@ -181,8 +197,9 @@ impl BoardPane {
             ) => {
                 // A graph that fits stays the usual form, so that a later board that does not fit is a list.
                 self.shape = BoardShape::Fitting;
-                if let Shown::List(_) = self.layout(app, area).shown {
+                if let Shown::List(reason) = self.layout(app, area).shown {
                     self.shape = BoardShape::Graph;
+                    say_why_list(app, reason);
                 }
             }
         }

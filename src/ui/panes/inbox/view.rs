@@ -24,6 +24,9 @@ const PREVIEW_MIN: u16 = 3;
 /// Approximate width of everything in a row except the message text, in columns: the time, the route and the delivery
 /// status. A message that fits into the rest of its row is not repeated below the list.
 const SHORT: usize = 36;
+/// Minimum number of columns for the text and the delivery status of a message to show the word of the status. In a
+/// narrower row, only its symbol is shown.
+const STATUS_WORD_FROM: usize = 29;
 
 const PLACEHOLDER: &str =
     "No messages yet. Messages between agents appear here; @name in the composer sends one.";
@@ -40,6 +43,17 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     let height = list.height;
     let first = list::first_row(messages.len(), selected.unwrap_or(0), height);
     let unread = app.model.messages.unread(&app.model.team);
+    let route_width = messages
+        .iter()
+        .skip(first)
+        .take(usize::from(height))
+        .map(|t| width(&route(t)))
+        .max()
+        .unwrap_or(0)
+        .min(usize::from(list.width) * 2 / 5);
+    let columns = usize::from(list.width).saturating_sub(11 + route_width);
+    let has_words = columns >= STATUS_WORD_FROM;
+    let below = frame::position(selected, messages.len(), height, theme);
     let titles = Titles {
         name: frame::title_with_counts(
             Pane::Inbox,
@@ -51,13 +65,20 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
             0 => Vec::new(),
             n => vec![Span::styled(format!("{n} unread"), theme.warn)],
         },
-        below: frame::position(selected, messages.len(), height, theme),
+        foot: if has_words || messages.is_empty() {
+            Vec::new()
+        } else {
+            let used: usize = below.iter().map(|s| width(&s.content)).sum();
+            // The blanks and corners beside the two texts of the border.
+            legend(usize::from(area.width).saturating_sub(used + 8), theme)
+        },
+        below,
         bar: Scrollbar::of_list(area, list, first, messages.len()),
         placeholder: (app.model.messages.is_empty() && filter.is_none())
             .then(|| PLACEHOLDER.into()),
         ..Titles::default()
     };
-    let inner = frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
+    frame::pane(app, Pane::Inbox, titles, theme, area, buffer);
     if let Some(row) = filter {
         pane.filter.draw(theme, row, buffer);
     }
@@ -69,19 +90,10 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         frame::empty(&frame::no_match(&app.prefs, "message"), theme, list, buffer);
         return;
     }
-    let route_width = messages
-        .iter()
-        .skip(first)
-        .take(usize::from(height))
-        .map(|t| width(&route(t)))
-        .max()
-        .unwrap_or(0)
-        .min(usize::from(inner.width) * 2 / 5);
     for ((at, traced), area) in messages.iter().enumerate().skip(first).zip(list.rows()) {
         let progress = traced.status(&app.model.team);
         let (shape, style) = style::progress(progress, theme);
         let step = format!("{shape} {}", progress.word());
-        let columns = usize::from(area.width).saturating_sub(10 + route_width);
         let mut spans = vec![
             Span::styled(
                 format!(
@@ -95,9 +107,11 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
                 theme.accent,
             ),
         ];
-        let step = pad(&step, width("✓✓ acted on"));
-        // In a narrow row, only the symbol of the delivery status is shown.
-        let step = if columns < 30 { pad(shape, 2) } else { step };
+        let step = if has_words {
+            pad(&step, width("✓✓ acted on"))
+        } else {
+            pad(shape, 2)
+        };
         spans.extend(frame::sides(
             &sentence::message(&traced.message),
             match progress {
@@ -118,6 +132,34 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         let used = u16::try_from(messages.len()).unwrap_or(u16::MAX);
         preview(traced, used, theme, list, buffer);
     }
+}
+
+/// Returns the meaning of the symbols of the usual delivery statuses, for the border of a pane whose rows have no room for
+/// the words. Leaves out the last ones if they do not fit into `columns` columns.
+fn legend(columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let shown = [
+        DeliveryState::Sent,
+        DeliveryState::Delivered,
+        DeliveryState::ActedOn,
+    ];
+    let mut words = String::new();
+    for state in shown {
+        let status = MessageStatus::At(state);
+        let gap = if words.is_empty() { "" } else { "  " };
+        let part = format!(
+            "{gap}{} {}",
+            style::progress(status, theme).0,
+            status.word()
+        );
+        if width(&words) + width(&part) > columns {
+            break;
+        }
+        words.push_str(&part);
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    vec![Span::styled(words, theme.dim)]
 }
 
 /// Shows the selected message below the list, if there is room and the row of the message cannot show it in full.

@@ -81,12 +81,12 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
         };
         let mut offer = offer.clone();
         match offer.item {
-            Choice::File => files::shorten(&mut offer, usize::from(row.width).saturating_sub(1)),
+            Choice::File => files::shorten(&mut offer, usize::from(row.width).saturating_sub(2)),
             Choice::Resource | Choice::Start(_) => files::shorten(&mut offer, complete::NAMES_MAX),
             Choice::Run(_) | Choice::Word => {}
         }
         let name = width(&offer.words);
-        let room = usize::from(row.width).saturating_sub(first.max(name) + 3);
+        let room = usize::from(row.width).saturating_sub(first.max(name) + 4);
         let blanks = " ".repeat(first.saturating_sub(name) + 2);
         let words = vec![
             Span::styled(offer.words.clone(), style),

@@ -30,6 +30,9 @@ const MODEL_MAX: usize = 18;
 /// sorted by name.
 pub const NAME_HEADING: &str = "agent ";
 
+/// The heading above the activity bars. The bars are at least as wide.
+pub const ACTIVITY_HEADING: &str = "activity";
+
 /// Returns the width of the activity column: in a narrow row, enough for `task_update`; in a wide row, enough for the
 /// longest tool name.
 pub fn words_width(columns: usize) -> usize {
@@ -160,11 +163,12 @@ fn in_columns(cells: [&str; 5], style: FigureStyle, columns: usize) -> String {
     parts.join(" ")
 }
 
-/// Returns the headings of the columns. The heading of the column by which the list is sorted has a mark.
+/// Returns the headings of the columns. The heading of the column by which the list is sorted has a mark. `bars` is the
+/// width of the activity bars, 0 if they are not shown.
 pub fn headings(
     sort: TeamSort,
     style: FigureStyle,
-    name_width: usize,
+    (name_width, bars): (usize, usize),
     columns: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
@@ -175,11 +179,18 @@ pub fn headings(
     let context = marked(TeamSort::Context, "ctx");
     let tokens = marked(TeamSort::Tokens, "tokens");
     let cost = marked(TeamSort::Cost, "cost");
-    let right = in_columns(["model", &context, &tokens, &cost, "time"], style, columns);
+    let right = in_columns(["model", &context, &tokens, &cost, "busy"], style, columns);
+    let right = fit(&right, columns / 2);
+    let right = match bars {
+        0 => right,
+        bars => format!("{} {right}", pad(ACTIVITY_HEADING, bars)),
+    };
     let left = format!(
-        "  {} {} task",
+        "  {} {} task or role",
         pad(marked(TeamSort::Name, NAME_HEADING).trim_end(), name_width),
         pad(&marked(TeamSort::State, "state"), words_width(columns)),
     );
-    frame::sides(&left, theme.dim, &right, theme.dim, columns)
+    let room = columns.saturating_sub(width(&right) + 1);
+    let [left, blanks] = frame::cell(&left, room, theme.dim);
+    vec![left, blanks, Span::raw(" "), Span::styled(right, theme.dim)]
 }

@@ -14,10 +14,11 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::team::figures::{
-    CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
+    ACTIVITY_HEADING, CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings,
+    words_width,
 };
 use crate::ui::panes::team::{TeamPane, TeamRow};
-use crate::ui::text::{count, fit, pad, width};
+use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -48,9 +49,9 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
         ),
         aside: match present {
             0 => Vec::new(),
-            n => vec![Span::styled(format!("{n} here"), theme.dim)],
+            1 => vec![Span::styled("1 teammate", theme.dim)],
+            n => vec![Span::styled(format!("{n} teammates"), theme.dim)],
         },
-        foot: sum(app, theme),
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
         placeholder: (members.is_empty() && places.filter.is_none()).then(|| PLACEHOLDER.into()),
@@ -79,12 +80,13 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
         None => name_width,
     };
     if let Some(row) = places.headings {
-        let columns = usize::from(row.width).saturating_sub(2);
-        let spans = headings(pane.sort, figure_style, name_width, columns, theme);
+        let columns = usize::from(row.width).saturating_sub(3);
+        let bars = pulse_width(app, columns);
+        let spans = headings(pane.sort, figure_style, (name_width, bars), columns, theme);
         frame::row(RowHighlight::Plain, spans, theme, row, buffer);
     }
     for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
-        let columns = usize::from(area.width).saturating_sub(2);
+        let columns = usize::from(area.width).saturating_sub(3);
         let spans = match member {
             TeamRow::Member(member) => row(app, member, name_width, figure_style, columns, theme),
             TeamRow::Subagent(name) => {
@@ -113,7 +115,7 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
         CONTEXT_FROM..COST_FROM => 12,
         COST_FROM.. => 20,
     };
-    let columns = inside.saturating_sub(2);
+    let columns = inside.saturating_sub(3);
     let shared = |row: &TeamRow<'_>| {
         let agent = app.model.agents.get(row.name());
         let right = figures(app, agent, &app.activity(row.name()), style, columns);
@@ -202,35 +204,33 @@ fn row(
     ]
 }
 
-/// Returns a space followed by the activity bars of an agent. Empty if the row is narrow, or as long as none of the
-/// teammates has been active.
-fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
+/// Returns the width of the activity bars in a row of `columns` columns; 0 if the row is too narrow, or as long as none of
+/// the teammates has been active.
+fn pulse_width(app: &App, columns: usize) -> usize {
     let slices = match columns {
-        0..ACTIVITY_BARS_FROM => return String::new(),
-        ACTIVITY_BARS_FROM..COST_FROM => 6,
+        0..ACTIVITY_BARS_FROM => return 0,
+        ACTIVITY_BARS_FROM..COST_FROM => width(ACTIVITY_HEADING),
         COST_FROM.. => 18,
     };
     let is_heard = |name: &Name| {
         let agent = app.model.agents.get(name);
         agent.is_some_and(|a| !a.pulse.is_empty())
     };
-    if !app.model.team.present().any(|m| is_heard(&m.name)) {
+    if app.model.team.present().any(|m| is_heard(&m.name)) {
+        slices
+    } else {
+        0
+    }
+}
+
+/// Returns a space followed by the activity bars of an agent; empty if there is no column for them.
+fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
+    let slices = pulse_width(app, columns);
+    if slices == 0 {
         return String::new();
     }
     let bars = agent.map_or_else(|| " ".repeat(slices), |a| a.pulse.bars(app.now, slices));
     format!(" {bars}")
-}
-
-/// Returns the total tokens and cost of all agents, including the lead and agents that have shut down. Empty if no
-/// tokens were used.
-fn sum(model: &CrewModel, theme: &Theme) -> Vec<Span<'static>> {
-    let tokens = model.agents.tokens();
-    if tokens == 0 {
-        return Vec::new();
-    }
-    let cost = model.agents.cost().map(|cost| format!("  {cost}"));
-    let text = format!("all {} tok{}", count(tokens), cost.unwrap_or_default());
-    vec![Span::styled(text, theme.dim)]
 }
 
 /// Returns the words for an agent's state, such as `idle, interrupted`, or only the last of them if not all fit in

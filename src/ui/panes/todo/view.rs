@@ -44,7 +44,7 @@ pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &
     let inner = frame::pane(app, Pane::Todo, titles, theme, area, buffer);
     for ((at, item), area) in items.iter().enumerate().skip(first).zip(inner.rows()) {
         let (shape, style) = style::todo(item.status, theme);
-        let room = usize::from(area.width).saturating_sub(4);
+        let room = usize::from(area.width).saturating_sub(5);
         let words = match item.status {
             TodoStatus::Completed => theme.dim,
             TodoStatus::Pending | TodoStatus::InProgress => theme.text,

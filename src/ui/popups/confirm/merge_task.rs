@@ -48,7 +48,7 @@ impl Question for MergeTask {
                     .keymap
                     .key(Context::ConfirmMerge, Action::MergeAll);
                 format!(
-                    "\n{n} tasks are done and not merged. {all} merges them all in dependency order and stops at the first conflict."
+                    "\n{n} completed tasks are unmerged. {all} merges them all in dependency order and stops at the first conflict."
                 )
             }
         };

@@ -21,7 +21,7 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::area::{PopupListLayout, centered_rect, height_with_border};
 use crate::ui::widgets::list::first_row;
 
-const WIDTH_MAX: u16 = 112;
+const WIDTH_MAX: u16 = 113;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {
@@ -49,7 +49,7 @@ impl CostLine {
 /// Returns all lines of the panel. The rows of its tables are in the order `sort`.
 pub fn lines(app: &App, sort: CostSort, theme: &Theme) -> Vec<CostLine> {
     // The first column is reserved for the selection mark.
-    let columns = usize::from(width(app.size).saturating_sub(5));
+    let columns = usize::from(width(app.size).saturating_sub(6));
     let mut accounts = accounts::accounts(app);
     sort.sort_accounts(&mut accounts.all);
     if accounts.sum.usage.total() == 0 {

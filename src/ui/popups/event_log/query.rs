@@ -1,4 +1,4 @@
-//! The filter language of the event log: words, `who:NAME` and `kind:mail`. A `!` alone matches warnings and errors; a
+//! The filter language of the event log: words, `who:NAME` and `kind:message`. A `!` alone matches warnings and errors; a
 //! `!` before a term excludes what the term matches.
 
 use std::fmt;
@@ -69,7 +69,10 @@ impl EventLogQuery {
                 (None, word) => LogCondition::Word(word),
                 (Some("who"), name) => LogCondition::Who(name.trim_start_matches('@').into()),
                 (Some("kind"), word) => {
-                    match Topic::ALL.iter().find(|t| t.word().starts_with(&word)) {
+                    // The former word for messages still works.
+                    let is_mail = |t: &Topic| *t == Topic::Mail && word == "mail";
+                    let is_meant = |t: &&Topic| t.word().starts_with(&word) || is_mail(t);
+                    match Topic::ALL.iter().find(is_meant) {
                         Some(topic) => LogCondition::Kind(*topic),
                         None => {
                             out.problems.push(EventLogQueryError::Kind(word));

@@ -21,7 +21,7 @@ use crate::ui::widgets::area::centered_rect;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
-const KIND_FROM: u16 = 84;
+const KIND_FROM: u16 = 72;
 /// Width of the column with the topic, in columns.
 const KIND: usize = 9;
 
@@ -69,7 +69,7 @@ pub fn draw(
         } else {
             frame::RowHighlight::Plain
         };
-        let columns = usize::from(area.width).saturating_sub(1);
+        let columns = usize::from(area.width).saturating_sub(2);
         let spans = spans(&app.prefs, line, list.area.width, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }

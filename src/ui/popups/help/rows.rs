@@ -139,6 +139,32 @@ fn unselectable(line: Line<'static>) -> HelpRow {
     HelpRow { line, entry: None }
 }
 
+/// Width of the column with the keys, in columns, with the indentation and a blank at its end.
+const KEYS: usize = 24;
+/// The same in a help that is narrower than [`WIDE`].
+const KEYS_NARROW: usize = 18;
+/// Minimum width of the help, in columns, in which most entries with three keys take one row.
+const WIDE: usize = 70;
+
+/// Returns `keys`, which are separated by commas, in as few rows as possible. Only a key that is wider than `columns`
+/// makes a row wider.
+fn key_rows(keys: &str, columns: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let all: Vec<&str> = keys.split(", ").collect();
+    for (at, key) in all.iter().enumerate() {
+        let comma = if at + 1 < all.len() { "," } else { "" };
+        let key = format!("{key}{comma}");
+        match out.last_mut() {
+            Some(last) if self::columns(last) + 1 + self::columns(&key) <= columns => {
+                last.push(' ');
+                last.push_str(&key);
+            }
+            _ => out.push(key),
+        }
+    }
+    out
+}
+
 fn help_row(
     (keys, words): (&str, &str),
     entry: HelpEntry,
@@ -146,7 +172,6 @@ fn help_row(
     theme: &Theme,
     out: &mut Vec<HelpRow>,
 ) {
-    let column = if width < 70 { 16 } else { 30 };
     let (key, text) = match entry.effect {
         EntryEffect::Here(_) => (theme.accent, theme.text),
         EntryEffect::There(..) | EntryEffect::Nothing => (theme.dim, theme.dim),
@@ -157,18 +182,24 @@ fn help_row(
             entry: Some(entry),
         });
     };
-    // Keys that are wider than their column get a row of their own, above the description.
-    let mut head = format!("  {keys}");
-    if columns(&head) >= column {
-        push(Line::styled(head, key));
-        head = String::new();
+    let column = if width < WIDE { KEYS_NARROW } else { KEYS };
+    let room = column - 3;
+    let mut heads = key_rows(keys, room);
+    let mut texts = wrap(words, width.saturating_sub(column));
+    // Keys that are wider than their column get rows of their own, above the description.
+    if heads.iter().any(|head| columns(head) > room) {
+        for head in heads.drain(..) {
+            push(Line::styled(format!("  {head}"), key));
+        }
     }
-    for line in wrap(words, width.saturating_sub(column)) {
+    let rows = heads.len().max(texts.len());
+    heads.resize(rows, String::new());
+    texts.resize(rows, String::new());
+    for (head, line) in heads.into_iter().zip(texts) {
         push(Line::from(vec![
-            Span::styled(pad(&head, column), key),
+            Span::styled(pad(&format!("  {head}"), column), key),
             Span::styled(line, text),
         ]));
-        head = String::new();
     }
 }
 
@@ -223,4 +254,22 @@ pub fn reveal(rows: &[HelpRow], at: usize, first: usize, page: usize) -> usize {
     let above = rows.get(..from).unwrap_or_default().iter().rev();
     let from = from - above.take_while(|row| row.entry.is_none()).count();
     first.max((to + 1).saturating_sub(page)).min(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn keys_that_do_not_fit_side_by_side_are_one_below_the_other() {
+        assert_eq!(
+            key_rows("1, Alt+1, Ctrl+x 1", 15),
+            ["1, Alt+1,", "Ctrl+x 1"]
+        );
+        assert_eq!(key_rows("j, ↓", 15), ["j, ↓"]);
+        assert_eq!(key_rows(",", 15), [","]);
+        assert_eq!(key_rows("Ctrl+Shift+PageUp", 15), ["Ctrl+Shift+PageUp"]);
+    }
 }

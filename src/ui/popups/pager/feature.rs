@@ -73,6 +73,9 @@ impl<P: Page> Popup for Pager<P> {
                     self.scroll_to(line, &seen);
                 }
             }
+            _ if self.page.refuses(action) => {
+                app.say("This key works on the board, not on this page.");
+            }
             _ => return Next::Pass,
         }
         Next::Stay
@@ -103,6 +106,7 @@ impl<P: Page> Popup for Pager<P> {
             }
             Action::Filter => Some(true),
             Action::Accept if !self.is_typing => Some(false),
+            _ if self.page.refuses(action) => Some(false),
             _ => self.page.has_section(action),
         }
     }

@@ -25,7 +25,7 @@ use crate::ui::widgets::area::{self, centered_rect, height_with_border};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list;
 
-const WIDTH_MAX: u16 = 96;
+const WIDTH_MAX: u16 = 120;
 
 const NO_MATCH: &str = "No matches in this text.";
 
@@ -53,6 +53,12 @@ pub trait Page: Debug + 'static {
     /// Returns key contexts whose keys take precedence over those of [`Context::Reader`].
     fn contexts(&self) -> &'static [Context] {
         &[]
+    }
+
+    /// Returns whether an action of [`Page::contexts`] is not available on the page. Its key then does nothing but to say
+    /// so.
+    fn refuses(&self, _action: Action) -> bool {
+        false
     }
 
     /// Returns whether the page has sections, such as the files of a diff. One of them is the current section.

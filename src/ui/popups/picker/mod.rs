@@ -15,13 +15,20 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, Popup, Targets, TextCursor, TextInput};
 pub use crate::ui::frame::pick::PickerRow;
 use crate::ui::keymap::{Action, Context};
+use crate::ui::text;
 use crate::ui::text::fuzzy::{FuzzyPattern, TextSearch};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, centered_rect, inside, whole_or};
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::{PAGE, first_row, step};
 
-const WIDTH_MAX: u16 = 76;
+/// Width of a picker, in columns, on a screen that is wide enough. A picker with longer rows is wider.
+const WIDTH: u16 = 76;
+/// Maximum width of a picker with long rows, in columns.
+const WIDTH_MAX: u16 = 120;
+/// Number of columns of a picker beside the two texts of a row: the border, the mark of the selected row, and the blanks
+/// between the texts and at the edges.
+const BESIDE_TEXTS: usize = 9;
 const HEIGHT_MAX: u16 = 20;
 
 /// The content of a picker: its title and its rows, and what choosing a row does.
@@ -57,8 +64,13 @@ pub trait Choices: Debug + 'static {
         &[]
     }
 
-    fn area(&self, _app: &App, screen: Rect) -> Rect {
-        centered_rect(screen, width(screen), height(screen, HEIGHT_MAX))
+    fn area(&self, app: &App, screen: Rect) -> Rect {
+        let columns = |row: &PickerRow<_>| text::width(&row.words) + text::width(&row.aside);
+        let longest = self.rows(app).iter().map(columns).max().unwrap_or(0);
+        let wanted = u16::try_from(longest + BESIDE_TEXTS).unwrap_or(u16::MAX);
+        let wanted = wanted.clamp(WIDTH, WIDTH_MAX);
+        let width = wanted.min(screen.width.saturating_sub(4));
+        centered_rect(screen, width, height(screen, HEIGHT_MAX))
     }
 
     /// Returns whether the panes behind the picker are dimmed.
@@ -82,9 +94,9 @@ pub trait Choices: Debug + 'static {
     }
 }
 
-/// Returns the width of a picker, in columns, including its border.
+/// Returns the width of a picker with short rows, in columns, including its border.
 pub fn width(screen: Rect) -> u16 {
-    WIDTH_MAX.min(screen.width.saturating_sub(4))
+    WIDTH.min(screen.width.saturating_sub(4))
 }
 
 /// Returns the height of a picker in rows, including its border and search line: at most `most`, and at most the height

@@ -46,7 +46,12 @@ pub fn draw<C: Choices>(
         } else {
             (frame::RowHighlight::Plain, theme.text)
         };
-        let spans = frame::sides(&row.words, style, &row.aside, theme.dim, columns);
+        // Two blanks, because the text at the right may begin with a word.
+        let aside = match row.aside.as_str() {
+            "" => String::new(),
+            aside => format!(" {aside}"),
+        };
+        let spans = frame::sides(&row.words, style, &aside, theme.dim, columns);
         let spans = underline_chars(spans, &row.marked, theme);
         frame::row(mark, spans, theme, place, buffer);
     }

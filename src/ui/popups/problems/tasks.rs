@@ -179,7 +179,7 @@ fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     let are = if all.len() == 1 { "is" } else { "are" };
     Some(Problem {
         severity: ProblemSeverity::NeedsUser,
-        cause: format!("{}{more} {are} done and not merged", ids.join(" ")),
+        cause: format!("{}{more} {are} unmerged", ids.join(" ")),
         help: "{panes.focus_board}, select a task, then {board.merge} merges its branch; the lead can merge, too",
     })
 }

@@ -21,7 +21,7 @@ const EDGES_MAX: usize = 50;
 const STEPS_MAX: usize = 40;
 
 /// Width of the column with the names of the fields, in columns.
-const NAMES: usize = 12;
+const NAMES: usize = 15;
 
 /// Renders the page of a task, `width` columns wide: subject, status, description, fields, dependencies and history.
 pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -79,10 +79,8 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     field("tags", model_board::tags(task));
     field("worktree", one_line(&task.worktree));
     field("branch", one_line(&branches::words(app, task)));
-    match task.attempts {
-        0 => {}
-        1 => field("claimed", "once".into()),
-        n => field("claimed", format!("{n} times")),
+    if task.attempts > 0 {
+        field("attempts", task.attempts.to_string());
     }
     if let Some(used) = app.model.costs.of(task.id) {
         let tokens = count(used.usage.total());
@@ -98,8 +96,8 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     let place = index.place(task.id).unwrap_or(usize::MAX);
     if let Some(step) = index.critical_step(place) {
         let (step, of) = (step + 1, index.critical().len());
-        let text = format!("step {step} of {of} in the longest chain of open tasks");
-        field("on the path", text);
+        let text = format!("task {step} of {of} in the longest chain of open tasks");
+        field("critical path", text);
     }
     let unlocks = unlocks(app, task.id);
     if !unlocks.is_empty() {

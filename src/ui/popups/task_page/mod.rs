@@ -1,4 +1,4 @@
-//! The popup with all details of a task.
+//! The popup with all details of a task. The keys of the board for its selected task work for the task of the page.
 
 mod lines;
 
@@ -6,6 +6,8 @@ use ratatui::text::Line;
 
 use crate::domain::ids::TaskId;
 use crate::ui::app::App;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
 use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 pub use crate::ui::popups::task_page::lines::lines;
@@ -16,6 +18,10 @@ use crate::ui::theme::Theme;
 pub struct TaskPage(TaskId);
 
 impl TaskPage {
+    pub fn id(self) -> TaskId {
+        self.0
+    }
+
     pub fn pager(id: TaskId) -> Pager<TaskPage> {
         Pager::new(TaskPage(id))
     }
@@ -51,5 +57,25 @@ impl Page for TaskPage {
 
     fn ages(&self, app: &App) -> Vec<ShownAge> {
         ages(app, self.0)
+    }
+
+    fn contexts(&self) -> &'static [Context] {
+        // The keys of the pager come first, because Enter and the blank mean something else on the board.
+        &[Context::Reader, Context::In(Pane::Board)]
+    }
+
+    fn refuses(&self, action: Action) -> bool {
+        matches!(
+            action,
+            Action::ToggleGraph
+                | Action::Pan(_)
+                | Action::ZoomIn
+                | Action::ZoomOut
+                | Action::Next
+                | Action::Prev
+                | Action::Open
+                | Action::Peek
+                | Action::AddTask
+        )
     }
 }

@@ -12,6 +12,7 @@ use crate::ui::panes::lead::conversation_area;
 use crate::ui::panes::needs::compact;
 use crate::ui::shell::layout::shares;
 use crate::ui::shell::layout::shares::PaneContent;
+use crate::ui::shell::layout::tabbed;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::widgets::composer::{ROWS_MAX, TextAreaSize};
@@ -60,7 +61,7 @@ pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool 
     let has_focus = state.focus == Focus::Pane(Pane::Needs);
     if has_focus || is_waiting && out.request.is_none() {
         *out = before;
-        let body = needs(state, out, body);
+        let body = needs(state, out, body, body.height);
         conversation_with_lines(state, out, body, &empty);
     }
     true
@@ -97,31 +98,31 @@ fn conversation_with_lines(state: &UiState, out: &mut Layout, body: Rect, empty:
     out.panes.extend(lines.into_iter().zip(rows.rows()));
 }
 
-/// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them at once.
+/// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them without tabs.
 const ALL_PANES_FROM: u16 = 30;
 
 /// Places the conversation with the todo list on the left. Places the pane "Needs you", if it has requests or the focus,
 /// and the other panes on the right. If `body`, the area for all panes, has fewer than [`ALL_PANES_FROM`] rows, the
-/// todo list is omitted on the left, and the right side shows below "Needs you" only the pane of the selected tab.
+/// todo list is omitted on the left, and the right side shows below "Needs you" the pane of the selected tab, and other
+/// panes only if they fit.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
-    let right = needs(state, out, right);
     if body.height >= ALL_PANES_FROM {
+        let right = needs(state, out, right, right.height);
         conversation(state, out, left, TodoPlacement::AboveComposer);
         column(state, out, right, last_in_column(state));
         return;
     }
+    let right = needs(state, out, right, tabbed::least_height(state, right));
     conversation(state, out, left, TodoPlacement::Elsewhere);
-    let (tabs, pane) = cut_top(right, 1);
-    out.tabs = Some((tabs, Pane::TABS.to_vec()));
-    out.panes.push((state.arrangement.tab, pane));
+    tabbed::tabbed(state, out, right);
 }
 
 /// Places the conversation with the todo list on the left and a column with the other panes on the right, with the pane
 /// "Needs you" on top of that column if the pane has requests or the focus.
 pub fn wide(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 50);
-    let right = needs(state, out, right);
+    let right = needs(state, out, right, right.height);
     conversation(state, out, left, TodoPlacement::AboveComposer);
     column(state, out, right, last_in_column(state));
 }
@@ -158,7 +159,7 @@ fn last_in_column(app: &App) -> Pane {
 /// a screen of middle width shows one pane with tabs.
 pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 62);
-    let right = needs(state, out, right);
+    let right = needs(state, out, right, right.height);
     conversation(state, out, right, TodoPlacement::WhereRoom);
     // The row of panes below the board is high enough for the team and some messages.
     let messages = if state.panes.inbox.content_rows(state) == 0 {
@@ -194,7 +195,7 @@ pub fn board_first(state: &UiState, out: &mut Layout, body: Rect) {
 /// the focus. In the layout `Board`, the tabs are above the conversation, otherwise below it. Used on screens that are
 /// narrow and tall.
 pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
-    let body = needs(state, out, body);
+    let body = needs(state, out, body, body.height);
     let shared = |out: &mut Layout, area: Rect| {
         let (tabs, pane) = cut_top(area, 1);
         out.tabs = Some((tabs, Pane::TABS.to_vec()));
@@ -362,9 +363,9 @@ fn composer_height(app: &App, area: Rect) -> u16 {
     u16::try_from(rows).unwrap_or(limit).clamp(1, limit) + 2
 }
 
-/// Places the pane "Needs you" on top of a column if the pane has requests or the focus. Returns the rest of the
-/// column.
-fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
+/// Places the pane "Needs you" on top of a column if the pane has requests or the focus. The pane takes at most its share
+/// of the rows, or more if the other panes need only `others` rows. Returns the rest of the column.
+fn needs(state: &UiState, out: &mut Layout, column: Rect, others: u16) -> Rect {
     let has_focus = state.focus == Focus::Pane(Pane::Needs);
     if state.model.requests.is_empty() && !has_focus {
         return column;
@@ -377,7 +378,8 @@ fn needs(state: &UiState, out: &mut Layout, column: Rect) -> Rect {
         Some(_) => 60,
         None => 45,
     };
-    let most = (column.height * share / 100).max(8);
+    let share = (column.height * share / 100).max(8);
+    let most = share.max(column.height.saturating_sub(others));
     let height = pane.wanted_height(state, column.width, most);
     let (top, rest) = cut_top(column, height);
     out.panes.push((Pane::Needs, top));

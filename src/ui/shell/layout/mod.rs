@@ -4,6 +4,7 @@
 pub(in crate::ui) mod areas;
 mod arrange;
 mod shares;
+mod tabbed;
 
 use ratatui::layout::Rect;
 
@@ -165,6 +166,47 @@ mod tests {
         }
         let cells: u32 = parts.iter().map(|r| r.area()).sum();
         assert_eq!(cells, area.area(), "{area}: cells are not covered");
+    }
+
+    #[test]
+    fn panes_that_fit_are_shown_together_on_a_low_screen_of_middle_width() {
+        let screen = Rect::new(0, 0, 100, 30);
+        let panes = |state: &UiState| -> Vec<Pane> {
+            let layout = layout(state, screen);
+            let panes = layout.panes.iter().map(|(pane, _)| *pane);
+            panes.filter(|pane| Pane::TABS.contains(pane)).collect()
+        };
+        let mut state = fixture::after_events(
+            100,
+            30,
+            vec![
+                fixture::ready(),
+                fixture::board_event(&fixture::board()),
+                fixture::team_event(),
+            ],
+        );
+        assert_eq!(panes(&state), [Pane::Board, Pane::Team]);
+        fixture::press(&mut state, "esc 4");
+        assert_eq!(panes(&state), [Pane::Board, Pane::Team]);
+        fixture::press(&mut state, "2");
+        assert_eq!(panes(&state).first(), Some(&Pane::Todo));
+    }
+
+    #[test]
+    fn request_gets_the_rows_that_the_tab_below_does_not_need() {
+        let screen = Rect::new(0, 0, 100, 30);
+        let mut state =
+            fixture::after_events(100, 30, vec![fixture::ready(), fixture::team_event()]);
+        let steps: Vec<String> = (1..=14).map(|n| format!("{n}. Do step {n}.")).collect();
+        let plan = fixture::plan("r1", &steps.join("\n"));
+        fixture::apply_events(&mut state, vec![fixture::request_event(&plan)]);
+        fixture::press(&mut state, "esc 4 1");
+        let layout = layout(&state, screen);
+        let needs = layout.pane(Pane::Needs).unwrap();
+        let team = layout.pane(Pane::Team).unwrap();
+        assert!(needs.height > 16, "{needs}");
+        let members = state.model.team.present().count();
+        assert!(team.height >= shares::team_height(members), "{team}");
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 /// Height of an empty pane, in rows. Its title line says what the pane will show.
 pub const EMPTY: u16 = 1;
+/// Height of an empty pane whose tab is selected, in rows: the frame and what the pane will show, in sentences.
+pub const PLACEHOLDER: u16 = 6;
 /// Minimum height of a board with tasks, in rows.
 const BOARD_MIN: u16 = 6;
 /// Minimum height of an inbox with messages, in rows.
@@ -54,7 +56,7 @@ pub fn column(height: u16, board: u16, team: PaneContent, messages: PaneContent)
     let rest = height - least_team;
     let least_inbox = match messages.rows {
         0 => EMPTY.min(rest),
-        _ => grown((height * 3 / 10).max(INBOX_MIN), messages),
+        _ => grown(inbox_height(height), messages),
     };
     let board_rows = match board {
         0 => EMPTY,
@@ -91,11 +93,20 @@ pub fn strip(height: u16, members: usize) -> u16 {
     let most = (height / 3).max(STRIP_MIN);
     match members {
         0 => EMPTY,
-        members => {
-            let steps = u16::try_from(members.div_ceil(STEP.into())).unwrap_or(u16::MAX);
-            steps.saturating_mul(STEP).saturating_add(3).min(most)
-        }
+        members => team_height(members).min(most),
     }
+}
+
+/// Returns the height at which the team pane shows `members` members, in rows.
+pub fn team_height(members: usize) -> u16 {
+    let steps = u16::try_from(members.div_ceil(STEP.into())).unwrap_or(u16::MAX);
+    steps.saturating_mul(STEP).saturating_add(3)
+}
+
+/// Returns the height of an inbox with messages in a column of `height` rows. It does not depend on the number of
+/// messages.
+pub fn inbox_height(height: u16) -> u16 {
+    (height * 3 / 10).max(INBOX_MIN)
 }
 
 /// Returns the height of a pane with `rows` rows of content and its frame.

@@ -31,7 +31,7 @@ const WIDTH_MAX: u16 = 100;
 /// Minimum height of a preview outside its pane, in rows.
 const ROWS_MIN: u16 = 12;
 /// Height of a preview outside its pane, in rows, if there is room. If the previewed pane is higher, the preview is as
-/// high as that pane.
+/// high as that pane, and if the previewed text is longer, as high as the text.
 const ROWS: u16 = 24;
 /// Minimum number of rows of another pane to leave visible below the preview. If fewer would be visible, the preview
 /// covers them.
@@ -51,8 +51,8 @@ pub fn shows(state: &UiState, agent: &Name) -> bool {
 
 /// Places the preview outside the previewed pane if there is room, else in the lower part of that pane. Does nothing if
 /// no pane is previewed or that pane is not on the screen.
-pub fn make_room(app: &App, layout: &mut Layout) {
-    let Some(pane) = previewed_pane(app) else {
+pub fn make_room(state: &UiState, layout: &mut Layout) {
+    let Some(pane) = previewed_pane(state) else {
         return;
     };
     let Some(list) = layout.pane(pane) else {
@@ -61,9 +61,15 @@ pub fn make_room(app: &App, layout: &mut Layout) {
     let all = layout.panes.iter().map(|(_, area)| *area);
     let body = all.chain(layout.composer).reduce(Rect::union);
     let body = body.unwrap_or(list);
-    layout.peek = beside(body, list).map(|peek| without_rest(peek, layout));
+    let wanted = |columns| text_rows(state, columns);
+    layout.peek = beside(body, list, wanted).map(|peek| without_rest(peek, layout));
     if layout.peek.is_none() {
-        let height = (list.height * 2 / 5).max(LIST_MIN).min(list.height);
+        let height = match pane {
+            // The card of the request shows the same text, so that only the title of the pane is left.
+            Pane::Needs => 1,
+            _ => (list.height * 2 / 5).max(LIST_MIN),
+        };
+        let height = height.min(list.height);
         let (above, below) = cut_top(list, height);
         layout.peek = Some(below);
         for (other, area) in &mut layout.panes {
@@ -72,6 +78,15 @@ pub fn make_room(app: &App, layout: &mut Layout) {
             }
         }
     }
+}
+
+/// Returns the number of rows, with its frame, of a preview of `columns` columns that shows its whole text. An agent's
+/// conversation does not count, because it fills any area.
+fn text_rows(state: &UiState, columns: u16) -> u16 {
+    let inside = area::inside(Rect::new(0, 0, columns, ROWS));
+    let peeked = preview_content(state, usize::from(inside.width), &Theme::default());
+    let lines = peeked.map_or(0, |peeked| peeked.lines.len());
+    u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2)
 }
 
 /// Extends the preview down to the end of each pane that the preview covers partly, if fewer than [`EDGE_ROWS`] rows of
@@ -87,8 +102,9 @@ fn without_rest(peek: Rect, layout: &Layout) -> Rect {
 }
 
 /// Returns an area for the preview in `body`, outside of `list`: left or right of the list, else above or below it.
-/// Returns `None` if none of these areas is large enough.
-fn beside(body: Rect, list: Rect) -> Option<Rect> {
+/// `wanted` returns the number of rows that the text needs in a number of columns. Returns `None` if none of these areas is
+/// large enough.
+fn beside(body: Rect, list: Rect, wanted: impl Fn(u16) -> u16) -> Option<Rect> {
     let left = Rect {
         width: list.x - body.x,
         ..body
@@ -114,7 +130,7 @@ fn beside(body: Rect, list: Rect) -> Option<Rect> {
     };
     let best = largest([left, right]).or_else(|| largest([above, below]))?;
     let width = best.width.min(WIDTH_MAX);
-    let height = best.height.min(list.height.max(ROWS));
+    let height = best.height.min(list.height.max(ROWS).max(wanted(width)));
     // The preview is as close to the list as possible.
     let near = |at: u16, from: u16, room: u16| at.clamp(from, from + room);
     Some(Rect {

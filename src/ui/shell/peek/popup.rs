@@ -43,6 +43,9 @@ impl Popup for Peek {
     }
 
     fn tip(&self, app: &App) -> String {
+        if self.pane == Pane::Needs && app.model.requests.len() == 1 {
+            return "The whole text of the request".into();
+        }
         let key = |scroll| app.prefs.keymap.key(Context::Panes, Action::Move(scroll));
         let (down, up) = (key(Scroll::LineDown), key(Scroll::LineUp));
         format!("{down}/{up} move; preview follows")

@@ -265,6 +265,20 @@ fn preview_lies_beside_list_and_never_covers_it() {
         (body, None),
     ];
     for (list, expected) in cases {
-        assert_eq!(beside(body, list), expected, "{list}");
+        assert_eq!(beside(body, list, |_| 0), expected, "{list}");
     }
+}
+
+#[test]
+fn preview_is_as_high_as_its_text_if_there_is_room() {
+    let height = |height| {
+        let state = peeked_plan(160, height);
+        layout::layout(&state, state.size).peek.unwrap().height
+    };
+    // The plan has 90 steps.
+    assert!(height(60) > 50 && height(120) > 90);
+    // In a small screen, the preview takes the whole pane of the request but its title.
+    let state = peeked_plan(60, 16);
+    let layout = layout::layout(&state, state.size);
+    assert_eq!(layout.pane(Pane::Needs).unwrap().height, 1);
 }

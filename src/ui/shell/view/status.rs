@@ -178,6 +178,17 @@ struct PieceForm {
     address: usize,
 }
 
+impl PieceForm {
+    /// Returns the text that says that the answers come from a script, not from a model.
+    fn scripted(self) -> &'static str {
+        if self.branch < BRANCH_MAX {
+            "scripted"
+        } else {
+            "scripted model"
+        }
+    }
+}
+
 /// Returns the pieces on the left of the status line.
 fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     let app: &App = state;
@@ -226,7 +237,7 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         ));
     }
     if setup.scripted {
-        out.push(piece(1, "scripted".into(), theme.warn));
+        out.push(piece(1, form.scripted().into(), theme.warn));
     }
     let team = one_line(&app.model.team.team_name);
     if team != "default" && !team.is_empty() {

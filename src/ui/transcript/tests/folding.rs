@@ -407,6 +407,43 @@ fn users_answer_is_shown_in_full_below_question() {
 }
 
 #[test]
+fn notice_that_repeats_the_error_of_a_call_is_dropped_when_the_call_ends() {
+    let error = "wt/task-5 does not merge into main: conflict in a.rs.";
+    let mut all = transcript(&[started_call("merge", "task-5")]);
+    all.push_notice(NoticeLevel::Warn, error);
+    all.push_notice(NoticeLevel::Warn, "Something else.");
+    let failed = |call: &str| AgentEvent::ToolFinished {
+        call: CallId(call.into()),
+        tool: "merge".into(),
+        outcome: Outcome::Error,
+        output: format!("Error: {error}"),
+        diff: String::new(),
+        took_ms: 10,
+    };
+    all.apply(&failed("merge task-5"));
+    let rows = lines(&all).join("\n");
+    assert_eq!(rows.matches("does not merge").count(), 1, "{rows}");
+    assert!(rows.contains("▲ Something else."), "{rows}");
+    // A notice about another branch stays.
+    let mut all = transcript(&[started_call("merge", "task-5")]);
+    all.push_notice(NoticeLevel::Warn, "wt/task-6 does not merge into main.");
+    all.apply(&failed("merge task-5"));
+    let rows = lines(&all).join("\n");
+    assert_eq!(rows.matches("does not merge").count(), 2, "{rows}");
+}
+
+#[test]
+fn head_of_a_call_shows_the_first_line_of_a_script() {
+    let rows = lines(&transcript(&finished_call(
+        "bash",
+        "cd src\nls",
+        Outcome::Ok,
+        "a.rs",
+    )));
+    assert!(rows[0].starts_with("✓ bash cd src …"), "{rows:?}");
+}
+
+#[test]
 fn answered_questions_are_not_grouped() {
     let mut events = Vec::new();
     for _ in 0..4 {

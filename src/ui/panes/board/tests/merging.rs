@@ -13,6 +13,7 @@ use crate::ui::fixture::{
 };
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::style;
+use crate::ui::popups::task_page::TaskPage;
 use crate::ui::{ColorDepth, Effect, Theme, ThemeName, UiState};
 
 pub fn on(width: u16, height: u16, id: u64) -> UiState {
@@ -67,6 +68,25 @@ fn merge_needs_confirmation() {
 }
 
 #[test]
+fn page_of_a_task_offers_the_actions_on_its_task() {
+    // Another task is selected on the board, and a filter hides the task of the page.
+    let mut state = on(160, 45, 6);
+    press(&mut state, "/ \"nothing\" enter");
+    crate::ui::app::popup::open(&mut state, TaskPage::pager(TaskId(2)));
+    let hints = crate::ui::shell::hints::hints(&state);
+    let offered = |words: &str| hints.iter().any(|h| h.words == words);
+    assert!(offered("merge") && offered("diff") && !offered("complete"));
+    assert!(!offered("graph or list") && !offered("add task"));
+    assert_eq!(
+        press(&mut state, "D"),
+        [Effect::Command(Command::ShowDiff { task: TaskId(2) })]
+    );
+    assert_eq!(press(&mut state, "m y"), [merge(2)]);
+    press(&mut state, "v");
+    assert!(picture(&state).contains("works on the board, not on this page"));
+}
+
+#[test]
 fn single_branch_has_no_merge_all() {
     let mut state = on(160, 45, 2);
     let gone = || BranchState::Gone;
@@ -108,7 +128,7 @@ fn merge_dialog_closes_when_merged_elsewhere() {
     let commit = "99aabbcc11".to_string();
     let merged = BranchState::Merged { into, commit };
     apply_branches(&mut state, &[("task-6", merged.clone())]);
-    assert!(picture(&state).contains("2 tasks are done and not merged"));
+    assert!(picture(&state).contains("2 completed tasks are unmerged"));
     apply_branches(&mut state, &[("task-2", merged)]);
     assert!(state.popups.is_empty());
     assert!(picture(&state).contains("#2 is already merged (commit 99aabbcc11)."));
@@ -144,7 +164,7 @@ fn unmerged_mark_has_own_shape_and_style_in_every_theme() {
 fn unmerged_count_equals_marked_tasks() {
     let marks = |state: &UiState| {
         let page = picture(state);
-        let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} to merge")));
+        let counted = (1..9).find(|n| page.contains(&format!("⇡ {n} unmerged")));
         (page.matches('⇡').count(), counted)
     };
     let mut state = merging_screen(160, 45);
@@ -185,7 +205,7 @@ fn done_count_has_its_symbol_beside_the_unmerged_count() {
         if let Some(after) = after {
             let rest = after
                 .trim_start()
-                .trim_start_matches("to merge")
+                .trim_start_matches("unmerged")
                 .trim_start();
             assert!(rest.starts_with(done), "{width}: {page}");
             counted += 1;
@@ -206,5 +226,5 @@ fn no_merge_text_without_worktrees() {
 fn unmerged_tasks_are_a_problem_when_all_idle() {
     let mut state = merging_screen(100, 30);
     press(&mut state, "esc p");
-    assert!(picture(&state).contains("#2 #6 #1 are done and not merged"));
+    assert!(picture(&state).contains("#2 #6 #1 are unmerged"));
 }

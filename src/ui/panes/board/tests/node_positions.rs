@@ -5,10 +5,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::graph::{Claimer, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
-use crate::ui::fixture::{NOON, name};
+use crate::ui::fixture::{NOON, name, press};
 use crate::ui::frame::layout::inside;
-use crate::ui::graph::Node;
+use crate::ui::graph::{Node, ROWS_MAX};
+use crate::ui::model::board::index;
 use crate::ui::panes::board::Shown;
+use crate::ui::panes::board::label::label;
 use crate::ui::panes::board::tests::{area, board, pane, state};
 
 fn nodes(size: (u16, u16), board: TaskGraph) -> Vec<Node> {
@@ -40,6 +42,33 @@ fn claims_do_not_move_graph_nodes() {
         );
         assert_eq!(nodes(size, owned), before, "{size:?}");
     }
+}
+
+#[test]
+fn nodes_have_the_rows_that_their_words_need_if_the_pane_has_them() {
+    let edges = [(1, 2), (1, 3), (2, 4), (3, 4), (4, 6)];
+    let mut wrapped = 0;
+    for columns in 60..160 {
+        let mut state = state((columns, 60), board(6, &edges, 0));
+        press(&mut state, "z");
+        let owners = crate::ui::panes::board::owners(&state);
+        let places = state.panes.board.layout(&state, inside(area(&state)));
+        let Shown::Graph(drawing) = places.shown else {
+            continue;
+        };
+        for (at, node) in drawing.nodes.iter().enumerate() {
+            let id = index(&state).id(at).unwrap();
+            let label = label(state.model.board.get(id).unwrap());
+            let needed = label.rows_needed(node.width, owners).unwrap_or(ROWS_MAX);
+            let is_whole = node.width >= label.width(owners);
+            assert!(
+                is_whole || node.height >= needed.min(ROWS_MAX),
+                "{columns}: {label:?} {node:?} {needed}"
+            );
+            wrapped += usize::from(!is_whole);
+        }
+    }
+    assert!(wrapped > 0);
 }
 
 #[test]

@@ -114,18 +114,15 @@ pub fn beyond(
     let count =
         |is_beyond: &dyn Fn(&Node) -> bool| drawing.nodes.iter().filter(|n| is_beyond(n)).count();
     let sides = [
-        ("← ", "", count(&|n| n.x < window.left)),
-        ("", " →", count(&|n| n.x + n.width > window.right())),
-        ("↑", "", count(&|n| n.y < window.top)),
-        ("↓", "", count(&|n| n.y >= window.bottom())),
+        ('←', count(&|n| n.x < window.left)),
+        ('→', count(&|n| n.x + n.width > window.right())),
+        ('↑', count(&|n| n.y < window.top)),
+        ('↓', count(&|n| n.y >= window.bottom())),
     ];
     let mut words: Vec<String> = sides
         .iter()
-        .filter(|(_, _, count)| *count > 0)
-        .map(|(before, after, count)| match (before.len(), after.len()) {
-            (0, _) => format!("{count} more{after}"),
-            _ => format!("{before}{count}"),
-        })
+        .filter(|(_, count)| *count > 0)
+        .map(|(side, count)| format!("{count} more {side}"))
         .collect();
     match drawing.omitted_edges {
         0 => {}

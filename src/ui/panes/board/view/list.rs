@@ -53,7 +53,7 @@ pub fn draw(
     let rows = pane.rows(app);
     for ((at, row), area) in (first..).zip(rows.from(first)).zip(area.rows()) {
         let mark = frame::RowHighlight::of(app, Pane::Board, at, Some(selected));
-        let columns = usize::from(area.width).saturating_sub(1);
+        let columns = usize::from(area.width).saturating_sub(2);
         let spans = spans(app, index, *row, digits, columns, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
@@ -71,11 +71,12 @@ fn spans(
         return Vec::new();
     };
     let (shape, words, style) = branches::look(app, task, theme);
-    // In a narrow row, only the symbol shows that a task is completed or unmerged.
+    // In a narrow row, only the symbol shows that a task is completed. The symbol of an unmerged task is less known, so
+    // its word stays.
     let is_done = index.board_status(row.task) == BoardStatus::Done;
-    let words = match words {
-        _ if is_done && columns < NARROW => String::new(),
-        words => words,
+    let words = match words.strip_prefix("done") {
+        Some(rest) if is_done && columns < NARROW => rest.trim_start_matches(", ").into(),
+        Some(_) | None => words,
     };
     let words = match index.board_status(row.task) {
         BoardStatus::InProgress => format!("{words} {}", app.standing_for(task)),

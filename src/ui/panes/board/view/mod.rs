@@ -17,6 +17,7 @@ use crate::ui::frame;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
@@ -51,7 +52,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         below,
         bar: pane.bar(app, &places, area),
         placeholder: (app.model.board.is_empty() && places.filter.is_none())
-            .then(|| placeholder(app).into()),
+            .then(|| placeholder(app)),
         ..Titles::default()
     };
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
@@ -69,7 +70,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         Shown::List(_) if app.model.board.is_empty() => {
             // If no filter input is open, `frame::pane` has already drawn the placeholder.
             if places.filter.is_some() {
-                frame::empty(placeholder(app), theme, places.body, buffer);
+                frame::empty(&placeholder(app), theme, places.body, buffer);
             }
         }
         Shown::List(_) if pane.rows(app).len() == 0 => {
@@ -80,16 +81,22 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
     }
 }
 
-fn placeholder(app: &App) -> &'static str {
+fn placeholder(app: &App) -> String {
     let is_held_up = app
         .onboarding_page()
         .is_some_and(|page| page.severity == PageSeverity::Missing);
     if is_held_up {
-        "The board is shown once the crew starts."
+        "The board is shown once the crew starts.".into()
     } else if app.role == SessionRole::Starting {
-        "Loading the board…"
+        "Loading the board…".into()
     } else {
-        "No tasks yet. Say what you want done: the lead writes tasks when it plans. `crewdeck task add` adds one."
+        let key = app
+            .prefs
+            .keymap
+            .key(Context::In(Pane::Board), Action::AddTask);
+        format!(
+            "No tasks yet. Say what you want done: the lead writes tasks when it plans. In this pane, {key} adds one."
+        )
     }
 }
 
@@ -98,14 +105,14 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     match shown {
         Shown::List(_) if model.board.is_empty() => name.into(),
         Shown::Graph(_) => name.into(),
-        Shown::List(ListReason::Asked) => format!("{name} · list"),
         Shown::List(ListReason::Filtered) => {
             let hits = pane.rows(model).len();
             format!("{name} · {hits} of {}", model.board.len())
         }
-        Shown::List(ListReason::Many(count)) => format!("{name} · list: {count} tasks"),
-        Shown::List(ListReason::Deep(_)) => format!("{name} · list (graph too wide)"),
-        Shown::List(ListReason::Tangled) => format!("{name} · list (too many edges)"),
+        // The reason is not in the title, where it would displace the counts. The key that asks for the graph says it.
+        Shown::List(
+            ListReason::Asked | ListReason::Many(_) | ListReason::Deep(_) | ListReason::Tangled,
+        ) => format!("{name} · list"),
     }
 }
 
@@ -116,7 +123,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     let total = index.len();
     let done = index.count(BoardStatus::Done);
     let mut long = Vec::new();
-    // The middle form: only the counts that ask the user to act (ready, to merge) keep their words.
+    // The middle form: only the counts that ask the user to act (ready, unmerged) keep their words.
     let mut middle = Vec::new();
     let mut short = Vec::new();
     for here in [
@@ -142,7 +149,7 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
     if unmerged > 0 {
         let shape = branches::UNMERGED;
         long.push(Span::styled(format!("{shape} {unmerged} "), theme.accent));
-        long.push(Span::styled("to merge  ", theme.dim));
+        long.push(Span::styled("unmerged  ", theme.dim));
         middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
         let brief = Span::styled(format!("{shape} {unmerged}  "), theme.accent);
         short.push(brief.clone());
@@ -224,9 +231,9 @@ fn about(
         .collect();
     let tags = model_board::tags(task);
     let left = format!("{} {}  {tags}", label.number, label.subject);
-    let columns = usize::from(row.width).saturating_sub(4);
+    let columns = usize::from(row.width).saturating_sub(5);
     let mut spans = vec![
-        Span::styled("›", theme.accent),
+        Span::styled("› ", theme.accent),
         Span::styled(format!("{shape} "), style),
     ];
     // If there is too little room, the end of the subject is cut rather than the tasks that this task unblocks, because

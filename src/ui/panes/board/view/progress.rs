@@ -32,17 +32,17 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
         return Vec::new();
     }
     let percent = format!(" {}%", progress::percent(counts));
-    let path = match index.critical().len() {
-        0 => String::new(),
-        n => format!("critical path {n}"),
+    let forms = match index.critical().len() {
+        0 => [String::new(), String::new()],
+        1 => ["critical path: 1 task".into(), "critical path: 1".into()],
+        n => [
+            format!("critical path: {n} tasks"),
+            format!("critical path: {n}"),
+        ],
     };
     // The bar is shortened, down to its minimum length, to make room for the critical path.
-    let with_path = width(&percent) + 2 + width(&path);
-    let path = if path.is_empty() || room < BAR_MIN + with_path {
-        String::new()
-    } else {
-        path
-    };
+    let fits = |path: &String| BAR_MIN + width(&percent) + 2 + width(path) <= room;
+    let path = forms.into_iter().find(fits).unwrap_or_default();
     let words = width(&percent)
         + match path.as_str() {
             "" => 0,

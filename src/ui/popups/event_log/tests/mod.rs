@@ -49,15 +49,17 @@ fn filter_finds_the_expected_lines() {
             "alice's call failed: rate limited",
         ),
     ];
-    let cases: [(&str, &[usize]); 12] = [
+    let cases: [(&str, &[usize]); 13] = [
         ("", &[0, 1, 2]),
         ("ALICE", &[0, 2]),
         ("who:@ali", &[0, 2]),
         ("!who:alice", &[1]),
         ("kind:task", &[0]),
         ("kind:m", &[1]),
+        // The former name of the kind.
+        ("kind:mail", &[1]),
         ("kind:mo", &[2]),
-        ("mail", &[1]),
+        ("message", &[1]),
         ("!", &[2]),
         ("! kind:task", &[]),
         ("who: kind:", &[0, 1, 2]),
@@ -77,7 +79,7 @@ fn filter_finds_the_expected_lines() {
         problems("colour:red kind:x"),
         [
             "unknown key colour: use who: or kind:",
-            "unknown kind x: use task, mail, request, team, worktree, model, job, notice"
+            "unknown kind x: use task, message, request, team, worktree, model, job, notice"
         ]
     );
 }

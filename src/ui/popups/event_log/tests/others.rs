@@ -25,10 +25,10 @@ fn each_message_step_is_logged_once() {
         message.from = "user".into();
         story.hears(EventKind::Team(TeamEvent::MessageMoved { message, step }))
     };
-    let sent = "mail you → alice: Use u64⏎please";
+    let sent = "message you → alice: Use u64⏎please";
     let (given, acted) = (
-        "mail alice received your message",
-        "mail alice acted on your message",
+        "message alice received your message",
+        "message alice acted on your message",
     );
     assert_eq!(hears("m1", DeliveryState::Sent), [sent]);
     assert_eq!(hears("m1", DeliveryState::Sent), Vec::<String>::new());
@@ -37,7 +37,10 @@ fn each_message_step_is_logged_once() {
     assert_eq!(hears("m1", DeliveryState::Delivered), Vec::<String>::new());
     assert_eq!(hears("m2", DeliveryState::ActedOn), [sent, acted]);
     let prompted = AgentEvent::prompt("Write a parser").of(Name::lead());
-    assert_eq!(story.hears(prompted), ["mail you → lead: Write a parser"]);
+    assert_eq!(
+        story.hears(prompted),
+        ["message you → lead: Write a parser"]
+    );
 }
 
 #[test]

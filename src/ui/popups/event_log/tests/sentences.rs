@@ -118,7 +118,7 @@ fn events_before_the_crew_are_not_logged() {
     // A later step in the delivery of the same message is logged.
     assert_eq!(
         story.hears(moved(DeliveryState::Delivered)),
-        ["mail alice received lead's message"]
+        ["message alice received lead's message"]
     );
     let mut request = plan("r1", "1. Read");
     (request.created_at, request.decided_at) = (before, before);

@@ -1,0 +1,75 @@
+//! Places the panes that share a column below a line of tabs. Pure.
+
+use ratatui::layout::Rect;
+
+use crate::ui::frame::layout::Layout;
+use crate::ui::keymap::pane::Pane;
+use crate::ui::shell::layout::shares;
+use crate::ui::shell::state::UiState;
+use crate::ui::widgets::cut::cut_top;
+
+/// Height of the line of tabs, in rows.
+const TAB_LINE: u16 = 1;
+
+/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. Of the other panes, those with
+/// content are shown too as long as they fit with all their content, so that no rows stay blank. Rows that no pane needs
+/// go to the lowest one.
+pub fn tabbed(state: &UiState, out: &mut Layout, column: Rect) {
+    let (tabs, body) = cut_top(column, TAB_LINE);
+    out.tabs = Some((tabs, Pane::TABS.to_vec()));
+    let selected = state.arrangement.tab;
+    let mut rest = body
+        .height
+        .saturating_sub(wanted_height(state, selected, body));
+    let mut shown = vec![selected];
+    for pane in Pane::TABS {
+        let height = wanted_height(state, pane, body);
+        let has_content = state.panes.get(pane).content_rows(state) > 0;
+        // The todo list belongs to the conversation and is shown only if its tab is selected.
+        if pane != selected && pane != Pane::Todo && has_content && height <= rest {
+            rest -= height;
+            shown.push(pane);
+        }
+    }
+    let place = |pane: &Pane| Pane::TABS.iter().position(|tab| tab == pane);
+    shown.sort_by_key(place);
+    let lowest = shown.last().copied();
+    let mut below = body;
+    for pane in shown {
+        let height = if lowest == Some(pane) {
+            below.height
+        } else {
+            wanted_height(state, pane, body)
+        };
+        let (area, rest) = cut_top(below, height);
+        out.panes.push((pane, area));
+        below = rest;
+    }
+}
+
+/// Returns the number of rows that the line of tabs and the pane of the selected tab need in `column`.
+pub fn least_height(state: &UiState, column: Rect) -> u16 {
+    TAB_LINE + wanted_height(state, state.arrangement.tab, column)
+}
+
+/// Returns the height that `pane` needs to show its content in `column`, with its frame. It grows in steps of several
+/// rows or, for a list of messages, not at all, so that panes rarely move.
+fn wanted_height(state: &UiState, pane: Pane, column: Rect) -> u16 {
+    let feature = state.panes.get(pane);
+    let height = match (pane, feature.content_rows(state)) {
+        (_, 0) => shares::PLACEHOLDER,
+        (Pane::Board | Pane::Todo, _) => feature.wanted_height(state, column.width, column.height),
+        (Pane::Team, members) => shares::team_height(members),
+        (Pane::Lead | Pane::Inbox | Pane::Needs, rows) => {
+            let height = shares::inbox_height(column.height);
+            let is_whole = rows + 2 <= usize::from(height);
+            // A longer list has all rows while its tab is selected.
+            if is_whole || state.arrangement.tab != pane {
+                height
+            } else {
+                column.height
+            }
+        }
+    };
+    height.min(column.height)
+}

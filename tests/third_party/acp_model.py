@@ -178,7 +178,8 @@ def next_step(steps, tools, calls):
             call = write_call(tools, step[1], step[2])
         else:
             call = crew_call(tools, step[1], step[2], bool(calls) and calls[-1] == SEARCH_TOOL)
-        return (f"Step {acts}.", call) if call else (f"There is no tool for step {acts}: {step[0]} {step[1]}.", None)
+        word = "Search for step" if call and call[0] == SEARCH_TOOL else "Step"
+        return (f"{word} {acts}.", call) if call else (f"There is no tool for step {acts}: {step[0]} {step[1]}.", None)
     return "finished", None
 
 
@@ -189,6 +190,9 @@ def plan(wire, body):
     if not marked:
         return "hello", 0, None
     step, rest = MARK.findall(rows[marked[-1]][1])[-1]
+    # A new session begins with a summary of the last one. What is finished there is not done again.
+    if "<earlier>" in rows[marked[-1]][1] and "finished" in rows[marked[-1]][1].split("CREWDECK-TEST")[-1]:
+        return "hello", 0, None
     tools = offered(body)
     # Agents also make requests without tools, for example for the title of a session.
     if not find_tool(tools, SHELL_TOOLS):

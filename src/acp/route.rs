@@ -64,7 +64,7 @@ impl SessionRoute {
             refusal,
             state: Mutex::new(RouteState {
                 is_loading,
-                calls: ToolCallTable::default(),
+                calls: ToolCallTable::new(redactor.clone()),
                 text: redactor.stream(),
                 thought: redactor.stream(),
                 turn: None,

@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::update::CALL_TEXT_MAX;
 use crate::domain::agent_update::{
     AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff, FileLocation,
 };
+use crate::domain::redact::{RedactingStream, Redactor};
+use crate::domain::text::head_and_tail;
 
 /// Maximum number of calls that a session keeps. The oldest are dropped, those that have ended first.
 const CALLS_MAX: usize = 128;
@@ -23,27 +26,49 @@ pub struct ToolCallChange {
     pub raw_input: Option<Value>,
     pub locations: Option<Vec<FileLocation>>,
     pub text: Option<String>,
+    /// A piece of the output, to be appended to the text. Not redacted.
+    pub more_output: Option<String>,
     pub diffs: Option<Vec<FileDiff>>,
 }
 
 /// The calls of a session, oldest first.
 #[derive(Default)]
 pub struct ToolCallTable {
-    /// The calls, each with its size in bytes.
-    calls: VecDeque<(AgentToolCall, usize)>,
+    calls: VecDeque<Entry>,
     /// The sum of the sizes.
     bytes: usize,
+    redactor: Redactor,
+}
+
+struct Entry {
+    call: AgentToolCall,
+    /// The size of the call, in bytes.
+    size: usize,
+    /// Redacts the output that arrives in pieces.
+    output: Option<RedactingStream>,
 }
 
 impl ToolCallTable {
+    pub fn new(redactor: Redactor) -> ToolCallTable {
+        ToolCallTable {
+            redactor,
+            ..ToolCallTable::default()
+        }
+    }
+
     /// Adds what `change` says to the call with its id, and returns the call. Creates the call if it is new. Empty values
-    /// do not replace earlier ones, and a call that has ended stays ended.
+    /// do not replace earlier ones, except for the text at the end of a call: it was no output. A call that has ended
+    /// stays ended.
     pub fn merge(&mut self, change: ToolCallChange) -> AgentToolCall {
-        let known = self.calls.iter().position(|(call, _)| call.id == change.id);
-        let mut call = match known.and_then(|at| self.remove(at)) {
-            Some(call) => call,
-            None => new_call(change.id),
+        let known = self
+            .calls
+            .iter()
+            .position(|entry| entry.call.id == change.id);
+        let (mut call, mut output) = match known.and_then(|at| self.remove(at)) {
+            Some(entry) => (entry.call, entry.output),
+            None => (new_call(change.id), None),
         };
+        let ends = change.status.is_some_and(AgentToolStatus::is_final);
         if let Some(title) = change.title.filter(|title| !title.trim().is_empty()) {
             call.title = title;
         }
@@ -61,8 +86,17 @@ impl ToolCallTable {
         if let Some(locations) = change.locations.filter(|list| !list.is_empty()) {
             call.locations = locations;
         }
-        if let Some(text) = change.text.filter(|text| !text.is_empty()) {
+        if let Some(text) = change.text.filter(|text| ends || !text.is_empty()) {
             call.text = text;
+        }
+        if let Some(piece) = change.more_output {
+            let stream = output.get_or_insert_with(|| self.redactor.stream());
+            append(&mut call.text, &stream.push_text(&piece));
+        }
+        if call.status.is_final()
+            && let Some(mut stream) = output.take()
+        {
+            append(&mut call.text, &stream.end_text());
         }
         if let Some(diffs) = change.diffs.filter(|list| !list.is_empty()) {
             call.diffs = diffs;
@@ -72,7 +106,12 @@ impl ToolCallTable {
         self.bytes += size;
         // The order stays that of the first messages, except that dropped calls may have moved the position.
         let at = known.map_or(self.calls.len(), |at| at.min(self.calls.len()));
-        self.calls.insert(at, (call.clone(), size));
+        let entry = Entry {
+            call: call.clone(),
+            size,
+            output,
+        };
+        self.calls.insert(at, entry);
         call
     }
 
@@ -80,14 +119,14 @@ impl ToolCallTable {
     pub fn take_open(&mut self) -> Vec<AgentToolCall> {
         self.bytes = 0;
         let calls = std::mem::take(&mut self.calls).into_iter();
-        let calls = calls.map(|(call, _)| call);
+        let calls = calls.map(|entry| entry.call);
         calls.filter(|call| !call.status.is_final()).collect()
     }
 
-    fn remove(&mut self, at: usize) -> Option<AgentToolCall> {
-        let (call, size) = self.calls.remove(at)?;
-        self.bytes = self.bytes.saturating_sub(size);
-        Some(call)
+    fn remove(&mut self, at: usize) -> Option<Entry> {
+        let entry = self.calls.remove(at)?;
+        self.bytes = self.bytes.saturating_sub(entry.size);
+        Some(entry)
     }
 
     /// Drops calls until another one of `bytes` bytes has room.
@@ -96,11 +135,19 @@ impl ToolCallTable {
             let ended = self
                 .calls
                 .iter()
-                .position(|(call, _)| call.status.is_final());
+                .position(|entry| entry.call.status.is_final());
             if self.remove(ended.unwrap_or(0)).is_none() {
                 return;
             }
         }
+    }
+}
+
+/// Appends a piece of output. The middle of a text that becomes too long is left out.
+fn append(text: &mut String, piece: &str) {
+    text.push_str(piece);
+    if text.len() > 2 * CALL_TEXT_MAX {
+        *text = head_and_tail(text, CALL_TEXT_MAX);
     }
 }
 
@@ -213,6 +260,45 @@ mod tests {
     }
 
     #[test]
+    fn pieces_of_output_are_appended_and_redacted_across_pieces() {
+        let secret = "sk-0123456789abcdef";
+        let variables = [("MY_API_KEY".to_string(), secret.to_string())];
+        let mut table = ToolCallTable::new(Redactor::new(variables));
+        let piece = |text: &str| ToolCallChange {
+            more_output: Some(text.into()),
+            ..change("1")
+        };
+        table.merge(piece("one\nkey sk-0123"));
+        let call = table.merge(piece("456789abcdef two"));
+        assert!(call.text.starts_with("one\nkey "), "{}", call.text);
+        let call = table.merge(ToolCallChange {
+            status: Some(AgentToolStatus::Completed),
+            ..piece(" three")
+        });
+        assert!(call.text.ends_with(" two three"), "{}", call.text);
+        assert!(!call.text.contains("0123"), "{}", call.text);
+        for _ in 0..10 {
+            let call = table.merge(piece(&"x".repeat(CALL_TEXT_MAX)));
+            assert!(call.text.len() <= 2 * CALL_TEXT_MAX);
+        }
+    }
+
+    #[test]
+    fn empty_text_at_the_end_removes_what_was_no_output() {
+        let mut table = ToolCallTable::default();
+        let text = |text: &str, status| ToolCallChange {
+            text: Some(text.into()),
+            status: Some(status),
+            ..change("1")
+        };
+        table.merge(text("[in /p]", AgentToolStatus::Pending));
+        let call = table.merge(text("", AgentToolStatus::InProgress));
+        assert_eq!(call.text, "[in /p]");
+        let call = table.merge(text("", AgentToolStatus::Completed));
+        assert_eq!(call.text, "");
+    }
+
+    #[test]
     fn number_and_size_of_calls_are_bounded() {
         let mut table = ToolCallTable::default();
         for n in 0..3 * CALLS_MAX {
@@ -228,9 +314,9 @@ mod tests {
                 ..change(&n.to_string())
             });
         }
-        let sizes = table.calls.iter().map(|(call, _)| size(call));
+        let sizes = table.calls.iter().map(|entry| size(&entry.call));
         assert_eq!(sizes.sum::<usize>(), table.bytes);
         assert!(table.bytes <= CALLS_BYTES_MAX);
-        assert!(table.calls.iter().any(|(call, _)| call.id == "39"));
+        assert!(table.calls.iter().any(|entry| entry.call.id == "39"));
     }
 }

@@ -1,6 +1,8 @@
 //! Reads the reports of an agent about its session. Reads liberally: what is missing or has an unknown form is left out.
 //! Bounds the size of every text and list.
 
+mod extensions;
+
 use serde_json::Value;
 
 use super::tool_calls::ToolCallChange;
@@ -15,7 +17,7 @@ use crate::domain::usage::Usage;
 /// Maximum size, in bytes, of one part of an answer.
 const CHUNK_MAX: usize = 256 * 1024;
 /// Maximum size, in bytes, of the output of a tool call, and of its arguments.
-const CALL_TEXT_MAX: usize = 64 * 1024;
+pub const CALL_TEXT_MAX: usize = 64 * 1024;
 /// Maximum number of changed files and of locations of a tool call.
 const CALL_FILES_MAX: usize = 64;
 /// Maximum size, in bytes, of all diffs of a tool call together.
@@ -84,24 +86,42 @@ pub fn parse_update(update: &Value, redactor: &Redactor) -> Option<Report> {
 /// Returns the tool call in `call`, which is a report about a call or the call in a permission request.
 pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChange> {
     let text_of = |name: &str| call.get(name).and_then(Value::as_str);
+    let mcp_call = extensions::mcp_call(call);
+    let status = text_of("status").and_then(tool_status);
     let content = call.get("content").and_then(Value::as_array);
     let text = content.map(|parts| content_text(parts, redactor));
-    let output = || output_text(call.get("rawOutput")?, redactor);
+    let diffs = content.map(|parts| diffs(parts, redactor));
+    let has_diffs = diffs.as_ref().is_some_and(|diffs| !diffs.is_empty());
+    let output = || output_text(call.get("rawOutput")?, has_diffs, redactor);
+    let pending_input = extensions::pending_arguments(call);
+    let has_pending_input = pending_input.is_some();
+    let title = mcp_call.as_ref().map(|mcp_call| mcp_call.title.as_str());
+    let kind = mcp_call.as_ref().map(|_| AgentToolKind::Other);
     Some(ToolCallChange {
         id: id(call, "toolCallId")?,
-        title: text_of("title").map(|title| short(title, redactor)),
-        kind: text_of("kind").map(tool_kind),
-        status: text_of("status").and_then(tool_status),
-        raw_input: call
-            .get("rawInput")
+        title: title
+            .or_else(|| text_of("title"))
+            .map(|title| short(title, redactor)),
+        kind: kind.or_else(|| text_of("kind").map(tool_kind)),
+        status,
+        raw_input: mcp_call
+            .and_then(|mcp_call| mcp_call.arguments)
+            .or_else(|| call.get("rawInput"))
             .filter(|input| !input.is_null())
-            .map(|input| bounded_json(input, redactor)),
+            .cloned()
+            .or(pending_input)
+            .map(|input| bounded_json(&input, redactor)),
         locations: call
             .get("locations")
             .and_then(Value::as_array)
             .map(|list| locations(list, redactor)),
-        text: text.filter(|text| !text.is_empty()).or_else(output),
-        diffs: content.map(|parts| diffs(parts, redactor)),
+        text: text
+            .clone()
+            .filter(|text| !text.is_empty() && !has_pending_input)
+            .or_else(output)
+            .or(text.filter(String::is_empty)),
+        more_output: extensions::more_output(call).map(|text| head_and_tail(text, CALL_TEXT_MAX)),
+        diffs,
     })
 }
 
@@ -183,7 +203,6 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
     for part in parts {
         let text = match part.get("type").and_then(Value::as_str) {
             Some("content") => part.get("content").and_then(block_text),
-            Some("terminal") => Some("[terminal]".into()),
             _ => None,
         };
         let Some(text) = text else { continue };
@@ -198,8 +217,9 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
     head_and_tail(&out, CALL_TEXT_MAX)
 }
 
-/// Returns the output of a call that has no content.
-fn output_text(output: &Value, redactor: &Redactor) -> Option<String> {
+/// Returns the output of a call that has no content. An object of an unknown form is left out if the call `has_diffs`,
+/// because it repeats them.
+fn output_text(output: &Value, has_diffs: bool, redactor: &Redactor) -> Option<String> {
     let text = match output {
         Value::Null => return None,
         Value::String(text) => text.clone(),
@@ -212,11 +232,22 @@ fn output_text(output: &Value, redactor: &Redactor) -> Option<String> {
                 "error",
             ];
             let known = names.iter().find_map(|name| fields.get(*name)?.as_str());
-            known.map_or_else(|| output.to_string(), str::to_string)
+            match known.map(str::to_string).or_else(|| mcp_result(output)) {
+                Some(text) => text,
+                None if has_diffs => return None,
+                None => output.to_string(),
+            }
         }
         Value::Array(_) | Value::Bool(_) | Value::Number(_) => output.to_string(),
     };
     Some(head_and_tail(&redactor.text(&text), CALL_TEXT_MAX))
+}
+
+/// Returns the text in the result of an MCP server's tool; `None` if `output` is something else.
+fn mcp_result(output: &Value) -> Option<String> {
+    let parts = output.pointer("/result/content")?.as_array()?.iter();
+    let texts: Vec<String> = parts.filter_map(block_text).collect();
+    Some(texts.join("\n"))
 }
 
 fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileDiff> {

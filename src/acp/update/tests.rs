@@ -150,3 +150,64 @@ fn cost_in_another_currency_is_left_out() {
     assert_eq!(update("USD"), Some(Report::Context(usage(Some(0.5)))));
     assert_eq!(update("EUR"), Some(Report::Context(usage(None))));
 }
+
+fn parse_call(call: &Value) -> ToolCallChange {
+    parse_tool_call(call, &Redactor::default()).unwrap()
+}
+
+#[test]
+fn mcp_calls_have_the_name_of_their_tool_and_its_arguments() {
+    let arguments = json!({ "to": "bob", "content": "hello" });
+    let codex = json!({
+        "toolCallId": "1", "kind": "execute", "title": "mcp.crew.send_message",
+        "rawInput": { "server": "crew", "tool": "send_message", "arguments": arguments },
+        "_meta": { "is_mcp_tool_call": true },
+    });
+    let qwen = json!({
+        "toolCallId": "1", "kind": "other", "title": arguments.to_string(), "rawInput": arguments,
+        "_meta": { "toolName": "mcp__crew__send_message" },
+    });
+    for call in [codex, qwen] {
+        let call = parse_call(&call);
+        assert_eq!(call.title.as_deref(), Some("mcp__crew__send_message"));
+        assert_eq!(call.kind, Some(AgentToolKind::Other));
+        assert_eq!(call.raw_input, Some(arguments.clone()));
+    }
+    let gemini = parse_call(&json!({
+        "toolCallId": "1", "kind": "other", "status": "pending", "title": "send_message (crew MCP Server)",
+        "content": [{ "type": "content", "content": { "type": "text", "text": arguments.to_string() } }],
+    }));
+    assert_eq!(gemini.raw_input, Some(arguments));
+    assert_eq!(gemini.text, None);
+}
+
+#[test]
+fn commands_with_a_known_name_stay_commands() {
+    let command = json!({ "command": "ls", "server": "crew", "tool": "send_message" });
+    let call = parse_call(&json!({
+        "toolCallId": "1", "kind": "execute", "title": "ls", "rawInput": command,
+        "_meta": { "toolName": "run_shell_command", "is_mcp_tool_call": false },
+    }));
+    assert_eq!(call.kind, Some(AgentToolKind::Execute));
+    assert_eq!(call.title.as_deref(), Some("ls"));
+    assert_eq!(call.raw_input, Some(command));
+}
+
+#[test]
+fn output_outside_of_the_content_is_read() {
+    let piece = parse_call(&json!({
+        "toolCallId": "1", "content": [{ "type": "terminal", "terminalId": "1" }],
+        "_meta": { "terminal_output_delta": { "terminal_id": "1", "data": "a.txt\n" } },
+    }));
+    assert_eq!(piece.more_output.as_deref(), Some("a.txt\n"));
+    assert_eq!(piece.text.as_deref(), Some(""));
+    let result =
+        json!({ "result": { "content": [{ "type": "text", "text": "sent" }] }, "error": null });
+    let call = parse_call(&json!({ "toolCallId": "1", "rawOutput": result }));
+    assert_eq!(call.text.as_deref(), Some("sent"));
+    let diff = json!({ "type": "diff", "path": "/p/a", "oldText": "", "newText": "x" });
+    let call = parse_call(&json!({
+        "toolCallId": "1", "content": [diff], "rawOutput": { "fileDiff": "@@" },
+    }));
+    assert_eq!(call.text.as_deref(), Some(""));
+}

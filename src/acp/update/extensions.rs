@@ -1,0 +1,51 @@
+//! What single agents report about tool calls outside of the fields that the protocol has for it.
+
+use serde_json::Value;
+
+/// The call of a tool of an MCP server.
+pub struct McpCall<'a> {
+    /// The name of the tool, such as `mcp__crew__send_message`.
+    pub title: String,
+    /// The arguments, if they are not where the protocol has them.
+    pub arguments: Option<&'a Value>,
+}
+
+/// Returns the call of an MCP server's tool that an agent reports as something else; `None` for other calls.
+pub fn mcp_call(call: &Value) -> Option<McpCall<'_>> {
+    let meta = call.get("_meta")?;
+    // Codex reports a command, whose arguments contain the call.
+    if meta.get("is_mcp_tool_call").and_then(Value::as_bool) == Some(true) {
+        let input = call.get("rawInput")?;
+        let text = |name: &str| input.get(name).and_then(Value::as_str);
+        return Some(McpCall {
+            title: format!("mcp__{}__{}", text("server")?, text("tool")?),
+            arguments: input.get("arguments"),
+        });
+    }
+    // The title of Qwen Code consists of the arguments.
+    let name = meta.get("toolName")?.as_str()?;
+    name.starts_with("mcp__").then(|| McpCall {
+        title: name.to_string(),
+        arguments: None,
+    })
+}
+
+/// Returns the arguments of a call that waits for a permission, as Gemini CLI reports them: as the text of the call,
+/// which has no output yet.
+pub fn pending_arguments(call: &Value) -> Option<Value> {
+    let text_of = |name: &str| call.get(name).and_then(Value::as_str);
+    if text_of("status") != Some("pending") || call.get("rawInput").is_some() {
+        return None;
+    }
+    let text = call.pointer("/content/0/content/text")?.as_str()?;
+    serde_json::from_str(text).ok().filter(Value::is_object)
+}
+
+/// Returns the next piece of a command's output, as Codex reports it to clients without terminals. Not redacted, because
+/// a secret may be split between two pieces.
+pub fn more_output(call: &Value) -> Option<&str> {
+    let meta = call.get("_meta")?;
+    let pieces = ["terminal_output_delta", "terminal_output"];
+    let piece = pieces.iter().find_map(|name| meta.get(*name)?.get("data"));
+    piece?.as_str()
+}

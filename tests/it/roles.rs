@@ -136,7 +136,10 @@ fn agents_are_listed_and_shown() {
         "{text}"
     );
     let why = project.expect_refusal(&["agents", "show", "zzz"]);
-    assert!(why.contains("there is no role or external agent 'zzz'"), "{why}");
+    assert!(
+        why.contains("there is no role or external agent 'zzz'"),
+        "{why}"
+    );
     let why = project.expect_refusal(&["agents", "show", "b"]);
     assert!(why.contains(".claude/agents/b.md: line "), "{why}");
     let why = project.expect_refusal(&["run", "x", "--provider", "script:x", "--team", "web"]);

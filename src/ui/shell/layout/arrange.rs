@@ -304,8 +304,8 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
 }
 
 /// Places the card of the request that can be answered from the composer at the bottom of `upper`. Places no card if
-/// the pane "Needs you" shows this request or has the focus, or there is no room for the card. Returns the area above the card, or
-/// `upper` if no card was placed.
+/// the pane "Needs you" shows this request or has the focus, or there is no room for the card. Returns the area
+/// above the card, or `upper` if no card was placed.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;

@@ -54,11 +54,11 @@ impl RouteTable {
     /// Must be called once for each call of [`RouteTable::begin_opening`]. Adds the new session, or none if the request
     /// failed, and delivers the updates that have arrived for it. Returns whether the session was added; it is not if
     /// its id is in use.
-    pub fn end_opening(&self, route: Option<Arc<SessionRoute>>) -> bool {
+    pub fn end_opening(&self, route: Option<&Arc<SessionRoute>>) -> bool {
         let mut map = self.lock();
         map.opening = map.opening.saturating_sub(1);
-        let is_added = route.as_ref().is_some_and(|route| map.add(route));
-        let early = match &route {
+        let is_added = route.is_some_and(|route| map.add(route));
+        let early = match route {
             Some(route) if is_added => {
                 let (mine, others) = std::mem::take(&mut map.early)
                     .into_iter()

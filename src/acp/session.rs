@@ -98,7 +98,7 @@ async fn open_new(
                 .and_then(|answer| id(answer, "sessionId"));
             let new = |id| Arc::new(SessionRoute::new(id, handler, &redactor, refusal, false));
             let route = session.map(new);
-            if routes.end_opening(route.clone())
+            if routes.end_opening(route.as_ref())
                 && let Some(route) = route
             {
                 // Set only here, so it is empty.

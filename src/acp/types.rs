@@ -190,6 +190,7 @@ pub enum PromptEndReason {
 }
 
 /// What an agent can do, according to its answer to `initialize`.
+#[allow(clippy::struct_excessive_bools)] // one for each capability
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AcpCapabilities {
     pub loads_sessions: bool,

@@ -187,7 +187,7 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
             publish_notices(&event_sender, notices).await;
-            start_crew(blueprint, lock, session, resumes, event_sender).await
+            Box::pin(start_crew(blueprint, lock, session, resumes, event_sender)).await
         }
         LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
@@ -206,7 +206,7 @@ pub async fn take_over(
 ) -> Result<Built> {
     let lock = freed.take(&session)?;
     let resumes = true;
-    start_crew(blueprint, lock, session, resumes, event_sender).await
+    Box::pin(start_crew(blueprint, lock, session, resumes, event_sender)).await
 }
 
 /// Returns whether the project `root` has earlier sessions. Returns false if the sessions cannot be read.
@@ -214,6 +214,7 @@ fn has_earlier(root: &Path) -> bool {
     store::sessions(root).is_ok_and(|all| !all.is_empty())
 }
 
+#[allow(clippy::too_many_lines)] // mostly one list of parts
 async fn start_crew(
     blueprint: &Blueprint,
     lock: CrewLock,
@@ -278,7 +279,7 @@ async fn start_crew(
     };
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
-    let crew = Crew::start(CrewParts {
+    let crew = Box::pin(Crew::start(CrewParts {
         root: root.clone(),
         setup,
         models: ModelParts {
@@ -325,7 +326,7 @@ async fn start_crew(
         clock: now,
         new_id,
         jitter,
-    })
+    }))
     .await?;
     supervisor::warn_about_missing_sandbox(settings, event_sender);
     Ok(Built::Crew(Box::new(Assembly {

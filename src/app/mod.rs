@@ -155,7 +155,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
             mut journal,
             lock,
             probe: _,
-        } = match assemble::build(&blueprint, event_sender).await? {
+        } = match Box::pin(assemble::build(&blueprint, event_sender)).await? {
             Built::Crew(assembly) => *assembly,
             Built::RunsElsewhere(holder) => bail!(
                 "a crew already runs in {}{}: send it a message with crewdeck mail send lead \"…\", watch it with crewdeck, or choose another directory with --dir",

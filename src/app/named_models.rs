@@ -106,13 +106,10 @@ impl ModelConnections {
     }
 
     fn connection(&self, entry: &NamedModel) -> Result<Arc<ModelConnection>> {
-        let endpoint = match self.endpoint(entry)? {
-            Some(endpoint) => endpoint,
+        let Some(endpoint) = self.endpoint(entry)? else {
             // The server of the crew was found on this machine, so it is the first connection.
-            None => match self.connections().first() {
-                Some(first) => return Ok(Arc::clone(first)),
-                None => return Err(model_setup::no_model().into()),
-            },
+            let first = self.connections().first().map(Arc::clone);
+            return first.ok_or_else(|| model_setup::no_model().into());
         };
         let same = |c: &&Arc<ModelConnection>| c.endpoint == endpoint;
         if let Some(found) = self.connections().iter().find(same) {

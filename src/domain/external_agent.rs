@@ -284,10 +284,8 @@ mod tests {
         ExternalAgent::resolve(name, settings, &|text| Ok(text.replace("${KEY}", "value")))
     }
 
-    fn command(list: &[&str]) -> Option<AgentCommand> {
-        Some(AgentCommand::List(
-            list.iter().map(ToString::to_string).collect(),
-        ))
+    fn command(list: &[&str]) -> AgentCommand {
+        AgentCommand::List(list.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -311,7 +309,7 @@ mod tests {
     #[test]
     fn command_with_arguments_replaces_those_of_the_preset() {
         let settings = ExternalAgentSettings {
-            command: command(&["npx", "qwen"]),
+            command: Some(command(&["npx", "qwen"])),
             ..ExternalAgentSettings::default()
         };
         assert_eq!(resolve("qwen", &settings).unwrap().argv, ["npx", "qwen"]);
@@ -333,7 +331,7 @@ mod tests {
             (
                 "mine",
                 ExternalAgentSettings {
-                    command: command(&[]),
+                    command: Some(command(&[])),
                     ..empty.clone()
                 },
                 "has no command",

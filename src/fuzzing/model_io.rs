@@ -54,8 +54,10 @@ fn decode(mut decoder: Box<dyn Decode>, events: &[SseEvent], size: usize) -> Che
     let text: usize = out
         .iter()
         .map(|delta| match delta {
-            Delta::Text(text) | Delta::Thinking(text) | Delta::ToolCall(text) => text.len(),
-            Delta::Part(text) => text.len(),
+            Delta::Text(text)
+            | Delta::Part(text)
+            | Delta::Thinking(text)
+            | Delta::ToolCall(text) => text.len(),
             Delta::Waiting(_) | Delta::External(_) | Delta::Done(_) => 0,
         })
         .sum();

@@ -52,7 +52,7 @@ impl EditorSession {
             journal,
             lock,
             probe: _,
-        } = match assemble::build(&blueprint, event_sender).await? {
+        } = match Box::pin(assemble::build(&blueprint, event_sender)).await? {
             Built::Crew(assembly) => *assembly,
             Built::RunsElsewhere(holder) => bail!(
                 "a crew already runs in {}{}: end it, or work with it in its dashboard",

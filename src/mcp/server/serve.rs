@@ -219,7 +219,7 @@ impl Server {
         let last = self.log.error_suffix();
         Some(match (reason, exit) {
             (Some(reason), _) => reason,
-            (None, Some(exit)) => format!("it ended ({}){last}", exit),
+            (None, Some(exit)) => format!("it ended ({exit}){last}"),
             (None, None) => format!("it closed the connection{last}"),
         })
     }

@@ -38,7 +38,7 @@ impl Decode for Decoder {
         let (mut value, mut has_halves) = (parsed.value, parsed.has_placeholders);
         let kind = value.get("type").and_then(Value::as_str);
         let kind = kind.unwrap_or(&event.name).to_string();
-        if has_halves && !kind.ends_with(".delta") {
+        if has_halves && kind.rsplit('.').next() != Some("delta") {
             value = surrogates::parse_whole(data).map_err(not_json)?;
             has_halves = false;
         }

@@ -92,7 +92,8 @@ impl OutputItem {
         if self.is_complete {
             return None;
         }
-        let (target, delta): (_, Option<fn(String) -> Delta>) = match (&mut self.content, kind) {
+        type ToDelta = fn(String) -> Delta;
+        let (target, delta): (_, Option<ToDelta>) = match (&mut self.content, kind) {
             (ItemContent::Message { text, .. }, MESSAGE) => (text, Some(Delta::Text)),
             (ItemContent::Reasoning { text, .. }, REASONING) => (text, Some(Delta::Thinking)),
             (ItemContent::Call { arguments, .. }, CALL) => (arguments, None),

@@ -330,7 +330,8 @@ fn search_finds_text_in_folded_message() {
 #[test]
 fn search_counts_every_line_that_an_open_message_shows() {
     for (lines, shown) in [(900, 900), (1500, 1000)] {
-        let text: String = (0..lines).map(|n| format!("needle {n}\n")).collect();
+        let lines_of_text: Vec<String> = (0..lines).map(|n| format!("needle {n}")).collect();
+        let text = lines_of_text.join("\n") + "\n";
         let mut all = transcript(&[message("message from alice", &text)]);
         all.begin_search();
         all.edit_search(|line: &mut LineInput| line.insert("needle"), view(40, 30));

@@ -16,15 +16,35 @@ const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
 /// Time that a program must have run before it crashed, so that earlier crashes no longer count.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
+/// Maximum number of sessions that one run of a program opens. Agents keep resources of sessions that were closed, such as
+/// their MCP servers; those of some agents cannot be closed at all.
+const SESSIONS_MAX: usize = 16;
+
 /// An external agent. Its program runs as long as it has sessions.
 pub struct AcpAgent {
     agent: ExternalAgent,
     options: AcpOptions,
     /// Held while a program is started, so that sessions that are opened at the same time share it.
-    starting: tokio::sync::Mutex<Weak<AgentConnection>>,
+    shared: tokio::sync::Mutex<SharedProgram>,
     history: Mutex<ProgramHistory>,
     /// Is cancelled when no session may be opened any more.
     shutdown: CancellationToken,
+}
+
+/// The program that sessions share.
+#[derive(Default)]
+struct SharedProgram {
+    connection: Weak<AgentConnection>,
+    /// Number of sessions that it has opened.
+    sessions: usize,
+}
+
+impl SharedProgram {
+    /// Returns the connection for another session; `None` if a program must be started for it.
+    fn connection(&self) -> Option<Arc<AgentConnection>> {
+        let running = self.connection.upgrade()?;
+        (running.is_alive() && self.sessions < SESSIONS_MAX).then_some(running)
+    }
 }
 
 /// The programs of an agent that run or have crashed.
@@ -42,7 +62,7 @@ impl AcpAgent {
         AcpAgent {
             agent,
             options,
-            starting: tokio::sync::Mutex::default(),
+            shared: tokio::sync::Mutex::default(),
             history: Mutex::default(),
             shutdown: CancellationToken::new(),
         }
@@ -56,8 +76,9 @@ impl AcpAgent {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a session. Starts the program if none runs, or if sessions of this agent do not share one. After a crash,
-    /// waits before the restart: the longer, the more crashes there were in a row.
+    /// Opens a session. Starts the program if none runs, if the one that runs has opened [`SESSIONS_MAX`] sessions, or if
+    /// sessions of this agent do not share one. After a crash, waits before the restart: the longer, the more crashes
+    /// there were in a row.
     ///
     /// # Errors
     /// Fails if the program does not start, demands a login, or does not open the session. A session that cannot be
@@ -67,11 +88,8 @@ impl AcpAgent {
         spec: &SessionSpec,
         handler: Arc<dyn SessionHandler>,
     ) -> Result<AcpSession, AcpError> {
-        let mut starting = self.starting.lock().await;
-        let running = starting
-            .upgrade()
-            .filter(|connection| connection.is_alive());
-        let connection = match running {
+        let mut shared = self.shared.lock().await;
+        let connection = match shared.connection() {
             Some(connection) => connection,
             None => {
                 let started = tokio::select! {
@@ -81,12 +99,17 @@ impl AcpAgent {
                 };
                 let connection = Arc::new(started);
                 if self.agent.shares_process() {
-                    *starting = Arc::downgrade(&connection);
+                    // The earlier program, if one still runs, ends with its last session.
+                    *shared = SharedProgram {
+                        connection: Arc::downgrade(&connection),
+                        sessions: 0,
+                    };
                 }
                 connection
             }
         };
-        drop(starting);
+        shared.sessions += 1;
+        drop(shared);
         session::open(connection, spec, handler).await
     }
 
@@ -126,9 +149,9 @@ impl AcpAgent {
     pub async fn shut_down(&self) {
         self.shutdown.cancel();
         // The lock is free when no start is under way any more. A start that was dropped ends its program.
-        let starting = self.starting.lock().await;
+        let shared = self.shared.lock().await;
         let programs = std::mem::take(&mut self.lock().programs);
-        drop(starting);
+        drop(shared);
         for (end, _) in &programs {
             end.stop();
         }

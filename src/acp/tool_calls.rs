@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::update::CALL_TEXT_MAX;
 use crate::domain::agent_update::{
     AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff, FileLocation,
 };
@@ -15,6 +14,8 @@ use crate::domain::text::head_and_tail;
 const CALLS_MAX: usize = 128;
 /// Maximum size, in bytes, of the texts of all calls of a session together.
 const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Maximum size, in bytes, of the output of a tool call, and of its arguments.
+pub const CALL_TEXT_MAX: usize = 64 * 1024;
 
 /// What a message says about a call. `None` means that the message does not mention the field.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,13 +35,13 @@ pub struct ToolCallChange {
 /// The calls of a session, oldest first.
 #[derive(Default)]
 pub struct ToolCallTable {
-    calls: VecDeque<Entry>,
+    calls: VecDeque<TrackedCall>,
     /// The sum of the sizes.
     bytes: usize,
     redactor: Redactor,
 }
 
-struct Entry {
+struct TrackedCall {
     call: AgentToolCall,
     /// The size of the call, in bytes.
     size: usize,
@@ -106,7 +107,7 @@ impl ToolCallTable {
         self.bytes += size;
         // The order stays that of the first messages, except that dropped calls may have moved the position.
         let at = known.map_or(self.calls.len(), |at| at.min(self.calls.len()));
-        let entry = Entry {
+        let entry = TrackedCall {
             call: call.clone(),
             size,
             output,
@@ -123,7 +124,7 @@ impl ToolCallTable {
         calls.filter(|call| !call.status.is_final()).collect()
     }
 
-    fn remove(&mut self, at: usize) -> Option<Entry> {
+    fn remove(&mut self, at: usize) -> Option<TrackedCall> {
         let entry = self.calls.remove(at)?;
         self.bytes = self.bytes.saturating_sub(entry.size);
         Some(entry)

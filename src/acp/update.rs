@@ -5,7 +5,7 @@ mod extensions;
 
 use serde_json::Value;
 
-use super::tool_calls::ToolCallChange;
+use super::tool_calls::{CALL_TEXT_MAX, ToolCallChange};
 use crate::domain::agent_update::{
     AgentPlanEntry, AgentToolKind, AgentToolStatus, ContextUsage, FileDiff, FileLocation,
     PlanEntryStatus,
@@ -16,8 +16,6 @@ use crate::domain::usage::Usage;
 
 /// Maximum size, in bytes, of one part of an answer.
 const CHUNK_MAX: usize = 256 * 1024;
-/// Maximum size, in bytes, of the output of a tool call, and of its arguments.
-pub const CALL_TEXT_MAX: usize = 64 * 1024;
 /// Maximum number of changed files and of locations of a tool call.
 const CALL_FILES_MAX: usize = 64;
 /// Maximum size, in bytes, of all diffs of a tool call together.
@@ -94,7 +92,6 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
     let has_diffs = diffs.as_ref().is_some_and(|diffs| !diffs.is_empty());
     let output = || output_text(call.get("rawOutput")?, has_diffs, redactor);
     let pending_input = extensions::pending_arguments(call);
-    let has_pending_input = pending_input.is_some();
     let title = mcp_call.as_ref().map(|mcp_call| mcp_call.title.as_str());
     let kind = mcp_call.as_ref().map(|_| AgentToolKind::Other);
     Some(ToolCallChange {
@@ -108,16 +105,15 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
             .and_then(|mcp_call| mcp_call.arguments)
             .or_else(|| call.get("rawInput"))
             .filter(|input| !input.is_null())
-            .cloned()
-            .or(pending_input)
-            .map(|input| bounded_json(&input, redactor)),
+            .or(pending_input.as_ref())
+            .map(|input| bounded_json(input, redactor)),
         locations: call
             .get("locations")
             .and_then(Value::as_array)
             .map(|list| locations(list, redactor)),
         text: text
             .clone()
-            .filter(|text| !text.is_empty() && !has_pending_input)
+            .filter(|text| !text.is_empty() && pending_input.is_none())
             .or_else(output)
             .or(text.filter(String::is_empty)),
         more_output: extensions::more_output(call).map(|text| head_and_tail(text, CALL_TEXT_MAX)),

@@ -190,7 +190,7 @@ def plan(wire, body):
     if not marked:
         return "hello", 0, None
     step, rest = MARK.findall(rows[marked[-1]][1])[-1]
-    # A new session begins with a summary of the last one. What is finished there is not done again.
+    # A new session begins with a summary of the last one. Steps that are finished there stay finished.
     if "<earlier>" in rows[marked[-1]][1] and "finished" in rows[marked[-1]][1].split("CREWDECK-TEST")[-1]:
         return "hello", 0, None
     tools = offered(body)

@@ -33,6 +33,28 @@ async fn last_session_ends_the_process_with_its_helpers() {
     assert!(test.try_open(&recorder).await.is_err());
 }
 
+#[tokio::test]
+async fn program_is_replaced_after_many_sessions() {
+    let helper = Sleep::new();
+    let test = TestAgent::new(&["--fork", &helper.command()]);
+    let recorder = Arc::new(Recorder::default());
+    let first = test.open(&recorder).await;
+    helper.wait_for_one();
+    let mut opened = 1;
+    while helper.sleepers().len() < 2 {
+        assert!(opened < 20, "{opened} sessions in one program");
+        let next = test.open(&recorder).await;
+        prompt(&next, "say on").await.unwrap();
+        next.close().await;
+        opened += 1;
+    }
+    assert!(opened > 10, "{opened} sessions");
+    // The first session stays open in the earlier program.
+    prompt(&first, "say on").await.unwrap();
+    test.agent.shut_down().await;
+    helper.wait_for_none();
+}
+
 #[test]
 fn dropped_runtime_leaves_no_agent() {
     let helper = Sleep::new();

@@ -49,10 +49,10 @@ struct Input {
     /// Name of its model; null for your model.
     #[serde(default)]
     model: Option<String>,
-    /// An external agent, such as codex.
+    /// An external agent such as codex.
     #[serde(default)]
     agent: Option<String>,
-    /// required: it changes nothing until its plan is approved. null: no plan.
+    /// required: changes nothing until its plan is approved. null: no plan.
     #[serde(default)]
     plan: Option<PlanRule>,
 }

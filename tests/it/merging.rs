@@ -81,7 +81,7 @@ fn start_merge_all(project: &Project) -> Screen {
     let mut screen = open_dashboard(project, &[]);
     screen.wait_for("scripted");
     screen.send("go\r");
-    screen.wait_for("⇡ 4 to merge");
+    screen.wait_for("⇡ 4 unmerged");
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gm");
@@ -98,7 +98,7 @@ fn merge_asks_first_can_be_undone_and_sees_other_merges() {
     let mut screen = open_dashboard(&project, &[]);
     screen.wait_for("scripted");
     screen.send("go\r");
-    screen.wait_for("⇡ 4 to merge");
+    screen.wait_for("⇡ 4 unmerged");
     screen.wait_for("4/4 done");
     // Cancelling the question changes nothing.
     screen.send("\x1b");
@@ -113,7 +113,7 @@ fn merge_asks_first_can_be_undone_and_sees_other_merges() {
     screen.send("my");
     let commit: String = start.chars().take(10).collect();
     screen.wait_for(&format!("Undo: git reset --keep {commit}"));
-    screen.wait_for("⇡ 3 to merge");
+    screen.wait_for("⇡ 3 unmerged");
     assert!(project.file("one").exists());
     screen.send("\r");
     screen.wait_for("merged into main: commit");
@@ -122,18 +122,18 @@ fn merge_asks_first_can_be_undone_and_sees_other_merges() {
     screen.send("m");
     screen.wait_for("#1 is already merged (commit");
     git(&project, &["reset", "--quiet", "--keep", &commit]);
-    screen.wait_for("⇡ 4 to merge");
+    screen.wait_for("⇡ 4 unmerged");
     // Merges by the command line and by git are noticed, also by a viewer.
     let viewer = open_dashboard(&project, &[]);
-    viewer.wait_for("⇡ 4 to merge");
+    viewer.wait_for("⇡ 4 unmerged");
     project.run(&["worktree", "merge", "1"]);
-    screen.wait_for("⇡ 3 to merge");
-    viewer.wait_for("⇡ 3 to merge");
+    screen.wait_for("⇡ 3 unmerged");
+    viewer.wait_for("⇡ 3 unmerged");
     quit(viewer);
     quit(screen);
     git(&project, &["merge", "--quiet", "--no-edit", "wt/task-2"]);
     let screen = open_dashboard(&project, &["--resume"]);
-    screen.wait_for("⇡ 2 to merge");
+    screen.wait_for("⇡ 2 unmerged");
     quit(screen);
 }
 
@@ -179,7 +179,7 @@ fn wait_for_git_count(screen: &Screen, root: &Path) {
         &format!("{count} to merge, as git lists:\n{listed}"),
         |text| match count {
             0 => !text.contains("to merge"),
-            n => text.contains(&format!("⇡ {n} to merge")),
+            n => text.contains(&format!("⇡ {n} unmerged")),
         },
     );
 }
@@ -192,7 +192,7 @@ fn board_and_commands_agree_with_git_through_a_conflict() {
     screen.wait_for("3 of 4 branches are merged; stopped at #4");
     // The conflict is a task on the board that waits for the test: #4 is done and not merged.
     screen.wait_for("#5 Merge main into wt/task-4");
-    screen.wait_for("⇡ 1 to merge");
+    screen.wait_for("⇡ 1 unmerged");
     wait_for_agreement(&screen);
     let list = project.run(&["task", "list"]).out();
     assert!(
@@ -210,7 +210,7 @@ fn board_and_commands_agree_with_git_through_a_conflict() {
     // The user undoes a merge in another terminal and redoes it.
     let merged = git(&project, &["rev-parse", "HEAD"]);
     git(&project, &["reset", "--quiet", "--keep", "HEAD~1"]);
-    screen.wait_for("⇡ 2 to merge");
+    screen.wait_for("⇡ 2 unmerged");
     wait_for_agreement(&screen);
     git(&project, &["reset", "--quiet", "--keep", merged.trim()]);
     wait_for_agreement(&screen);
@@ -299,7 +299,7 @@ fn merge_all_does_not_recount_or_recompare_branches() {
         &["--provider", &provider],
         &[("GIT_TRACE2_EVENT", trace.to_str().unwrap())],
     );
-    screen.wait_for("⇡ 8 to merge");
+    screen.wait_for("⇡ 8 unmerged");
     screen.send("\x1b");
     screen.wait_for("i to write");
     let all = [&[], COUNT, COMPARE];
@@ -356,6 +356,6 @@ fn lead_is_notified_of_the_branches_that_the_board_counts() {
         ran.err()
     );
     let screen = open_dashboard(&project, &["--resume"]);
-    screen.wait_for("⇡ 2 to merge");
+    screen.wait_for("⇡ 2 unmerged");
     quit(screen);
 }

@@ -399,7 +399,9 @@ fn focus_returns_after_the_second_of_two_requests() {
     // A card that has just appeared ignores keys.
     std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send_and_wait_for("r", "So the second stays.");
-    screen.wait_for("│ Say what you want done");
+    // The focus stays there until the user leaves it.
+    screen.wait_for("No other request is open. Esc goes back.");
+    screen.send_and_wait_for("\x1b", "│ Say what you want done");
     let decided = |status| row("lead", status, "user", "");
     assert_eq!(
         requests(home.path()),

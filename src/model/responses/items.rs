@@ -12,6 +12,9 @@ pub const MESSAGE: &str = "message";
 pub const REASONING: &str = "reasoning";
 pub const CALL: &str = "function_call";
 
+/// Makes the delta of a part of an item.
+type ToDelta = fn(String) -> Delta;
+
 /// One item of a response's `output`.
 #[derive(Debug)]
 pub struct OutputItem {
@@ -92,7 +95,6 @@ impl OutputItem {
         if self.is_complete {
             return None;
         }
-        type ToDelta = fn(String) -> Delta;
         let (target, delta): (_, Option<ToDelta>) = match (&mut self.content, kind) {
             (ItemContent::Message { text, .. }, MESSAGE) => (text, Some(Delta::Text)),
             (ItemContent::Reasoning { text, .. }, REASONING) => (text, Some(Delta::Thinking)),

@@ -15,10 +15,10 @@ fn board_view_zoom_movement_and_filter() {
     dashboard.press("-", "Showing symbols and numbers.");
     dashboard.press("+", "Showing one line per task.");
     dashboard.press("+", "Showing whole cards.");
-    dashboard.press("G", "›◌ #4 Delta");
-    dashboard.press("g", "›○ #1 Alpha");
-    dashboard.press("l", "›◌ #3 Gamma");
-    dashboard.press("\x1b[C", "›◌ #4 Delta");
+    dashboard.press("G", "› ◌ #4 Delta");
+    dashboard.press("g", "› ○ #1 Alpha");
+    dashboard.press("l", "› ◌ #3 Gamma");
+    dashboard.press("\x1b[C", "› ◌ #4 Delta");
     dashboard.press("h", "blocked by #1");
     dashboard.send("HJKL");
     dashboard.press("g\r", "Task #1");

@@ -83,14 +83,14 @@ fn mentions_and_slash_commands_work_in_the_composer() {
 fn composer_completes_commands_and_names() {
     let mut dashboard = Dashboard::with_busy_crew();
     dashboard.press("/", "summarise the conversation");
-    dashboard.press("th", "›/theme");
+    dashboard.press("th", "› /theme");
     dashboard.press(ENTER, "╭ Theme");
     dashboard.clear(ESC, "╭ Theme");
     dashboard.press("@", "╭ Write to");
-    dashboard.press(DOWN, "›@bob");
-    dashboard.press(UP, "›@alice");
+    dashboard.press(DOWN, "› @bob");
+    dashboard.press(UP, "› @alice");
     dashboard.clear(ESC, "╭ Write to");
-    dashboard.press("b", "›@bob");
+    dashboard.press("b", "› @bob");
     dashboard.press("\t", "│ @bob ");
     dashboard.press("hello\r", "Sent to bob.");
     dashboard.quit();
@@ -101,7 +101,7 @@ fn files_are_attached_and_commands_are_run() {
     let mut dashboard = Dashboard::with_new_crew(&[]);
     std::fs::write(dashboard.home.path().join("notes.md"), "one\ntwo\n").unwrap();
     // A completion that was not found yet appears as soon as the files are read.
-    dashboard.press("read @nots", "›@notes.md");
+    dashboard.press("read @nots", "› @notes.md");
     dashboard.press("\t", "│ read @notes.md ");
     dashboard.press(ENTER, "notes.md · 2 lines");
     dashboard.wait_for("I see.");

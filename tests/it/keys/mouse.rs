@@ -43,7 +43,7 @@ fn click_focuses_selects_and_opens() {
     dashboard.click("Alpha", "Task #1");
     let mark = position(&dashboard.screen.text(), "✕");
     dashboard.clear(&click(mark), "Task #1");
-    dashboard.click("Join it", "›○ Join it");
+    dashboard.click("Join it", "› ○ Join it");
     dashboard.click("Join it", "not started");
     dashboard.clear(&click((2, 20)), "not started");
     dashboard.click("1 job", "╭ Background jobs");

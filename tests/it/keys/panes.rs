@@ -107,7 +107,7 @@ fn list_keys_move_by_rows() {
     dashboard.send("g");
     dashboard.screen.wait("alice is selected", at("alice"));
     // The todo list opens an item.
-    dashboard.press("2j", "›○ Join it");
+    dashboard.press("2j", "› ○ Join it");
     dashboard.press("\r", "not started");
     dashboard.clear("q", "not started");
     // The inbox opens a message.

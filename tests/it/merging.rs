@@ -85,7 +85,7 @@ fn start_merge_all(project: &Project) -> Screen {
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gm");
-    screen.wait_for("4 tasks are done and not merged.");
+    screen.wait_for("4 completed tasks are unmerged.");
     screen.send("A");
     screen
 }
@@ -105,7 +105,7 @@ fn merge_asks_first_can_be_undone_and_sees_other_merges() {
     screen.wait_for("i to write");
     screen.send("3gm");
     screen.wait_for("Merge wt/task-1 (1 file, +1) into main?");
-    screen.wait_for("4 tasks are done and not merged.");
+    screen.wait_for("4 completed tasks are unmerged.");
     screen.send("\x03");
     screen.wait("no question", |t| !t.contains("into main?"));
     assert_eq!(head(), start);
@@ -147,7 +147,7 @@ fn merge_all_stops_at_a_conflict_and_continues_when_solved() {
     }
     // The conflict becomes a task; when it is completed, the branch is merged without another question.
     screen.wait_for("5/5 done");
-    screen.wait("nothing to merge", |t| !t.contains("to merge"));
+    screen.wait("nothing to merge", |t| !t.contains("⇡"));
     let same = std::fs::read_to_string(project.file("same")).unwrap();
     assert_eq!(same, "both\n");
     quit(screen);
@@ -178,7 +178,7 @@ fn wait_for_git_count(screen: &Screen, root: &Path) {
     screen.wait(
         &format!("{count} to merge, as git lists:\n{listed}"),
         |text| match count {
-            0 => !text.contains("to merge"),
+            0 => !text.contains("⇡"),
             n => text.contains(&format!("⇡ {n} unmerged")),
         },
     );
@@ -216,7 +216,7 @@ fn board_and_commands_agree_with_git_through_a_conflict() {
     wait_for_agreement(&screen);
     project.write("go-on", "");
     screen.wait_for("5/5 done");
-    screen.wait("nothing to merge", |t| !t.contains("to merge"));
+    screen.wait("nothing to merge", |t| !t.contains("⇡"));
     wait_for_agreement(&screen);
     assert!(!project.run(&["task", "list"]).out().contains("not merged"));
     quit(screen);
@@ -305,10 +305,10 @@ fn merge_all_does_not_recount_or_recompare_branches() {
     let all = [&[], COUNT, COMPARE];
     let before = all.map(|arguments| count_git_processes(&trace, arguments));
     screen.send("3gm");
-    screen.wait_for("8 tasks are done and not merged.");
+    screen.wait_for("8 completed tasks are unmerged.");
     screen.send("A");
     screen.wait_for("8 of 8 branches are merged.");
-    screen.wait("nothing to merge", |t| !t.contains("to merge"));
+    screen.wait("nothing to merge", |t| !t.contains("⇡"));
     let after = all.map(|arguments| count_git_processes(&trace, arguments));
     let [started, counted, compared] = std::array::from_fn(|at| after[at] - before[at]);
     println!("{started} git processes for {BRANCHES} branches");

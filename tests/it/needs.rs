@@ -401,6 +401,7 @@ fn focus_returns_after_the_second_of_two_requests() {
     screen.send_and_wait_for("r", "So the second stays.");
     // The focus stays there until the user leaves it.
     screen.wait_for("No other request is open. Esc goes back.");
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send_and_wait_for("\x1b", "│ Say what you want done");
     let decided = |status| row("lead", status, "user", "");
     assert_eq!(

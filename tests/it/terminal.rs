@@ -33,6 +33,9 @@ fn approve(screen: &mut Screen, card: &str) {
     });
     screen.send("a");
     screen.wait("the card is gone", |text| !text.contains(card));
+    // Keys are ignored for a moment after the card has changed.
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
+    screen.send("\x1b");
 }
 
 /// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.
@@ -96,7 +99,9 @@ fn demo_runs_from_the_first_task_to_quitting() {
     screen.wait_for("Alt+a or /approve");
     screen.send_until_gone("\x1bh", "Alt+h hide");
     approve(&mut screen, "lead wants carol to shut down");
-    screen.wait("carol is gone", |text| has_line(text, &["carol", "gone"]));
+    screen.wait("carol is gone", |text| {
+        has_line(text, &["· carol", "shut down"])
+    });
     screen.wait_for("That was the demo");
     screen.wait("all agents are idle", |text| {
         has_line(text, &["1 Lead", "idle"])

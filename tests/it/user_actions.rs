@@ -247,7 +247,7 @@ fn worktree_removal_names_losses_before_it_confirms() {
     std::fs::write(tree.join("bed"), "dug\n").unwrap();
     screen.send("d");
     wait_for_task(&project, 1, |t| t["status"] == "completed");
-    screen.wait_for("1 to merge");
+    screen.wait_for("1 unmerged");
     std::fs::write(tree.join("notes"), "mine\n").unwrap();
     // The command line refuses. The dashboard names what would be lost and asks again.
     let refusal = project.expect_refusal(&["worktree", "remove", "task-1"]);
@@ -295,6 +295,6 @@ fn start_viewer(project: &Project) -> Screen {
     let provider = format!("script:{}", project.file("script.yaml").display());
     let screen = Screen::start(project.path(), 160, 45, &["--provider", &provider]);
     screen.wait_for("viewer · crew runs in process");
-    screen.wait_for("1 to merge");
+    screen.wait_for("1 unmerged");
     screen
 }

@@ -278,7 +278,7 @@ rules:
         r#"{"id":"r1","kind":"shutdown","from":"user","target":"bob","body":"Go.","status":"approved","decided_by":"user"}"#,
     );
     crew.wait("bob is gone", |t| {
-        t.contains("0 here") || t.contains("bob    gone")
+        t.contains("0 teammates") || t.contains("bob    shut down")
     });
     quit(crew);
 }
@@ -349,8 +349,8 @@ rules:
     viewer.wait_for("Green it is.");
     viewer.send_and_wait_for("\x1b4", "x shut down");
     viewer.send("x");
-    crew.wait("bob is gone", |t| t.contains("bob    gone"));
-    viewer.wait("bob is gone", |t| t.contains("bob    gone"));
+    crew.wait("bob is gone", |t| t.contains("bob    shut down"));
+    viewer.wait("bob is gone", |t| t.contains("bob    shut down"));
     quit(viewer);
     quit(crew);
 }

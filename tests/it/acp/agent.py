@@ -182,6 +182,10 @@ class Turn:
         sys.stderr.flush()
         os._exit(3)
 
+    def do_nap(self, _):
+        """Gives the client time to read what was sent."""
+        time.sleep(0.5)
+
     def do_half(self, _):
         write('{"jsonrpc":"2.0","method":"session/up')
         os._exit(0)

@@ -119,7 +119,7 @@ async fn crash_ends_all_sessions_and_the_next_one_starts_again() {
     let test = TestAgent::new(&["--log", "starts"]);
     let (first, second) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));
     let (one, two) = (test.open(&first).await, test.open(&second).await);
-    let script = "call 1 make it\ncrash token hunter2-hunter2 \x1b[31m";
+    let script = "call 1 make it\nnap\ncrash token hunter2-hunter2 \x1b[31m";
     let (end, other) = tokio::join!(prompt(&one, script), prompt(&two, "stuck"));
     for end in [end, other, Err(two.ended().await)] {
         let error = end.unwrap_err();

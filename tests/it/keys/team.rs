@@ -14,13 +14,13 @@ fn teammate_is_viewed_nudged_and_shut_down() {
     dashboard.send("x");
     dashboard
         .screen
-        .wait("alice is gone", |t| has_line(t, &["alice", "shut down"]));
+        .wait("alice is gone", |t| has_line(t, &["· alice", "shut down"]));
     dashboard.press("gX", "Kill bob now");
     dashboard.clear("n", "Kill bob now");
     dashboard.press("X", "Kill bob now");
     dashboard.send("y");
     dashboard
         .screen
-        .wait("bob is gone", |t| has_line(t, &["bob", "shut down"]));
+        .wait("bob is gone", |t| has_line(t, &["· bob", "shut down"]));
     dashboard.quit();
 }

@@ -50,7 +50,8 @@ fn session_permission_ends_with_the_definition_of_its_tool() {
     screen.send("\x1b[B");
     screen.send_until_gone("\r", "Allow for the whole team");
     screen.wait_for("finished");
-    // The focus stays in Needs you until the user leaves it.
+    // The focus stays in Needs you until the user leaves it. Keys are ignored for a moment after the card has changed.
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send_and_wait_for("\x1b", "Esc leave input");
     // Keys are ignored for a moment after the focus has returned to the composer.
     std::thread::sleep(crewdeck::ui::SETTLE * 2);

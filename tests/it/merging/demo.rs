@@ -31,7 +31,7 @@ fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     screen.send("\x1b");
     screen.wait_for("i to write");
     screen.send("3gm");
-    screen.wait_for("5 tasks are done and not merged.");
+    screen.wait_for("5 completed tasks are unmerged.");
     screen.send("A");
     screen.wait_for("5 of 5 branches are merged.");
     wait_for_git_count(&screen, root);
@@ -91,7 +91,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         screen.send("\x1b");
         screen.wait_for("i to write");
         screen.send("3gm");
-        screen.wait_for("5 tasks are done and not merged.");
+        screen.wait_for("5 completed tasks are unmerged.");
         screen.send("A");
         // The teammate asks its question and continues with the answer.
         screen.wait_for("asks about #9 Merge main into wt/task-6");
@@ -106,7 +106,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         screen.wait_for("lead wants carol to shut down");
         screen.wait_for("◆ 1 needs you  ○ 4 idle");
         // A branch without changes counts as merged for crewdeck, although git still lists it.
-        screen.wait("nothing to merge", |t| !t.contains("to merge"));
+        screen.wait("nothing to merge", |t| !t.contains("⇡"));
         let content = std::fs::read_to_string(&sample).unwrap();
         assert!(content.starts_with(expected), "{content}");
         screen.send("w");

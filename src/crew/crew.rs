@@ -53,12 +53,13 @@ impl Crew {
             worktrees: checked.worktrees,
             environment,
         };
-        let components = assemble(parts, found);
+        // Both are large, and the future of a caller would contain them.
+        let components = Box::new(assemble(parts, found));
         let context = Arc::clone(&components.context);
         for (level, text) in checked.notices {
             context.notice(level, text).await;
         }
-        launch(components, resumes).await
+        Box::pin(launch(*components, resumes)).await
     }
 
     /// Returns [`TurnState::Open`] if the crew has anything to continue without input: an unfinished turn, task,

@@ -173,7 +173,7 @@ fn crash_is_reported_and_the_task_is_offered_again() {
     let failed = failed
         .iter()
         .find(|e| e["reason"] == "failed" || e["error"].is_string());
-    let error = failed.map(|e| e.to_string()).unwrap_or_default();
+    let error = failed.map(ToString::to_string).unwrap_or_default();
     assert!(
         error.contains("the test agent crashes"),
         "{error}\n{notices}"

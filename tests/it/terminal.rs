@@ -97,6 +97,8 @@ fn demo_runs_from_the_first_task_to_quitting() {
         "{owners:?}"
     );
     screen.wait_for("Alt+a or /approve");
+    // A notice covers the tip for some seconds.
+    screen.wait_for("Alt+h hide");
     screen.send_until_gone("\x1bh", "Alt+h hide");
     approve(&mut screen, "lead wants carol to shut down");
     screen.wait("carol is gone", |text| {

@@ -208,6 +208,7 @@ impl RealAgent {
     }
 
     /// Tests the agent and returns a row of the table, and the problems.
+    #[allow(clippy::too_many_lines)] // one list of checks
     async fn test(&self) -> (String, Vec<String>) {
         let mut problems = Vec::new();
         let mut check = |what: &str, is_so: bool| {

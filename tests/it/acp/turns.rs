@@ -21,7 +21,7 @@ async fn turn_has_texts_reports_and_usage() {
     let end = end.unwrap();
     assert_eq!(end.reason, PromptEndReason::EndTurn);
     assert_eq!(end.usage.unwrap().total(), 120);
-    let updates = recorder.updates.lock().unwrap();
+    let updates = recorder.updates.lock().unwrap().clone();
     let titles =
         |update: &&AgentUpdate| matches!(update, AgentUpdate::Title(title) if title == "A title");
     assert_eq!(updates.iter().filter(titles).count(), 1);
@@ -32,7 +32,6 @@ async fn turn_has_texts_reports_and_usage() {
         cost: Some(0.25),
     };
     assert!(updates.contains(&AgentUpdate::Context(usage)));
-    drop(updates);
     // The agent sent the first text before the answer to session/new.
     assert_eq!(recorder.text(), "earlyhello");
     test.agent.shut_down().await;

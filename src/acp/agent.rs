@@ -76,7 +76,7 @@ impl AcpAgent {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a session. Starts the program if none runs, if the one that runs has opened [`SESSIONS_MAX`] sessions, or if
+    /// Opens a session. Starts the program if none runs, if the one that runs has opened `SESSIONS_MAX` sessions, or if
     /// sessions of this agent do not share one. After a crash, waits before the restart: the longer, the more crashes
     /// there were in a row.
     ///

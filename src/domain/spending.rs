@@ -80,7 +80,7 @@ impl SpendingRecord {
         is_sound.then_some(record)
     }
 
-    /// Adds usage to `day`, and drops the oldest days beyond [`DAYS_MAX`].
+    /// Adds usage to `day`, and drops the oldest days beyond `DAYS_MAX`.
     pub fn add(&mut self, day: &Day, used: UsageTotal) {
         self.days.entry(day.clone()).or_default().add_total(used);
         while self.days.len() > DAYS_MAX {

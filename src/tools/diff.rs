@@ -9,7 +9,8 @@ const DIFF_MAX: usize = 32 * 1024;
 /// Maximum size of both texts together, in bytes, for which a diff is computed. Comparing larger texts takes too long.
 const COMPARE_MAX: usize = 512 * 1024;
 
-/// Like [`format_limited`] with [`DIFF_MAX`] bytes, but returns only the text.
+/// Returns the unified diff of `path`, cut in the middle to about 32 KiB. If the texts are too large to compare, returns their
+/// sizes instead.
 pub fn format_diff(path: &str, before: &str, after: &str) -> String {
     format_limited(path, before, after, DIFF_MAX).0
 }

@@ -30,7 +30,7 @@ pub struct Expanded {
 /// does not begin a variable stays unchanged.
 ///
 /// # Errors
-/// Fails if the result up to the end of its last variable is longer than [`EXPANDED_MAX`].
+/// Fails if the result up to the end of its last variable is longer than `EXPANDED_MAX`.
 pub fn expand(text: &str, lookup: &Lookup<'_>) -> Result<Expanded, String> {
     let mut out = Expanded::default();
     let mut rest = text;

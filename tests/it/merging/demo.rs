@@ -43,6 +43,8 @@ fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     wait_for_git_count(&screen, root);
     assert!(!lead_has_said(root, "That was the demo"));
     check_no_plan_is_announced_early(root);
+    // A card that has just appeared ignores keys for a moment.
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send("w");
     screen.wait("the card has the focus", |t| {
         t.contains("lead waits for your decision")

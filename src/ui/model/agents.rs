@@ -387,16 +387,17 @@ impl Agents {
 
     /// Returns what the agent `name` is doing: its last reported activity, but thinking instead of idle while it is in
     /// a turn, so that the status on the screen, the hint to stop the agent, and the question before quitting agree.
-    /// Before the first event about its activity, derives it from the agent's status in the team alone.
+    /// Outside of a turn and before the first event about its activity, derives it from the agent's status in the team.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         let agent = self.get(name);
-        if let Some(activity) = agent.and_then(|a| a.activity.clone()) {
-            return match activity {
-                Activity::Idle if agent.is_some_and(|a| a.turn == TurnStatus::Running) => {
-                    Activity::Thinking
-                }
-                activity => activity,
-            };
+        let activity = agent.and_then(|a| a.activity.clone());
+        match activity {
+            // The first activity of a turn is published some time after its start.
+            None | Some(Activity::Idle) if agent.is_some_and(|a| a.turn == TurnStatus::Running) => {
+                return Activity::Thinking;
+            }
+            Some(activity) => return activity,
+            None => {}
         }
         match team.find(name).map(|m| m.status) {
             Some(MemberStatus::Working) => Activity::Thinking,

@@ -172,3 +172,18 @@ fn context_share_is_in_percent_of_the_window() {
         assert_eq!(agent.context_share(), expected);
     }
 }
+
+#[test]
+fn agent_in_its_first_turn_is_busy_before_its_activity_is_known() {
+    let mut agents = Agents::default();
+    let team = Team::default();
+    agents.apply(&Name::lead(), Timestamp(1.0), &AgentEvent::TurnStarted);
+    assert_eq!(agents.activity(&Name::lead(), &team), Activity::Thinking);
+    let end = TurnEnd::Done;
+    agents.apply(
+        &Name::lead(),
+        Timestamp(2.0),
+        &AgentEvent::TurnEnded { end },
+    );
+    assert_eq!(agents.activity(&Name::lead(), &team), Activity::Idle);
+}

@@ -1,4 +1,4 @@
-//! The seven panes and the focus.
+//! The six panes and the focus.
 
 /// A pane of the screen. The variants are in the order of the number keys that focus the panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,25 +14,22 @@ pub enum Pane {
     Inbox,
     /// The requests that need the user.
     Needs,
-    /// The background jobs of all agents.
-    Jobs,
 }
 
 impl Pane {
     /// All panes, in the order of the number keys that focus them.
-    pub const ALL: [Pane; 7] = [
+    pub const ALL: [Pane; 6] = [
         Pane::Lead,
         Pane::Todo,
         Pane::Board,
         Pane::Team,
         Pane::Inbox,
         Pane::Needs,
-        Pane::Jobs,
     ];
 
     /// The panes that can share one area of the screen, in the order of the tabs that switch between them, which is that of
     /// their numbers.
-    pub const TABS: [Pane; 5] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox, Pane::Jobs];
+    pub const TABS: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
     /// Returns the panes that are shown as one line each below the conversation while none of them has content: those
     /// with a tab.
@@ -54,7 +51,6 @@ impl Pane {
             Pane::Team => "Team",
             Pane::Inbox => "Inbox",
             Pane::Needs => "Needs you",
-            Pane::Jobs => "Jobs",
         }
     }
 

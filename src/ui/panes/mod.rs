@@ -4,7 +4,6 @@
 pub(in crate::ui) mod board;
 pub(in crate::ui) mod feature;
 pub(in crate::ui) mod inbox;
-pub(in crate::ui) mod jobs;
 pub(in crate::ui) mod lead;
 pub(in crate::ui) mod needs;
 pub(in crate::ui) mod team;
@@ -14,7 +13,6 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::board::BoardPane;
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::inbox::InboxPane;
-use crate::ui::panes::jobs::JobsPane;
 use crate::ui::panes::lead::LeadPane;
 use crate::ui::panes::needs::NeedsPane;
 use crate::ui::panes::team::TeamPane;
@@ -50,5 +48,4 @@ panes! {
     Team => team: TeamPane,
     Inbox => inbox: InboxPane,
     Needs => needs: NeedsPane,
-    Jobs => jobs: JobsPane,
 }

@@ -288,7 +288,6 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Panes, &["p"], Action::Popup("problems"), "show problems and fixes: agents that wait, failed or are stuck", ""),
     bind(Context::Panes, &["$"], Action::Popup("costs"), "show usage: tokens, cost, budgets, calls", ""),
     bind(Context::Panes, &["S"], Action::Popup("skills"), "show the skills that agents can load", ""),
-    bind(Context::Panes, &["O"], Action::Popup("tools"), "show the tools of the crew", ""),
     bind(Context::Panes, &["ctrl+o"], Action::ToggleOutput, "open or fold all tool output of the conversation", ""),
     bind(Context::Panes, &["z"], Action::Enlarge, "show the pane on the full screen, or all panes again", ""),
     bind(Context::Panes, &[], Action::Restore, "show all panes again", ""),

@@ -27,7 +27,6 @@ pub(in crate::ui) mod task_page;
 pub(in crate::ui) mod themes;
 pub(in crate::ui) mod thread;
 pub(in crate::ui) mod todo_item;
-pub(in crate::ui) mod tools;
 
 use crate::ui::app::App;
 
@@ -69,7 +68,6 @@ const BY_NAME: &[NamedPopup] = &[
     named_popup("servers", servers::open),
     named_popup("skills", skills::open),
     named_popup("themes", themes::open),
-    named_popup("tools", tools::open),
 ];
 
 pub fn by_name(name: &str) -> Option<&'static NamedPopup> {

@@ -132,10 +132,6 @@ pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
                 }))
                 .await;
         }
-        let tasks = graph.tasks().count();
-        event_sender
-            .publish(EventKind::Crew(CrewEvent::BoardRead { tasks }))
-            .await;
     }
     graph
 }

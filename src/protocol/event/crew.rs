@@ -29,8 +29,6 @@ pub enum CrewEvent {
     /// The limits of the crew have changed, because the user raised a budget, or because the usage of the day and the
     /// month has changed and a budget limits it. Also sent once at the start.
     LimitsChanged(Limits),
-    /// The board was read at the start.
-    BoardRead { tasks: usize },
     /// The skills or command files on disk have changed. Also sent once at the start. A notice follows for each skill or
     /// command file that cannot be used and was not reported before.
     SkillsChanged(SkillCatalog),

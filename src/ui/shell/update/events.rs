@@ -119,7 +119,6 @@ fn crew_event(app: &mut App, event: &CrewEvent) {
             }
             app.model.skills = skills.clone();
         }
-        CrewEvent::BoardRead { tasks } => app.say(format!("The board has {tasks} tasks.")),
         CrewEvent::LimitsChanged(limits) => app.model.limits = limits.clone(),
         CrewEvent::Notice { level, agent, text } => {
             let agent = agent.clone().unwrap_or_else(Name::lead);

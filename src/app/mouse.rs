@@ -17,7 +17,7 @@ pub fn apply(
     screen: &mut Screen,
     state: &mut UiState,
 ) -> Result<()> {
-    let is_on = chosen.unwrap_or_else(|| settings.mouse() && settings.wheel_rows() > 0);
+    let is_on = chosen.unwrap_or_else(|| settings.mouse());
     screen.set_mouse_capture(is_on)?;
     state.set_mouse_capture(is_on);
     Ok(())

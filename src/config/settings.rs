@@ -510,13 +510,6 @@ settings! {
             example: "false",
             in_project: InProject::Applies,
         }
-        /// How many rows one notch of the mouse wheel scrolls.
-        wheel_rows: Option<u16> {
-            value: 3,
-            example: "5",
-            in_project: InProject::Applies,
-            range: (1, 20),
-        }
         /// Your own key bindings, by action (`approve`) or by context and action (`"board.merge"`): one key, a list, or
         /// `[]` for none.
         #[serde(deserialize_with = "values::keys")]

@@ -99,12 +99,6 @@ impl CommandHandler for Commands {
             }
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
-            Command::NudgeAll => {
-                for member in self.registry.working_teammates() {
-                    self.shutdowns.nudge(&member).await?;
-                }
-                Ok(())
-            }
             Command::Nudge { member } => self.shutdowns.nudge(&member).await,
             Command::Task(command) => {
                 let lead = self.registry.find(&Name::lead());

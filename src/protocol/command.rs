@@ -93,8 +93,6 @@ pub enum Command {
     AskShutdown { member: Name },
     /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
     Force { member: Name },
-    /// Asks all teammates for their status. Answered by one `MessageMoved` each.
-    NudgeAll,
     /// Asks a teammate for its status. Answered by `MessageMoved`.
     Nudge { member: Name },
     /// Changes the board. Answered by `UserActed` and `BoardChanged`.

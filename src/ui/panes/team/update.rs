@@ -28,12 +28,8 @@ impl TeamPane {
         }
     }
 
-    /// Asks the selected teammate for a status report; all teammates if the filter hides some.
+    /// Asks the selected teammate for a status report.
     pub fn nudge(&self, app: &mut App, out: &mut Vec<Effect>) {
-        if self.filter.is_set() {
-            out.push(Effect::Command(Command::NudgeAll));
-            return;
-        }
         if let Some(member) = self.selected_at_work(app) {
             app.say(format!("Asked {member} for its status."));
             out.push(Effect::Command(Command::Nudge { member }));

@@ -30,7 +30,6 @@ mod nearest;
 pub mod pending;
 mod plan_approval;
 pub mod policy;
-mod project_name;
 pub mod reach;
 mod read_file;
 mod read_inbox;
@@ -86,7 +85,6 @@ pub static TABLE: &[&Tool] = &[
     &merge_worktree::TOOL,
     &spawn_teammate::TOOL,
     &list_teammates::TOOL,
-    &project_name::TOOL,
     &send_message::TOOL,
     &broadcast::TOOL,
     &read_inbox::TOOL,

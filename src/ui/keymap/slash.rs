@@ -29,7 +29,6 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/problems", Action::Popup("problems"), "show problems and fixes: agents that wait, failed or are stuck"),
     ("/mcp", Action::Popup("servers"), "show the MCP servers: state, tools, calls, log"),
     ("/skills", Action::Popup("skills"), "show the skills that agents can load"),
-    ("/needs", Action::Focus(Pane::Needs), "go to \"Needs you\""),
     ("/help", Action::Help, "show the keys"),
     ("/quit", Action::Close, "quit"),
 ];

@@ -33,7 +33,6 @@ mod pictures;
 mod prompt_history;
 mod replay;
 mod resume;
-mod root_path;
 mod saved_layout;
 mod secrets;
 mod sessions;
@@ -103,7 +102,6 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Trust(options)) => trust::main(&cli.global, options),
         Some(Verb::Replay { session }) => replay::main(&cli.global, session.as_deref()),
         Some(Verb::Completions { shell }) => print(&manual::completions(shell)),
-        Some(Verb::Root) => root_path::main(&cli.global),
         Some(Verb::Man) => print(&manual::page()?),
         Some(Verb::Files(verb)) => {
             let root = root(&cli.global)?;

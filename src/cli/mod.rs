@@ -278,10 +278,6 @@ pub enum Verb {
         /// Shell that will load the script
         shell: clap_complete::Shell,
     },
-    /// Print the project root
-    #[command(after_help = "Examples:
-  crewdeck root")]
-    Root,
     /// Print the manual page in roff, the input format of man
     #[command(after_help = "Examples:
   crewdeck man | man -l -

@@ -42,6 +42,7 @@ pub static PROVIDERS: &[&provider::ProviderSpec] = &[
     &openai::SPEC,
     &vendors::OPENROUTER,
     &vendors::GROQ,
+    &vendors::TOGETHER,
     &vendors::DEEPSEEK,
     &vendors::MISTRAL,
     &vendors::GEMINI,

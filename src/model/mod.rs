@@ -42,7 +42,6 @@ pub static PROVIDERS: &[&provider::ProviderSpec] = &[
     &openai::SPEC,
     &vendors::OPENROUTER,
     &vendors::GROQ,
-    &vendors::TOGETHER,
     &vendors::DEEPSEEK,
     &vendors::MISTRAL,
     &vendors::GEMINI,

@@ -27,14 +27,6 @@ pub static OPENROUTER: ProviderSpec = ProviderSpec {
     ..COMMON
 };
 
-pub static TOGETHER: ProviderSpec = ProviderSpec {
-    name: "together",
-    key_var: "TOGETHER_API_KEY",
-    url_var: "TOGETHER_BASE_URL",
-    vendor_url: "https://api.together.xyz/v1",
-    ..COMMON
-};
-
 pub static GROQ: ProviderSpec = ProviderSpec {
     name: "groq",
     key_var: "GROQ_API_KEY",

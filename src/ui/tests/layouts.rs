@@ -280,7 +280,7 @@ fn pane_below_its_tab_does_not_repeat_the_name() {
         assert_eq!(text.matches(name).count(), 1, "{text}");
     }
     // What the tab does not say stays in the title.
-    let mut state = busy(100, 30);
-    press(&mut state, "esc 5 / \"zzz\"");
+    let mut state = busy(80, 24);
+    press(&mut state, "esc 3 / \"zzz\"");
     assert!(picture(&state).contains("╭ 0 of "), "{}", picture(&state));
 }

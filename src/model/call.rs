@@ -267,8 +267,6 @@ pub trait Model: Send + Sync {
     }
 
     /// Returns whether the model runs on a server on another machine, so that its calls probably cost what the vendor's
-    /// price list says. False for a local server and for a scripted model.
-    fn is_remote(&self) -> bool {
-        false
-    }
+    /// price list says. False for a local server, a scripted model and an external agent.
+    fn is_remote(&self) -> bool;
 }

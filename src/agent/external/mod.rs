@@ -109,6 +109,10 @@ impl Model for ExternalModel {
     fn keeps_conversation(&self) -> bool {
         true
     }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 impl ExternalShared {

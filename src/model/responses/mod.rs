@@ -123,4 +123,8 @@ impl Model for Responses {
     fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
     }
+
+    fn is_remote(&self) -> bool {
+        self.http.is_remote()
+    }
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod images;
 mod lenient;
+mod model_change;
 mod responses;
 mod vendor_rows;
 

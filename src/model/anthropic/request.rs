@@ -4,14 +4,18 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
 use crate::model::ModelRequest;
+use crate::model::call_ids::{IdForm, SentIds};
 use crate::model::images::{SentImage, SentImages};
 
 /// Returns the JSON body of a Messages request. Sets cache breakpoints at the last tool, the system prompt and the last
 /// message: the server caches the request up to each breakpoint.
 pub fn body(request: &ModelRequest) -> Value {
     let images = SentImages::of(request);
+    let mut ids = SentIds::new(IdForm::Strict);
     let messages = request.messages.iter();
-    let mut messages: Vec<Value> = messages.filter_map(|m| message(m, &images)).collect();
+    let mut messages: Vec<Value> = messages
+        .filter_map(|m| message(m, &images, &mut ids))
+        .collect();
     if let Some(block) = messages.last_mut().and_then(last_block) {
         block.insert("cache_control".into(), json!({"type": "ephemeral"}));
     }
@@ -52,9 +56,13 @@ fn last_block(message: &mut Value) -> Option<&mut Map<String, Value>> {
         .as_object_mut()
 }
 
-fn message(message: &Message, images: &SentImages<'_>) -> Option<Value> {
+fn message<'a>(
+    message: &'a Message,
+    images: &SentImages<'_>,
+    ids: &mut SentIds<'a>,
+) -> Option<Value> {
     let blocks = message.blocks.iter();
-    let content: Vec<Value> = blocks.filter_map(|b| block(b, images)).collect();
+    let content: Vec<Value> = blocks.filter_map(|b| block(b, images, ids)).collect();
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -62,7 +70,11 @@ fn message(message: &Message, images: &SentImages<'_>) -> Option<Value> {
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
-fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
+fn block<'a>(
+    block: &'a Block,
+    images: &SentImages<'_>,
+    ids: &mut SentIds<'a>,
+) -> Option<Value> {
     match block {
         Block::Text { text } if text.trim().is_empty() => None,
         Block::Text { text } => Some(json!({"type": "text", "text": text})),
@@ -81,7 +93,7 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
         }
         | Block::ProviderItem(_) => None,
         Block::ToolCall(call) => Some(
-            json!({"type": "tool_use", "id": call.id, "name": valid_tool_name(&call.name), "input": call.input}),
+            json!({"type": "tool_use", "id": ids.call(&call.id), "name": valid_tool_name(&call.name), "input": call.input}),
         ),
         Block::ToolResult {
             call,
@@ -93,8 +105,8 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
             } else {
                 content
             };
-            let mut result =
-                json!({"type": "tool_result", "tool_use_id": call, "content": content});
+            let id = ids.result(call);
+            let mut result = json!({"type": "tool_result", "tool_use_id": id, "content": content});
             if *outcome == Outcome::Error {
                 result["is_error"] = true.into();
             }

@@ -6,6 +6,7 @@ use crate::domain::chat::{Block, Message, Role, valid_tool_name};
 use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
 use crate::model::ModelRequest;
+use crate::model::call_ids::SentIds;
 use crate::model::images::{SentImage, SentImages};
 
 use super::dialect::{Deviation, Dialect};
@@ -17,11 +18,12 @@ const DESCRIPTION_MAX: usize = 1024;
 /// Returns the JSON body of a Chat Completions request to `server`. Fields and messages always have the same order, because servers cache the prefix of a conversation.
 pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
     let images = SentImages::of(request);
+    let mut ids = SentIds::new(dialect.id_form());
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
         match message.role {
-            Role::User => user(message, &images, dialect, &mut messages),
-            Role::Assistant => messages.push(assistant(message, server, dialect)),
+            Role::User => user(message, &images, dialect, &ids, &mut messages),
+            Role::Assistant => messages.push(assistant(message, server, &mut ids)),
         }
     }
     let mut body = json!({
@@ -53,7 +55,13 @@ pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
 
 /// Appends a user message as the API expects it. First, each tool result becomes a message of its own, because results
 /// must directly follow the calls. Then one message contains the text and the images.
-fn user(message: &Message, images: &SentImages<'_>, dialect: Dialect, out: &mut Vec<Value>) {
+fn user(
+    message: &Message,
+    images: &SentImages<'_>,
+    dialect: Dialect,
+    ids: &SentIds<'_>,
+    out: &mut Vec<Value>,
+) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -61,7 +69,7 @@ fn user(message: &Message, images: &SentImages<'_>, dialect: Dialect, out: &mut 
             } else {
                 content
             };
-            let id = dialect.call_id(&call.0);
+            let id = ids.result(call);
             out.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
         }
     }
@@ -109,14 +117,14 @@ pub const EXTRA: &str = "extra_content";
 const BETWEEN: &str = "OK.";
 
 /// Converts an answer. Includes the items in it that come from `server`.
-fn assistant(message: &Message, server: &str, dialect: Dialect) -> Value {
+fn assistant<'a>(message: &'a Message, server: &str, ids: &mut SentIds<'a>) -> Value {
     let text = message.text();
     let mut calls = Vec::new();
     let (mut reasoning, mut extra) = (None, None);
     for block in &message.blocks {
         match block {
             Block::ToolCall(call) => {
-                let mut sent = json!({"id": dialect.call_id(&call.id.0), "type": "function", "function": {
+                let mut sent = json!({"id": ids.call(&call.id), "type": "function", "function": {
                     "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}});
                 if let Some(extra) = extra.take() {
                     sent[EXTRA] = extra;

@@ -8,6 +8,7 @@ use crate::domain::chat::{Block, Message, ProviderItem, Role, valid_tool_name};
 use crate::domain::redact::PLACEHOLDER_START;
 use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
+use crate::model::call_ids::{IdForm, SentIds};
 use crate::model::images::{SentImage, SentImages};
 use crate::model::{ErrorKind, ModelError, ModelRequest, ToolSpec};
 
@@ -81,13 +82,14 @@ impl ReasoningParts {
 /// servers cache the prefix of a conversation. The server stores nothing: each request contains the whole conversation.
 pub fn body(request: &ModelRequest, server: &str, parts: ReasoningParts) -> Value {
     let images = SentImages::of(request);
+    let mut ids = SentIds::new(IdForm::Strict);
     let mut input = Vec::new();
     for message in request.messages.iter() {
         match message.role {
-            Role::User => user(message, &images, &mut input),
+            Role::User => user(message, &images, &ids, &mut input),
             Role::Assistant => {
                 let items = parts.items.then_some(server);
-                assistant(message, items, &mut input);
+                assistant(message, items, &mut ids, &mut input);
             }
         }
     }
@@ -141,7 +143,12 @@ fn tool(tool: &ToolSpec) -> Value {
 }
 
 /// Appends the results of tool calls, and then a message with the text and the images.
-fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
+fn user(
+    message: &Message,
+    images: &SentImages<'_>,
+    ids: &SentIds<'_>,
+    out: &mut Vec<Value>,
+) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -149,7 +156,8 @@ fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
             } else {
                 content
             };
-            out.push(json!({"type": "function_call_output", "call_id": call, "output": content}));
+            let id = ids.result(call);
+            out.push(json!({"type": "function_call_output", "call_id": id, "output": content}));
         }
     }
     let is_image = |block: &Block| matches!(block, Block::Image(_));
@@ -184,7 +192,12 @@ fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
 
 /// Appends the items of an answer in their order. `server` is the server whose own items are included; `None` to leave
 /// all of them out.
-fn assistant(message: &Message, server: Option<&str>, out: &mut Vec<Value>) {
+fn assistant<'a>(
+    message: &'a Message,
+    server: Option<&str>,
+    ids: &mut SentIds<'a>,
+    out: &mut Vec<Value>,
+) {
     let mut phase = None;
     for (at, block) in message.blocks.iter().enumerate() {
         match block {
@@ -195,7 +208,7 @@ fn assistant(message: &Message, server: Option<&str>, out: &mut Vec<Value>) {
                 }
                 out.push(item);
             }
-            Block::ToolCall(call) => out.push(json!({"type": "function_call", "call_id": call.id,
+            Block::ToolCall(call) => out.push(json!({"type": "function_call", "call_id": ids.call(&call.id),
                 "name": valid_tool_name(&call.name), "arguments": call.input.to_string()})),
             Block::ProviderItem(own) if server == Some(own.server.as_str()) => {
                 if own.item.get("type").is_some_and(|kind| kind == "message") {

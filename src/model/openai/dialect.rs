@@ -21,8 +21,11 @@ pub enum Deviation {
     /// Mistral's server: it refuses unknown fields such as `stream_options` (it reports the usage anyway), ids of calls
     /// in another form than [`IdForm::Mistral`], and a user message directly after tool results.
     Mistral,
-    /// DeepSeek's server: a model that thinks must get back its `reasoning_content` with its tool calls.
+    /// DeepSeek's server: a model that thinks must get back its `reasoning_content`. It accepts an empty one for the
+    /// answers of other models.
     DeepSeek,
+    /// Google's server for Gemini: from Gemini 3 on, the first call of each answer must have a signature.
+    Gemini,
 }
 
 impl Dialect {
@@ -43,7 +46,7 @@ impl Dialect {
     pub fn id_form(self) -> IdForm {
         match self.deviation {
             Deviation::Mistral => IdForm::Mistral,
-            Deviation::None | Deviation::DeepSeek => IdForm::Chat,
+            Deviation::None | Deviation::DeepSeek | Deviation::Gemini => IdForm::Chat,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, Message, Role, valid_tool_name};
+use crate::domain::chat::{AnswerOrigin, Block, Message, Role, valid_tool_name};
+use crate::domain::redact::PLACEHOLDER_START;
 use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
 use crate::model::ModelRequest;
@@ -15,15 +16,16 @@ use super::dialect::{Deviation, Dialect};
 /// API refuse them.
 const DESCRIPTION_MAX: usize = 1024;
 
-/// Returns the JSON body of a Chat Completions request to `server`. Fields and messages always have the same order, because servers cache the prefix of a conversation.
-pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
+/// Returns the JSON body of a Chat Completions request to the server and model of `origin`. Fields and messages always
+/// have the same order, because servers cache the prefix of a conversation.
+pub fn body(request: &ModelRequest, origin: &AnswerOrigin, dialect: Dialect) -> Value {
     let images = SentImages::of(request);
     let mut ids = SentIds::new(dialect.id_form());
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
         match message.role {
             Role::User => user(message, &images, dialect, &ids, &mut messages),
-            Role::Assistant => messages.push(assistant(message, server, &mut ids)),
+            Role::Assistant => messages.push(assistant(message, origin, dialect, &mut ids)),
         }
     }
     let mut body = json!({
@@ -116,8 +118,18 @@ pub const EXTRA: &str = "extra_content";
 /// The text that stands between tool results and a user message where the server demands an answer.
 const BETWEEN: &str = "OK.";
 
-/// Converts an answer. Includes the items in it that come from `server`.
-fn assistant<'a>(message: &'a Message, server: &str, ids: &mut SentIds<'a>) -> Value {
+/// The `extra_content` of a call that has no signature of its own, with which Google's server skips its check.
+fn unsigned() -> Value {
+    json!({"google": {"thought_signature": "skip_thought_signature_validator"}})
+}
+
+/// Converts an answer. Includes the items in it that come from `origin`.
+fn assistant<'a>(
+    message: &'a Message,
+    origin: &AnswerOrigin,
+    dialect: Dialect,
+    ids: &mut SentIds<'a>,
+) -> Value {
     let text = message.text();
     let mut calls = Vec::new();
     let (mut reasoning, mut extra) = (None, None);
@@ -131,9 +143,11 @@ fn assistant<'a>(message: &'a Message, server: &str, ids: &mut SentIds<'a>) -> V
                 }
                 calls.push(sent);
             }
-            Block::ProviderItem(own) if own.server == server => {
+            Block::ProviderItem(own) if own.origin == *origin => {
                 reasoning = own.item.get(REASONING).cloned().or(reasoning);
-                extra = own.item.get(EXTRA).cloned();
+                // The server refuses a signature that a redaction has changed.
+                let sent = own.item.get(EXTRA);
+                extra = sent.filter(|e| !e.to_string().contains(PLACEHOLDER_START)).cloned();
             }
             Block::Text { .. }
             | Block::Image(_)
@@ -141,6 +155,17 @@ fn assistant<'a>(message: &'a Message, server: &str, ids: &mut SentIds<'a>) -> V
             | Block::ProviderItem(_)
             | Block::ToolResult { .. } => {}
         }
+    }
+    // These servers refuse an answer of another model without the field that their own models always send.
+    match dialect.deviation {
+        Deviation::DeepSeek => reasoning = reasoning.or(Some("".into())),
+        // Only the first of parallel calls has a signature. Older models check none.
+        Deviation::Gemini if !origin.model.contains("gemini-2") => {
+            if let Some(first) = calls.first_mut().filter(|call| call.get(EXTRA).is_none()) {
+                first[EXTRA] = unsigned();
+            }
+        }
+        Deviation::Gemini | Deviation::Mistral | Deviation::None => {}
     }
     // Some servers reject a null or missing content, others an empty list of calls.
     let mut out = json!({"role": "assistant", "content": text});

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::items::{CALL, ItemContent, MESSAGE, OutputItem, REASONING};
-use crate::domain::chat::Block;
+use crate::domain::chat::{AnswerOrigin, Block};
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
 use crate::model::provider::Decode;
@@ -19,8 +19,8 @@ const ITEMS_MAX: usize = 1024;
 /// Collects the output items of a streamed response until the event that completes it.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The server that sends the response, for [`crate::domain::chat::ProviderItem::server`].
-    server: String,
+    /// Where the response comes from.
+    origin: AnswerOrigin,
     items: Vec<OutputItem>,
     has_refused: bool,
     usage: Usage,
@@ -83,10 +83,10 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for a response of `server`. The server's own items in the reply are marked with this name.
-    pub fn of(server: &str) -> Decoder {
+    /// Creates a decoder for a response from `origin`, with which the server's own items in the reply are marked.
+    pub fn of(origin: &AnswerOrigin) -> Decoder {
         Decoder {
-            server: server.into(),
+            origin: origin.clone(),
             ..Decoder::default()
         }
     }
@@ -206,7 +206,7 @@ impl Decoder {
         }
         let mut blocks: Vec<Block> = Vec::new();
         for item in std::mem::take(&mut self.items) {
-            for block in item.into_blocks(&self.server) {
+            for block in item.into_blocks(&self.origin) {
                 // A server may send a call twice; it must run only once.
                 let is_repeat = matches!(&block, Block::ToolCall(new) if !new.id.0.is_empty()
                     && blocks.iter().any(|b| matches!(b, Block::ToolCall(old) if old.id == new.id)));
@@ -234,11 +234,11 @@ impl Decoder {
     }
 }
 
-/// Parses a complete response of `server`, which did not stream although the request asked for a stream.
+/// Parses a complete response from `origin`, whose server did not stream although the request asked for a stream.
 ///
 /// # Errors
 /// Fails if `value` is an error or a failed response, contains no output or exceeds a limit.
-pub fn parse_response(server: &str, value: &Value) -> Result<Reply, ModelError> {
+pub fn parse_response(origin: &AnswerOrigin, value: &Value) -> Result<Reply, ModelError> {
     if value.get("error").is_some_and(|e| !e.is_null()) || text(value, "status") == "failed" {
         return Err(stream_error(value));
     }
@@ -246,7 +246,7 @@ pub fn parse_response(server: &str, value: &Value) -> Result<Reply, ModelError> 
         return Err(invalid_response("a response without output"));
     }
     let kind = format!("response.{}", text(value, "status"));
-    Decoder::of(server).end(&kind, value, &mut Vec::new())
+    Decoder::of(origin).end(&kind, value, &mut Vec::new())
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

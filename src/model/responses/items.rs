@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, ProviderItem, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::model::surrogates::Joiner;
 use crate::model::{Delta, clip_label, parse_input};
@@ -176,12 +176,12 @@ impl OutputItem {
         }
     }
 
-    /// Returns the blocks of the item. Those that only `server` can read are marked with its name.
-    pub fn into_blocks(mut self, server: &str) -> Vec<Block> {
+    /// Returns the blocks of the item. Those that only `origin` can read are marked with it.
+    pub fn into_blocks(mut self, origin: &AnswerOrigin) -> Vec<Block> {
         let end = self.joiner.end();
         let own = |item: Value| {
             Block::ProviderItem(ProviderItem {
-                server: server.into(),
+                origin: origin.clone(),
                 item,
             })
         };

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, Message, ProviderItem, Role, valid_tool_name};
+use crate::domain::chat::{AnswerOrigin, Block, Message, ProviderItem, Role, valid_tool_name};
 use crate::domain::redact::PLACEHOLDER_START;
 use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
@@ -78,9 +78,9 @@ impl ReasoningParts {
     }
 }
 
-/// Returns the JSON body of a Responses request to `server`. Fields and items always have the same order, because
+/// Returns the JSON body of a Responses request to the server and model of `origin`. Fields and items always have the same order, because
 /// servers cache the prefix of a conversation. The server stores nothing: each request contains the whole conversation.
-pub fn body(request: &ModelRequest, server: &str, parts: ReasoningParts) -> Value {
+pub fn body(request: &ModelRequest, origin: &AnswerOrigin, parts: ReasoningParts) -> Value {
     let images = SentImages::of(request);
     let mut ids = SentIds::new(IdForm::Strict);
     let mut input = Vec::new();
@@ -88,7 +88,7 @@ pub fn body(request: &ModelRequest, server: &str, parts: ReasoningParts) -> Valu
         match message.role {
             Role::User => user(message, &images, &ids, &mut input),
             Role::Assistant => {
-                let items = parts.items.then_some(server);
+                let items = parts.items.then_some(origin);
                 assistant(message, items, &mut ids, &mut input);
             }
         }
@@ -190,11 +190,11 @@ fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
     }
 }
 
-/// Appends the items of an answer in their order. `server` is the server whose own items are included; `None` to leave
-/// all of them out.
+/// Appends the items of an answer in their order. `origin` is the server and model whose own items are included; `None`
+/// to leave all of them out.
 fn assistant<'a>(
     message: &'a Message,
-    server: Option<&str>,
+    origin: Option<&AnswerOrigin>,
     ids: &mut SentIds<'a>,
     out: &mut Vec<Value>,
 ) {
@@ -210,7 +210,7 @@ fn assistant<'a>(
             }
             Block::ToolCall(call) => out.push(json!({"type": "function_call", "call_id": ids.call(&call.id),
                 "name": valid_tool_name(&call.name), "arguments": call.input.to_string()})),
-            Block::ProviderItem(own) if server == Some(own.server.as_str()) => {
+            Block::ProviderItem(own) if origin == Some(&own.origin) => {
                 if own.item.get("type").is_some_and(|kind| kind == "message") {
                     phase = own.item.get("phase").cloned();
                 } else if is_usable(own, &message.blocks[at + 1..]) {

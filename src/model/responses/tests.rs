@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::Decoder;
-use crate::domain::chat::{Block, ProviderItem, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 use crate::model::tests::{at_every_byte, call, decode, feed_until_error, ids, twice};
@@ -33,7 +33,7 @@ fn responses_split_at_every_byte() {
         .collect();
     let item = |item| {
         Block::ProviderItem(ProviderItem {
-            server: String::new(),
+            origin: AnswerOrigin::default(),
             item,
         })
     };

@@ -97,13 +97,16 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// Thinking of the model, for the screen. Later requests contain it only over the Anthropic wire, and only if it has
-    /// a signature.
+    /// Thinking of the model, for the screen. Later requests contain it only over the Anthropic wire, only if it has a
+    /// signature, and only if they go to its origin.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
+        /// Where a signature comes from; `None` without a signature, and in logs that do not contain it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<AnswerOrigin>,
     },
     ProviderItem(ProviderItem),
     ToolCall(ToolCall),

@@ -80,6 +80,7 @@ fn request() -> ModelRequest {
                 Block::Thinking {
                     text: "unsigned".into(),
                     signature: None,
+                    origin: None,
                 },
                 Block::text("I look."),
                 call("a"),

@@ -267,6 +267,7 @@ impl ExternalAnswer {
             blocks.push(Block::Thinking {
                 text: self.thoughts,
                 signature: None,
+                origin: None,
             });
         }
         let is_empty = self.text.trim().is_empty() && blocks.is_empty();

@@ -13,9 +13,11 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::ExposeSecret;
 
-use super::http::{Http, response_deltas};
+use super::http::{Http, ResponseBody, response_deltas};
 use super::provider::{AutoSelect, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
+use crate::domain::chat::AnswerOrigin;
+use request::ThinkingForm;
 
 /// The value of the `anthropic-version` header, unless the option `version` is set.
 const VERSION: &str = "2023-06-01";
@@ -86,6 +88,8 @@ fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
+    /// The name that marks the server's own thinking in a conversation.
+    server: Arc<str>,
 }
 
 impl Anthropic {
@@ -108,16 +112,49 @@ impl Anthropic {
         Ok(Anthropic {
             http: Http::new(base, headers, config.spec, config.read_timeout)?
                 .with_headers(&config.headers)?,
+            server: config.server_name(),
         })
+    }
+}
+
+impl Anthropic {
+    /// Posts the request. If the server refuses something about thinking, repeats it without that, so that a
+    /// conversation with thinking can always continue.
+    async fn post(
+        &self,
+        request: &ModelRequest,
+        origin: &AnswerOrigin,
+    ) -> Result<ResponseBody, ModelError> {
+        let mut form = ThinkingForm::Budget;
+        loop {
+            let body = request::body(request, origin, form);
+            let error = match self.http.post("/v1/messages", body).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            match form.after_refusal(&error) {
+                Some(next) if request::body(request, origin, next) != request::body(request, origin, form) => {
+                    form = next;
+                }
+                Some(_) | None => return Err(error),
+            }
+        }
     }
 }
 
 impl Model for Anthropic {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
-        let http = self.http.clone();
+        let this = self.clone();
         async move {
-            let body = http.post("/v1/messages", request::body(&request)).await?;
-            response_deltas(body, decode::Decoder::default(), decode::parse_message)
+            let origin = AnswerOrigin {
+                server: this.server.to_string(),
+                model: request.model.clone(),
+            };
+            let response = this.post(&request, &origin).await?;
+            let decoder = || decode::Decoder::of(&origin);
+            response_deltas(response, decoder(), |value| {
+                decode::parse_message(decoder(), value)
+            })
         }
         .into_stream()
         .try_flatten()

@@ -2,19 +2,49 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
-use crate::model::ModelRequest;
+use crate::domain::chat::{AnswerOrigin, Block, Message, Outcome, Role, valid_tool_name};
+use crate::domain::redact::PLACEHOLDER_START;
 use crate::model::call_ids::{IdForm, SentIds};
 use crate::model::images::{SentImage, SentImages};
+use crate::model::{ErrorKind, ModelError, ModelRequest};
 
-/// Returns the JSON body of a Messages request. Sets cache breakpoints at the last tool, the system prompt and the last
-/// message: the server caches the request up to each breakpoint.
-pub fn body(request: &ModelRequest) -> Value {
+use super::decode::REDACTED;
+
+/// What a request says about thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingForm {
+    /// The budget of the request, and the thinking of earlier answers.
+    Budget,
+    /// Nothing, and the thinking of earlier answers is left out.
+    LeftOut,
+}
+
+impl ThinkingForm {
+    /// Returns the form of the next try after a refusal: if the server refuses something about thinking, such as a
+    /// signature of an earlier answer, nothing about it is sent. Returns `None` if `error` has another cause. The words
+    /// of the error message decide, because there is no code for this.
+    pub fn after_refusal(self, error: &ModelError) -> Option<ThinkingForm> {
+        let lower = error.message.to_lowercase();
+        let is_about_thinking = lower.contains("thinking") || lower.contains("signature");
+        (self != ThinkingForm::LeftOut
+            && error.kind == ErrorKind::BadRequest
+            && is_about_thinking)
+            .then_some(ThinkingForm::LeftOut)
+    }
+}
+
+/// Returns the JSON body of a Messages request to the server and model of `origin`. Sets cache breakpoints at the last
+/// tool, the system prompt and the last message: the server caches the request up to each breakpoint.
+pub fn body(request: &ModelRequest, origin: &AnswerOrigin, thinking: ThinkingForm) -> Value {
     let images = SentImages::of(request);
     let mut ids = SentIds::new(IdForm::Strict);
+    let budget = request.thinking_budget;
+    let has_thinking = thinking != ThinkingForm::LeftOut
+        && (budget.is_none() || may_think(&request.messages, origin));
+    let own = has_thinking.then_some(origin);
     let messages = request.messages.iter();
     let mut messages: Vec<Value> = messages
-        .filter_map(|m| message(m, &images, &mut ids))
+        .filter_map(|m| message(m, own, &images, &mut ids))
         .collect();
     if let Some(block) = messages.last_mut().and_then(last_block) {
         block.insert("cache_control".into(), json!({"type": "ephemeral"}));
@@ -37,7 +67,7 @@ pub fn body(request: &ModelRequest) -> Value {
         }
         body["tools"] = Value::Array(tools);
     }
-    if let Some(budget) = request.thinking_budget {
+    if let Some(budget) = budget.filter(|_| has_thinking) {
         // The limit of the answer includes the thinking.
         body["max_tokens"] = request.max_tokens.saturating_add(budget).into();
         body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
@@ -58,11 +88,12 @@ fn last_block(message: &mut Value) -> Option<&mut Map<String, Value>> {
 
 fn message<'a>(
     message: &'a Message,
+    origin: Option<&AnswerOrigin>,
     images: &SentImages<'_>,
     ids: &mut SentIds<'a>,
 ) -> Option<Value> {
     let blocks = message.blocks.iter();
-    let content: Vec<Value> = blocks.filter_map(|b| block(b, images, ids)).collect();
+    let content: Vec<Value> = blocks.filter_map(|b| block(b, origin, images, ids)).collect();
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -70,8 +101,50 @@ fn message<'a>(
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
+/// Returns whether the server and model of `origin` get this block as thinking. They refuse thinking of other models,
+/// and thinking that a redaction has changed.
+fn is_own_thinking(block: &Block, origin: &AnswerOrigin) -> bool {
+    let is_redacted = |text: &str| text.contains(PLACEHOLDER_START);
+    match block {
+        Block::Thinking {
+            text,
+            signature: Some(signature),
+            origin: Some(own),
+        } => own == origin && !is_redacted(text) && !is_redacted(signature),
+        Block::ProviderItem(own) => {
+            own.origin == *origin
+                && own.item.get("type").is_some_and(|kind| kind == REDACTED)
+                && !is_redacted(&own.item.to_string())
+        }
+        Block::Thinking { .. }
+        | Block::Text { .. }
+        | Block::Image(_)
+        | Block::ToolCall(_)
+        | Block::ToolResult { .. } => false,
+    }
+}
+
+/// Returns whether the model may think with a budget in its next answer. The server refuses this within a turn whose
+/// first answer does not begin with thinking, for example because another model gave it.
+fn may_think(messages: &[Message], origin: &AnswerOrigin) -> bool {
+    let continues = |m: &&Message| m.role == Role::Assistant || m.result_ids().next().is_some();
+    let turn = messages.iter().rev().take_while(continues);
+    let Some(first) = turn.filter(|m| m.role == Role::Assistant).last() else {
+        return true;
+    };
+    let is_sent = |block: &&Block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Thinking { .. } | Block::ProviderItem(_) => is_own_thinking(block, origin),
+        Block::Image(_) | Block::ToolCall(_) | Block::ToolResult { .. } => true,
+    };
+    let first = first.blocks.iter().find(is_sent);
+    first.is_some_and(|block| is_own_thinking(block, origin))
+}
+
+/// Converts a block. `origin` is the server and model whose own thinking is included; `None` to leave all thinking out.
 fn block<'a>(
     block: &'a Block,
+    origin: Option<&AnswerOrigin>,
     images: &SentImages<'_>,
     ids: &mut SentIds<'a>,
 ) -> Option<Value> {
@@ -83,15 +156,15 @@ fn block<'a>(
                 {"type": "base64", "media_type": media_type, "data": data}}),
             SentImage::Text(text) => json!({"type": "text", "text": text}),
         }),
-        Block::Thinking {
-            text,
-            signature: Some(signature),
-        } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
-        // Thinking without a signature is left out, because the server rejects it.
-        Block::Thinking {
-            signature: None, ..
+        Block::Thinking { .. } | Block::ProviderItem(_)
+            if !origin.is_some_and(|origin| is_own_thinking(block, origin)) =>
+        {
+            None
         }
-        | Block::ProviderItem(_) => None,
+        Block::Thinking {
+            text, signature, ..
+        } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
+        Block::ProviderItem(own) => Some(own.item.clone()),
         Block::ToolCall(call) => Some(
             json!({"type": "tool_use", "id": ids.call(&call.id), "name": valid_tool_name(&call.name), "input": call.input}),
         ),

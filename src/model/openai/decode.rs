@@ -245,6 +245,7 @@ impl Decoder {
             blocks.push(Block::Thinking {
                 text: thinking,
                 signature: None,
+                origin: None,
             });
         }
         let mut text = std::mem::take(&mut self.text);

@@ -198,6 +198,7 @@ impl OutputItem {
                 let thinking = (!text.is_empty()).then_some(Block::Thinking {
                     text,
                     signature: None,
+                    origin: None,
                 });
                 thinking.into_iter().chain(encrypted.map(own)).collect()
             }

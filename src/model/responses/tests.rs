@@ -66,7 +66,8 @@ fn responses_split_at_every_byte() {
             blocks: vec![
                 Block::Thinking {
                     text: "**Look**\n\nFirst the files, é.".into(),
-                    signature: None
+                    signature: None,
+                    origin: None,
                 },
                 item(json!({"type": "reasoning", "id": "rs_1",
                     "summary": [summary("**Look**"), summary("First the files, é.")],
@@ -86,7 +87,8 @@ fn responses_split_at_every_byte() {
         [
             Block::Thinking {
                 text: "hm".into(),
-                signature: None
+                signature: None,
+                origin: None,
             },
             Block::text("Hi"),
             call("c1", "bash", json!({"command": "ls"})),

@@ -218,6 +218,7 @@ fn reply(
         blocks.push(Block::Thinking {
             text: answer.think,
             signature: None,
+            origin: None,
         });
     }
     if !answer.say.is_empty() {

@@ -22,7 +22,7 @@ impl Driver {
 
     /// Publishes the agent's model if it is not the one that was published last.
     pub(super) async fn publish_model(&mut self, model_config: &ModelConfig) {
-        let effort = self.effort.or(model_config.options.effort);
+        let effort = self.effort_input(model_config);
         let published = Some((model_config.name.clone(), effort));
         if self.state.published.model == published {
             return;

@@ -4,11 +4,10 @@ use serde_json::{Value, json};
 
 use crate::domain::chat::{AnswerOrigin, Block, Message, Role, valid_tool_name};
 use crate::domain::redact::PLACEHOLDER_START;
-use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
-use crate::model::ModelRequest;
 use crate::model::call_ids::SentIds;
 use crate::model::images::{SentImage, SentImages};
+use crate::model::{ModelRequest, effort};
 
 use super::dialect::{Deviation, Dialect};
 
@@ -45,12 +44,7 @@ pub fn body(request: &ModelRequest, origin: &AnswerOrigin, dialect: Dialect) -> 
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(effort) = request.effort {
-        // `xhigh` is the highest effort in this API.
-        let word = match effort {
-            RoleEffort::Max => RoleEffort::Xhigh.word(),
-            other => other.word(),
-        };
-        body["reasoning_effort"] = word.into();
+        body["reasoning_effort"] = effort::openai_word(effort).into();
     }
     body
 }

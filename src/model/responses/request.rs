@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 
 use crate::domain::chat::{AnswerOrigin, Block, Message, ProviderItem, Role, valid_tool_name};
 use crate::domain::redact::PLACEHOLDER_START;
-use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
 use crate::model::call_ids::{IdForm, SentIds};
 use crate::model::images::{SentImage, SentImages};
-use crate::model::{ErrorKind, ModelError, ModelRequest, ToolSpec};
+use crate::model::{ErrorKind, ModelError, ModelRequest, ToolSpec, effort};
 
 /// Maximum length of a tool's description, in characters. Longer ones are cut, as for Chat Completions.
 const DESCRIPTION_MAX: usize = 1024;
@@ -110,12 +109,7 @@ pub fn body(request: &ModelRequest, origin: &AnswerOrigin, parts: ReasoningParts
         body["parallel_tool_calls"] = true.into();
     }
     if let Some(effort) = request.effort {
-        // `xhigh` is the highest effort in this API.
-        let word = match effort {
-            RoleEffort::Max => RoleEffort::Xhigh.word(),
-            other => other.word(),
-        };
-        body["reasoning"]["effort"] = word.into();
+        body["reasoning"]["effort"] = effort::openai_word(effort).into();
     }
     if parts.summary {
         body["reasoning"]["summary"] = "auto".into();

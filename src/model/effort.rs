@@ -58,6 +58,16 @@ pub fn openai_word(effort: RoleEffort) -> &'static str {
     }
 }
 
+/// Returns the level that is nearest to a limit of `tokens` for thinking, where the server has no such limit. The levels
+/// stand for 1,024, 8,192 and 24,576 tokens, as Google documents them for Chat Completions.
+pub fn for_budget(tokens: u32) -> RoleEffort {
+    match tokens {
+        0..=4608 => RoleEffort::Low,
+        4609..=16_384 => RoleEffort::Medium,
+        16_385.. => RoleEffort::High,
+    }
+}
+
 /// Returns what to send after a request with the effort `level` has failed with `error`. `None` if the error has another
 /// cause. The words of the error message decide, because servers use different fields and messages: the next lower level
 /// that the message lists, else, for `max` and `xhigh`, the next lower level. A higher level is chosen only if
@@ -78,7 +88,10 @@ pub fn replacement(
     if !may_be || !(has(&FIELDS) || (names_value && has(&VALUE_REFUSALS))) {
         return None;
     }
-    let list = BEFORE_LEVELS.iter().filter_map(|part| lower.rfind(part)).max();
+    let list = BEFORE_LEVELS
+        .iter()
+        .filter_map(|part| lower.rfind(part))
+        .max();
     let listed: Vec<RoleEffort> = list.map_or_else(Vec::new, |at| {
         let list: Vec<&str> = words(&lower[at..]).collect();
         let is_listed = |level: &RoleEffort| list.contains(&level.word());
@@ -122,18 +135,54 @@ mod tests {
         for (text, level, expected) in [
             (gpt, Max, Some(High)),
             (gpt, Xhigh, Some(High)),
-            ("`reasoning_effort`: expected one of low, medium, high", Max, Some(High)),
-            ("output_config.effort \"xhigh\" is not supported by this model; supported values: low, medium, high, max", Xhigh, Some(High)),
-            ("output_config.effort: Input should be 'low', 'medium' or 'high'", Max, Some(High)),
-            ("reasoning.effort: Unsupported value: 'medium' is not supported with the 'gpt-5-pro' model. Supported values are: 'high'.", Medium, Some(High)),
-            ("reasoning.effort: Unsupported value: 'max' is not supported with this model.", Max, Some(Xhigh)),
-            ("reasoning.effort: Unsupported value: 'xhigh' is not supported with this model.", Max, Some(High)),
+            (
+                "`reasoning_effort`: expected one of low, medium, high",
+                Max,
+                Some(High),
+            ),
+            (
+                "output_config.effort \"xhigh\" is not supported by this model; supported values: low, medium, high, max",
+                Xhigh,
+                Some(High),
+            ),
+            (
+                "output_config.effort: Input should be 'low', 'medium' or 'high'",
+                Max,
+                Some(High),
+            ),
+            (
+                "reasoning.effort: Unsupported value: 'medium' is not supported with the 'gpt-5-pro' model. Supported values are: 'high'.",
+                Medium,
+                Some(High),
+            ),
+            (
+                "reasoning.effort: Unsupported value: 'max' is not supported with this model.",
+                Max,
+                Some(Xhigh),
+            ),
+            (
+                "reasoning.effort: Unsupported value: 'xhigh' is not supported with this model.",
+                Max,
+                Some(High),
+            ),
             ("reasoning_effort: invalid", Xhigh, Some(High)),
             ("reasoning_effort: invalid", High, None),
-            ("This model does not support the effort parameter.", Max, None),
+            (
+                "This model does not support the effort parameter.",
+                Max,
+                None,
+            ),
             ("output_config: Extra inputs are not permitted", Xhigh, None),
-            ("Unrecognized request argument supplied: reasoning_effort", High, None),
-            ("Unsupported parameter: 'reasoning.effort' is not supported with this model.", Max, None),
+            (
+                "Unrecognized request argument supplied: reasoning_effort",
+                High,
+                None,
+            ),
+            (
+                "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+                Max,
+                None,
+            ),
         ] {
             let expected = expected.map_or(EffortReplacement::Nothing, EffortReplacement::Level);
             let found = replacement(&bad_request(text), level, true);
@@ -145,8 +194,25 @@ mod tests {
     fn other_errors_are_no_refusals_of_the_effort() {
         let limited = ModelError::new(ErrorKind::RateLimited, "too much reasoning", "");
         assert_eq!(replacement(&limited, High, true), None);
-        for text in ["max_tokens is too large", "the value of max_tokens is too high", "no"] {
+        for text in [
+            "max_tokens is too large",
+            "the value of max_tokens is too high",
+            "no",
+        ] {
             assert_eq!(replacement(&bad_request(text), High, true), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn budget_becomes_the_nearest_level() {
+        for (tokens, expected) in [
+            (1024, Low),
+            (4096, Low),
+            (8000, Medium),
+            (16_000, Medium),
+            (32_000, High),
+        ] {
+            assert_eq!(for_budget(tokens), expected, "{tokens}");
         }
     }
 
@@ -156,7 +222,9 @@ mod tests {
         let error = bad_request("reasoning_effort must be one of low, medium, high, xhigh, max");
         for first in LEVELS {
             let (mut level, mut tries) = (first, 1);
-            while let Some(EffortReplacement::Level(next)) = replacement(&error, level, level == first && tries == 1) {
+            while let Some(EffortReplacement::Level(next)) =
+                replacement(&error, level, level == first && tries == 1)
+            {
                 (level, tries) = (next, tries + 1);
                 assert!(tries <= 6, "{first:?}");
             }

@@ -185,10 +185,6 @@ fn invalid_named_models_are_reported_with_the_remedy() {
             "models.a.fallback is 'c', which is no entry of models",
         ),
         (
-            "[models.a]\nprovider = 'openai'\nthinking_budget = 2000",
-            "thinking_budget works only with provider = \"anthropic\"",
-        ),
-        (
             "[models.'a b']",
             "models has an entry 'a b': use the characters",
         ),
@@ -219,8 +215,7 @@ impl Respond for ThinkingServer {
             1 => json!([{"type": "text", "text": "The numbers are printed."}]),
             _ => json!([{"type": "text", "text": "Done."}]),
         };
-        ResponseTemplate::new(200)
-            .set_body_json(json!({"type": "message", "content": content}))
+        ResponseTemplate::new(200).set_body_json(json!({"type": "message", "content": content}))
     }
 }
 
@@ -245,8 +240,41 @@ fn summary_is_requested_with_the_thinking_of_the_conversation() {
         .map(|r| serde_json::from_slice(&r.body).unwrap())
         .collect();
     let summary = &bodies[1];
-    assert!(summary.to_string().contains("Write down the state of this work"), "{summary}");
+    assert!(
+        summary
+            .to_string()
+            .contains("Write down the state of this work"),
+        "{summary}"
+    );
     // Otherwise the server refuses the thinking of the last answer.
     assert_eq!(summary["thinking"]["budget_tokens"], 2048);
     assert_eq!(summary["messages"][1]["content"][0]["signature"], "sig-own");
+}
+
+#[test]
+fn thinking_budget_becomes_an_effort_where_there_is_no_such_limit() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let answer =
+            json!({"choices": [{"message": {"content": "Fine."}, "finish_reason": "stop"}]});
+        let answer = ResponseTemplate::new(200).set_body_json(answer);
+        let mock = Mock::given(method("POST")).respond_with(answer);
+        mock.mount(&server).await;
+        server
+    });
+    for (options, expected) in [
+        ("thinking_budget = 8000", "medium"),
+        ("thinking_budget = 8000\neffort = 'low'", "low"),
+    ] {
+        let project = project(&format!(
+            "[models.boss]\nbase_url = '{}/v1'\nmodel = 'm'\n{options}\n[use]\nlead = 'boss'\n",
+            server.uri()
+        ));
+        let ran = project.run(&["run", "go"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let requests = runtime.block_on(server.received_requests()).unwrap();
+        let body: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
+        assert_eq!(body["reasoning_effort"], expected);
+    }
 }

@@ -5,6 +5,7 @@ mod images;
 mod lenient;
 mod model_change;
 mod responses;
+mod thinking;
 mod vendor_rows;
 
 use std::sync::Arc;

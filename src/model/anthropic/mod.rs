@@ -6,7 +6,8 @@ mod request;
 #[cfg(test)]
 pub(super) use decode::Decoder;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -84,12 +85,17 @@ fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
     }
 }
 
+/// Maximum number of models whose form of thinking is remembered.
+const FORMS_MAX: usize = 64;
+
 /// A model on a server that offers the Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
     /// The name that marks the server's own thinking in a conversation.
     server: Arc<str>,
+    /// The forms of thinking that models have accepted after a refusal, by their names.
+    forms: Arc<Mutex<BTreeMap<String, ThinkingForm>>>,
 }
 
 impl Anthropic {
@@ -113,31 +119,54 @@ impl Anthropic {
             http: Http::new(base, headers, config.spec, config.read_timeout)?
                 .with_headers(&config.headers)?,
             server: config.server_name(),
+            forms: Arc::default(),
         })
     }
-}
 
-impl Anthropic {
-    /// Posts the request. If the server refuses something about thinking, repeats it without that, so that a
-    /// conversation with thinking can always continue.
+    /// Posts the request. If the server refuses something about thinking, repeats it in another form, at last without
+    /// thinking, so that a conversation with thinking can always continue.
     async fn post(
         &self,
         request: &ModelRequest,
         origin: &AnswerOrigin,
     ) -> Result<ResponseBody, ModelError> {
-        let mut form = ThinkingForm::Budget;
+        let first = self.form(&request.model);
+        let (mut form, mut may_switch) = (first, true);
         loop {
             let body = request::body(request, origin, form);
             let error = match self.http.post("/v1/messages", body).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    // Whether a server accepts the thinking of earlier answers depends on the conversation.
+                    let is_of_model = form != ThinkingForm::LeftOut
+                        || !request::has_own_thinking(request, origin);
+                    if form != first && is_of_model {
+                        self.remember(&request.model, form);
+                    }
+                    return Ok(response);
+                }
                 Err(error) => error,
             };
-            match form.after_refusal(&error) {
-                Some(next) if request::body(request, origin, next) != request::body(request, origin, form) => {
-                    form = next;
-                }
-                Some(_) | None => return Err(error),
+            let Some(next) = form.after_refusal(&error, request, may_switch) else {
+                return Err(error);
+            };
+            may_switch &= next == ThinkingForm::LeftOut;
+            if request::body(request, origin, next) == request::body(request, origin, form) {
+                return Err(error);
             }
+            form = next;
+        }
+    }
+
+    fn form(&self, model: &str) -> ThinkingForm {
+        let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = forms.get(model).copied();
+        remembered.unwrap_or_else(|| ThinkingForm::of_model(model))
+    }
+
+    fn remember(&self, model: &str, form: ThinkingForm) {
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        if forms.len() < FORMS_MAX || forms.contains_key(model) {
+            forms.insert(model.into(), form);
         }
     }
 }

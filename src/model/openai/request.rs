@@ -35,7 +35,7 @@ pub fn body(request: &ModelRequest, origin: &AnswerOrigin, dialect: Dialect) -> 
     if dialect.deviation != Deviation::Mistral {
         body["stream_options"] = json!({"include_usage": true});
     }
-    body[dialect.max_tokens] = request.max_tokens.into();
+    body[dialect.max_tokens] = request.output_max(0).into();
     if !request.tools.is_empty() {
         let tool = |t: &crate::model::ToolSpec| {
             json!({"type": "function", "function": {
@@ -141,7 +141,9 @@ fn assistant<'a>(
                 reasoning = own.item.get(REASONING).cloned().or(reasoning);
                 // The server refuses a signature that a redaction has changed.
                 let sent = own.item.get(EXTRA);
-                extra = sent.filter(|e| !e.to_string().contains(PLACEHOLDER_START)).cloned();
+                extra = sent
+                    .filter(|e| !e.to_string().contains(PLACEHOLDER_START))
+                    .cloned();
             }
             Block::Text { .. }
             | Block::Image(_)

@@ -96,7 +96,7 @@ pub fn body(request: &ModelRequest, origin: &AnswerOrigin, parts: ReasoningParts
         "model": request.model,
         "instructions": request.system,
         "input": input,
-        "max_output_tokens": request.max_tokens,
+        "max_output_tokens": request.output_max(0),
         "store": false,
         "stream": true,
         "prompt_cache_key": cache_key(request),
@@ -137,12 +137,7 @@ fn tool(tool: &ToolSpec) -> Value {
 }
 
 /// Appends the results of tool calls, and then a message with the text and the images.
-fn user(
-    message: &Message,
-    images: &SentImages<'_>,
-    ids: &SentIds<'_>,
-    out: &mut Vec<Value>,
-) {
+fn user(message: &Message, images: &SentImages<'_>, ids: &SentIds<'_>, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -202,8 +197,10 @@ fn assistant<'a>(
                 }
                 out.push(item);
             }
-            Block::ToolCall(call) => out.push(json!({"type": "function_call", "call_id": ids.call(&call.id),
-                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()})),
+            Block::ToolCall(call) => out.push(
+                json!({"type": "function_call", "call_id": ids.call(&call.id),
+                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}),
+            ),
             Block::ProviderItem(own) if origin == Some(&own.origin) => {
                 if own.item.get("type").is_some_and(|kind| kind == "message") {
                     phase = own.item.get("phase").cloned();

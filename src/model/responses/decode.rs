@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::items::{CALL, ItemContent, MESSAGE, OutputItem, REASONING};
+use super::items::{CALL, ItemContent, MESSAGE, OutputItem, PART_END, REASONING};
 use crate::domain::chat::{AnswerOrigin, Block};
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
@@ -56,7 +56,7 @@ impl Decode for Decoder {
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.delta(&value, has_halves, REASONING, out)?;
             }
-            "response.reasoning_summary_part.added" => self.begin_summary_part(&value, out),
+            "response.reasoning_summary_part.added" => self.begin_summary_part(&value, out)?,
             "response.function_call_arguments.delta" => {
                 self.delta(&value, has_halves, CALL, out)?;
             }
@@ -131,7 +131,10 @@ impl Decoder {
             )));
         }
         let item = OutputItem::new(index, id, value);
-        if let ItemContent::Call { name, .. } = &item.content {
+        // Without the event that begins the item, the name comes with the complete item.
+        if let ItemContent::Call { name, .. } = &item.content
+            && !name.is_empty()
+        {
             out.push(Delta::ToolCall(name.clone()));
         }
         self.items.push(item);
@@ -159,11 +162,21 @@ impl Decoder {
     }
 
     /// Separates the parts of a reasoning summary by an empty line.
-    fn begin_summary_part(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    ///
+    /// # Errors
+    /// Fails if the response becomes too large.
+    fn begin_summary_part(
+        &mut self,
+        value: &Value,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
         let at = self.position(index(value), text(value, "item_id"), REASONING);
-        if let Some(item) = at.and_then(|at| self.items.get_mut(at)) {
-            out.extend(item.begin_summary_part());
+        let item = at.and_then(|at| self.items.get_mut(at));
+        if let Some(delta) = item.and_then(OutputItem::begin_summary_part) {
+            self.size.add(PART_END)?;
+            out.push(delta);
         }
+        Ok(())
     }
 
     /// Takes over the complete item, which replaces what its deltas contained.

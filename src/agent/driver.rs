@@ -314,7 +314,7 @@ impl Driver {
         let mut streamed = Streamed::default();
         let mut stream = self.stream(&model_config, &mut streamed);
         let mut answer = until_interrupt(control, inputs, stream).await;
-        if let Some(Err(error)) = &answer
+        while let Some(Err(error)) = &answer
             && self.is_effort_refusal(&model_config, error).await
         {
             stream = self.stream(&model_config, &mut streamed);

@@ -13,6 +13,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::{Cost, Usage};
 use crate::model::ContextWindow;
+use crate::model::effort::EffortReplacement;
 use crate::store::{Cursor, QueuedPrompt};
 
 /// An entry of a queue on disk that goes into the next conversation message.
@@ -55,13 +56,22 @@ pub(super) struct Streamed {
     pub calls: ExternalCalls,
 }
 
+/// The reasoning effort that a model has refused.
+#[derive(Debug)]
+pub(super) struct EffortRefusal {
+    pub model: String,
+    /// The effort that the agent's role or its model sets.
+    pub level: RoleEffort,
+    /// What is sent in its place.
+    pub replacement: EffortReplacement,
+}
+
 /// For each kind of input, the name of the last model that has refused it; `None` if no model has. That model does not
 /// get such input again.
 #[derive(Debug, Default)]
 pub(super) struct ModelRefusals {
     pub images: Option<String>,
-    /// The model that has refused the reasoning effort of the agent's role.
-    pub effort: Option<String>,
+    pub effort: Option<EffortRefusal>,
     /// The model that probably cannot read images, about which the user was notified. It gets them nevertheless.
     pub doubtful_images: Option<String>,
 }

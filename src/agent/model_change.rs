@@ -22,7 +22,7 @@ impl Driver {
 
     /// Publishes the agent's model and its context window if they are not those that were published last.
     pub(super) async fn publish_model(&mut self, model_config: &ModelConfig) {
-        let effort = self.effort.or(model_config.options.effort);
+        let effort = self.effort_input(model_config);
         let window = model_config.known_window();
         let published = Some((model_config.name.clone(), effort, window));
         if self.state.published.model == published {

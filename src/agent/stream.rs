@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::attachments;
 use super::driver::{Control, Driver, ModelConfig, until_interrupt};
-use super::driver_state::Streamed;
+use super::driver_state::{EffortRefusal, Streamed};
 use super::turn::TurnInput;
 use crate::domain::role::RoleEffort;
 use crate::domain::team::Activity;
-use crate::model::effort;
+use crate::model::effort::{self, EffortReplacement};
 use crate::model::http::truncated_error;
 use crate::model::{CallWait, Delta, ModelError, ModelRequest, Reply};
 use crate::model::{ImageInput, images, known_models};
@@ -120,34 +120,59 @@ impl Driver {
         .await;
     }
 
-    /// Returns the reasoning effort of the agent's role, else that of its model. `None` if neither sets one or the model
-    /// has refused it.
-    fn effort_input(&self, model_config: &ModelConfig) -> Option<RoleEffort> {
-        let has_refused = self.state.refused.effort.as_ref() == Some(&model_config.name);
-        let effort = self.effort.or(model_config.options.effort);
-        effort.filter(|_| !has_refused)
+    /// Returns the reasoning effort of the agent's role, else that of its model. If the model has refused it, returns the
+    /// level that is used in its place. `None` if neither sets one or the model accepts none.
+    pub(super) fn effort_input(&self, model_config: &ModelConfig) -> Option<RoleEffort> {
+        let level = self.effort.or(model_config.options.effort)?;
+        let refused = self.state.refused.effort.as_ref();
+        match refused.filter(|refused| refused.model == model_config.name) {
+            Some(EffortRefusal {
+                replacement: EffortReplacement::Nothing,
+                ..
+            }) => None,
+            Some(EffortRefusal {
+                level: refused,
+                replacement: EffortReplacement::Level(other),
+                ..
+            }) if *refused == level => Some(*other),
+            Some(_) | None => Some(level),
+        }
     }
 
-    /// Returns whether `error` means that the model accepts no reasoning effort. If so, warns the user once and records
-    /// it, so that the caller can repeat the call without effort.
+    /// Returns whether `error` means that the model does not accept the reasoning effort that was sent. If so, warns the
+    /// user and records what is sent from now on, so that the caller can repeat the call. Each refusal leads to a lower
+    /// level or to none, except that the first one may lead to a higher level, so this is true a few times at most.
     pub(super) async fn is_effort_refusal(
         &mut self,
         model_config: &ModelConfig,
         error: &ModelError,
     ) -> bool {
-        let Some(effort) = self.effort_input(model_config) else {
+        let level = self.effort.or(model_config.options.effort);
+        let (Some(level), Some(sent)) = (level, self.effort_input(model_config)) else {
             return false;
         };
-        if !effort::is_refused(error) {
+        let refused = self.state.refused.effort.as_ref();
+        let is_first = refused.is_none_or(|r| r.model != model_config.name || r.level != level);
+        let Some(replacement) = effort::replacement(error, sent, is_first) else {
             return false;
-        }
-        self.state.refused.effort = Some(model_config.name.clone());
-        let text = format!(
-            "The model {} accepts no effort level, so effort {} of {} is ignored.",
-            model_config.name,
-            effort.word(),
-            self.name
-        );
+        };
+        let (model, agent) = (&model_config.name, &self.name);
+        let text = match replacement {
+            EffortReplacement::Level(other) => format!(
+                "The model {model} does not accept effort {}, so {agent} uses effort {}.",
+                sent.word(),
+                other.word()
+            ),
+            EffortReplacement::Nothing => format!(
+                "The model {model} accepts no effort level, so effort {} of {agent} is ignored.",
+                level.word()
+            ),
+        };
+        self.state.refused.effort = Some(EffortRefusal {
+            model: model.clone(),
+            level,
+            replacement,
+        });
         self.publish(EventKind::Crew(CrewEvent::Notice {
             level: NoticeLevel::Warn,
             agent: Some(self.name.clone()),

@@ -121,9 +121,15 @@ impl Driver {
         model_config: &ModelConfig,
         question: SummaryRequest,
     ) -> Result<Reply, ModelError> {
-        let (system, tools) = match question.system {
-            Some(system) => (system, Arc::default()),
-            None => (self.system.clone(), Arc::clone(&self.specs)),
+        // The conversation itself is sent with the thinking of its other requests. Otherwise the server could not use its
+        // prompt cache, and it refuses a conversation in which the last answer begins with thinking.
+        let (system, tools, thinking_budget) = match question.system {
+            Some(system) => (system, Arc::default(), None),
+            None => (
+                self.system.clone(),
+                Arc::clone(&self.specs),
+                model_config.options.thinking_budget,
+            ),
         };
         let mut stream = model_config.model.call(ModelRequest {
             agent: self.name.clone(),
@@ -134,7 +140,7 @@ impl Driver {
             max_tokens: model_config.max_tokens,
             images: self.image_input(model_config),
             effort: None,
-            thinking_budget: None,
+            thinking_budget,
             workdir: self.tool_runner.workdir.clone(),
         });
         while let Some(delta) = stream.next().await {

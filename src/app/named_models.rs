@@ -13,6 +13,7 @@ use crate::config::extensions::{Variable, expand};
 use crate::config::{self, Settings};
 use crate::crew;
 use crate::domain::named_model::NamedModel;
+use crate::model::effort;
 use crate::model::origin;
 use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
@@ -88,6 +89,13 @@ impl ModelConnections {
         let settings = &self.settings;
         let own = entry.model.clone().or_else(|| connection.name.clone());
         let model = own.unwrap_or_else(|| name.to_string());
+        let (effort, thinking_budget) = match &connection.endpoint {
+            Endpoint::Server(server) if !server.spec.has_thinking_budget => {
+                let by_budget = entry.thinking_budget.map(effort::for_budget);
+                (entry.effort.or(by_budget), None)
+            }
+            Endpoint::Server(_) | Endpoint::Script(_) => (entry.effort, entry.thinking_budget),
+        };
         let config = ModelConfig {
             model: Arc::clone(&connection.model),
             window: entry.window.or(connection.window),
@@ -96,8 +104,8 @@ impl ModelConnections {
                 .or_else(|| settings.prices.get(&model).copied()),
             max_tokens: entry.max_tokens.unwrap_or_else(|| settings.max_tokens()),
             options: ModelOptions {
-                effort: entry.effort,
-                thinking_budget: entry.thinking_budget,
+                effort,
+                thinking_budget,
                 fallback: entry.fallback.clone(),
             },
             name: model,

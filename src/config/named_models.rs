@@ -88,11 +88,6 @@ fn check_fields(model: &NamedModel) -> Result<(), String> {
         .map_err(|why| format!("max_tokens{why}"))?;
     values::check_range(&model.thinking_budget, 1024, 1_000_000)
         .map_err(|why| format!("thinking_budget{why}"))?;
-    if model.thinking_budget.is_some() && spec.is_none_or(|spec| !spec.has_thinking_budget) {
-        return Err(
-            "thinking_budget works only with provider = \"anthropic\": use effort instead".into(),
-        );
-    }
     if let Some(prices) = model.prices {
         let one = BTreeMap::from([("prices".to_string(), prices)]);
         values::check_prices(&one).map_err(|why| why.trim_start_matches('.').to_string())?;

@@ -355,4 +355,8 @@ impl Model for SilentModel {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         async { Ok(vec!["silent".into(), "loud".into()]) }.boxed()
     }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }

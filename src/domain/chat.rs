@@ -59,12 +59,23 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     valid.chain(['_']).collect::<String>().into()
 }
 
-/// A part of an answer that concerns only the server that sent it, such as encrypted reasoning. Later requests to this
-/// server contain it unchanged. No other server gets it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ProviderItem {
+/// The server and the model from which an answer came. What only they can read goes back only to both: one server may
+/// offer models of several vendors.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AnswerOrigin {
     /// The provider and the origin of the server, such as `responses https://api.openai.com`.
     pub server: String,
+    /// The name of the model; empty in logs that do not contain it, which equals no model of a request.
+    #[serde(default)]
+    pub model: String,
+}
+
+/// A part of an answer that only its origin can read, such as encrypted reasoning. Later requests to the same model on
+/// the same server contain it unchanged. No other model gets it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProviderItem {
+    #[serde(flatten)]
+    pub origin: AnswerOrigin,
     /// The item in the wire format of the provider.
     pub item: Value,
 }
@@ -86,13 +97,16 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// Thinking of the model, for the screen. Later requests contain it only over the Anthropic wire, and only if it has
-    /// a signature.
+    /// Thinking of the model, for the screen. Later requests contain it only over the Anthropic wire, only if it has a
+    /// signature, and only if they go to its origin.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
+        /// Where a signature comes from; `None` without a signature, and in logs that do not contain it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<AnswerOrigin>,
     },
     ProviderItem(ProviderItem),
     ToolCall(ToolCall),

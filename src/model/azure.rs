@@ -7,7 +7,8 @@ use secrecy::ExposeSecret;
 
 use super::openai::{Dialect, MAX_COMPLETION_TOKENS, OpenAi, bearer};
 use super::provider::{ModelServerConfig, ProviderOption, ProviderSpec};
-use super::{Model, ModelError, vendors};
+use super::{ErrorKind, Model, ModelError, vendors};
+use crate::domain::text::{clip, one_line};
 
 /// The provider `azure`. Its address may be that of the resource or that of the API, with `/openai/v1`.
 pub static SPEC: ProviderSpec = ProviderSpec {
@@ -30,6 +31,7 @@ pub static SPEC: ProviderSpec = ProviderSpec {
 };
 
 fn connect(config: &ModelServerConfig) -> Result<Arc<dyn Model>, ModelError> {
+    check_url(&config.base_url)?;
     let key = match config.option("key_header") {
         Some("bearer") => bearer(config),
         _ => config
@@ -47,6 +49,23 @@ fn connect(config: &ModelServerConfig) -> Result<Arc<dyn Model>, ModelError> {
         ..Dialect::STANDARD
     };
     Ok(Arc::new(OpenAi::with(&config, key, dialect)?))
+}
+
+/// Checks that the address is not one of the former API, which contains the name of a deployment.
+///
+/// # Errors
+/// Says which address to use instead.
+fn check_url(url: &str) -> Result<(), ModelError> {
+    let Some((resource, _)) = url.split_once("/openai/deployments") else {
+        return Ok(());
+    };
+    let url = one_line(&clip(url, 200));
+    let resource = one_line(&clip(resource, 200));
+    Err(ModelError::new(
+        ErrorKind::BadRequest,
+        format!("'{url}' is the address of a deployment, which the API version v1 does not have"),
+        format!("Use the address {resource}, and the name of the deployment as the model."),
+    ))
 }
 
 /// Returns the address of the API for the address of a resource or of the API.
@@ -77,6 +96,23 @@ mod tests {
                 "{url}"
             );
         }
+    }
+
+    #[test]
+    fn address_of_a_deployment_is_explained() {
+        let config = ModelServerConfig {
+            base_url:
+                "https://r.openai.azure.com/openai/deployments/gpt/chat/completions?api-version=1"
+                    .into(),
+            ..ModelServerConfig::new(&SPEC)
+        };
+        let error = config.connect().err().unwrap();
+        assert!(
+            error.message.contains("is the address of a deployment"),
+            "{error}"
+        );
+        let hint = "Use the address https://r.openai.azure.com, and the name of the deployment as the model.";
+        assert_eq!(error.hint, hint);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::Value;
 
-use super::tool_schema;
 use super::window::ContextWindow;
+use super::{known_models, tool_schema};
 use crate::domain::agent_update::AgentUpdate;
 use crate::domain::chat::{Block, Message};
 use crate::domain::ids::Name;
@@ -76,10 +76,19 @@ pub struct ModelRequest {
     /// How much the model should think; `None` for the server's default.
     pub effort: Option<RoleEffort>,
     /// How many tokens the model may use to think, in addition to `max_tokens`; `None` for the server's default.
-    /// Ignored by providers without such a limit.
+    /// Ignored by providers without such a limit, see [`super::provider::ProviderSpec::has_thinking_budget`].
     pub thinking_budget: Option<u32>,
     /// The agent's work directory. Only external agents use it.
     pub workdir: PathBuf,
+}
+
+impl ModelRequest {
+    /// Returns the maximum number of tokens in the answer, if the model also gets `more` tokens, for example to think:
+    /// at most what the built-in table says about the model, because its server refuses more.
+    pub fn output_max(&self, more: u32) -> u32 {
+        let max = self.max_tokens.saturating_add(more);
+        known_models::output_limit(&self.model).map_or(max, |limit| limit.min(max))
+    }
 }
 
 /// Whether a model gets the images of the conversation.
@@ -267,8 +276,6 @@ pub trait Model: Send + Sync {
     }
 
     /// Returns whether the model runs on a server on another machine, so that its calls probably cost what the vendor's
-    /// price list says. False for a local server and for a scripted model.
-    fn is_remote(&self) -> bool {
-        false
-    }
+    /// price list says. False for a local server, a scripted model and an external agent.
+    fn is_remote(&self) -> bool;
 }

@@ -1,52 +1,233 @@
-//! Recognizes that a server has refused the effort that a role sets. Not every model and server accepts an effort.
+//! What is done if a model refuses the reasoning effort of a request. Models accept different levels, and some accept
+//! none. Does no I/O.
 
 use super::{ErrorKind, ModelError};
+use crate::domain::role::RoleEffort;
 
-/// Returns whether `error` says that the server does not accept a reasoning effort. Call this only for errors of
-/// requests with an effort. The error message is searched for certain words, because servers use different fields and
-/// messages.
-pub fn is_refused(error: &ModelError) -> bool {
+const LEVELS: [RoleEffort; 5] = [
+    RoleEffort::Low,
+    RoleEffort::Medium,
+    RoleEffort::High,
+    RoleEffort::Xhigh,
+    RoleEffort::Max,
+];
+
+/// Fields and objects of requests that contain the effort.
+const FIELDS: [&str; 3] = ["effort", "output_config", "reasoning"];
+
+/// What precedes the levels that a server accepts, in its error message.
+const BEFORE_LEVELS: [&str; 8] = [
+    "supported",
+    "one of",
+    "must be",
+    "should be",
+    "expected",
+    "allowed",
+    "valid values",
+    "accepts",
+];
+
+/// Parts of messages that refuse the field itself, and not its value.
+const FIELD_REFUSALS: [&str; 6] = [
+    "parameter",
+    "argument",
+    "extra inputs",
+    "not permitted",
+    "unrecognized",
+    "unknown",
+];
+
+/// Parts of messages that refuse a value, and perhaps do not name its field.
+const VALUE_REFUSALS: [&str; 3] = ["unsupported value", "supported values", "invalid value"];
+
+/// What is sent in place of a refused level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffortReplacement {
+    Level(RoleEffort),
+    /// The requests contain no effort.
+    Nothing,
+}
+
+/// Returns the word for a level in the APIs of OpenAI, where `xhigh` is the highest one.
+pub fn openai_word(effort: RoleEffort) -> &'static str {
+    match effort {
+        RoleEffort::Max => RoleEffort::Xhigh.word(),
+        RoleEffort::Low | RoleEffort::Medium | RoleEffort::High | RoleEffort::Xhigh => {
+            effort.word()
+        }
+    }
+}
+
+/// Returns the level that is nearest to a limit of `tokens` for thinking, where the server has no such limit. The levels
+/// stand for 1,024, 8,192 and 24,576 tokens, as Google documents them for Chat Completions.
+pub fn for_budget(tokens: u32) -> RoleEffort {
+    match tokens {
+        0..=4608 => RoleEffort::Low,
+        4609..=16_384 => RoleEffort::Medium,
+        16_385.. => RoleEffort::High,
+    }
+}
+
+/// Returns what to send after a request with the effort `level` has failed with `error`. `None` if the error has another
+/// cause. The words of the error message decide, because servers use different fields and messages: the next lower level
+/// that the message lists, else, for `max` and `xhigh`, the next lower level. A higher level is chosen only if
+/// `may_raise` is true and the message lists no lower one.
+pub fn replacement(
+    error: &ModelError,
+    level: RoleEffort,
+    may_raise: bool,
+) -> Option<EffortReplacement> {
     let may_be = matches!(
         error.kind,
         ErrorKind::BadRequest | ErrorKind::UnknownModel | ErrorKind::Server
     );
     let lower = error.message.to_lowercase();
-    may_be
-        && ["effort", "output_config", "reasoning"]
-            .iter()
-            .any(|word| lower.contains(word))
+    let names = |level: RoleEffort| words(&lower).any(|word| word == level.word());
+    let names_value = names(level) || words(&lower).any(|word| word == openai_word(level));
+    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
+    if !may_be || !(has(&FIELDS) || (names_value && has(&VALUE_REFUSALS))) {
+        return None;
+    }
+    let list = BEFORE_LEVELS
+        .iter()
+        .filter_map(|part| lower.rfind(part))
+        .max();
+    let listed: Vec<RoleEffort> = list.map_or_else(Vec::new, |at| {
+        let list: Vec<&str> = words(&lower[at..]).collect();
+        let is_listed = |level: &RoleEffort| list.contains(&level.word());
+        LEVELS.into_iter().filter(is_listed).collect()
+    });
+    let below = listed.iter().rev().find(|other| **other < level);
+    let above = listed.iter().find(|other| **other > level && may_raise);
+    let next = below.or(above).copied();
+    let is_value = names_value || !has(&FIELD_REFUSALS);
+    Some(match (next, level) {
+        (Some(next), _) => EffortReplacement::Level(next),
+        // The highest level of OpenAI's APIs was sent for `max`.
+        (None, RoleEffort::Max) if is_value && !names(RoleEffort::Xhigh) => {
+            EffortReplacement::Level(RoleEffort::Xhigh)
+        }
+        (None, RoleEffort::Max | RoleEffort::Xhigh) if is_value => {
+            EffortReplacement::Level(RoleEffort::High)
+        }
+        (None, _) => EffortReplacement::Nothing,
+    })
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use RoleEffort::{High, Low, Max, Medium, Xhigh};
+    use pretty_assertions::assert_eq;
+
+    fn bad_request(text: &str) -> ModelError {
+        let text = format!("the server rejected the request (400): {text}");
+        ModelError::new(ErrorKind::BadRequest, text, "")
+    }
 
     #[test]
-    fn only_refusals_of_the_effort_are_recognised() {
-        for (kind, text, expected) in [
+    fn refused_level_is_replaced_by_the_nearest_accepted_one() {
+        let gpt = "Unsupported value: 'xhigh' is not supported with the 'gpt-5.1' model. Supported values are: 'none', 'low', 'medium', and 'high'. [invalid_request_error]";
+        for (text, level, expected) in [
+            (gpt, Max, Some(High)),
+            (gpt, Xhigh, Some(High)),
             (
-                ErrorKind::BadRequest,
-                "the server rejected the request (400): This model does not support the effort parameter.",
-                true,
+                "`reasoning_effort`: expected one of low, medium, high",
+                Max,
+                Some(High),
             ),
             (
-                ErrorKind::BadRequest,
-                "the server rejected the request (400): output_config: Extra inputs are not permitted",
-                true,
+                "output_config.effort \"xhigh\" is not supported by this model; supported values: low, medium, high, max",
+                Xhigh,
+                Some(High),
             ),
             (
-                ErrorKind::BadRequest,
-                "the server rejected the request (400): Unrecognized request argument supplied: reasoning_effort",
-                true,
+                "output_config.effort: Input should be 'low', 'medium' or 'high'",
+                Max,
+                Some(High),
             ),
-            (ErrorKind::BadRequest, "max_tokens is too large", false),
-            (ErrorKind::RateLimited, "too much reasoning", false),
+            (
+                "reasoning.effort: Unsupported value: 'medium' is not supported with the 'gpt-5-pro' model. Supported values are: 'high'.",
+                Medium,
+                Some(High),
+            ),
+            (
+                "reasoning.effort: Unsupported value: 'max' is not supported with this model.",
+                Max,
+                Some(Xhigh),
+            ),
+            (
+                "reasoning.effort: Unsupported value: 'xhigh' is not supported with this model.",
+                Max,
+                Some(High),
+            ),
+            ("reasoning_effort: invalid", Xhigh, Some(High)),
+            ("reasoning_effort: invalid", High, None),
+            (
+                "This model does not support the effort parameter.",
+                Max,
+                None,
+            ),
+            ("output_config: Extra inputs are not permitted", Xhigh, None),
+            (
+                "Unrecognized request argument supplied: reasoning_effort",
+                High,
+                None,
+            ),
+            (
+                "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+                Max,
+                None,
+            ),
         ] {
-            assert_eq!(
-                is_refused(&ModelError::new(kind, text, "")),
-                expected,
-                "{text}"
-            );
+            let expected = expected.map_or(EffortReplacement::Nothing, EffortReplacement::Level);
+            let found = replacement(&bad_request(text), level, true);
+            assert_eq!(found, Some(expected), "{level:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn other_errors_are_no_refusals_of_the_effort() {
+        let limited = ModelError::new(ErrorKind::RateLimited, "too much reasoning", "");
+        assert_eq!(replacement(&limited, High, true), None);
+        for text in [
+            "max_tokens is too large",
+            "the value of max_tokens is too high",
+            "no",
+        ] {
+            assert_eq!(replacement(&bad_request(text), High, true), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn budget_becomes_the_nearest_level() {
+        for (tokens, expected) in [
+            (1024, Low),
+            (4096, Low),
+            (8000, Medium),
+            (16_000, Medium),
+            (32_000, High),
+        ] {
+            assert_eq!(for_budget(tokens), expected, "{tokens}");
+        }
+    }
+
+    #[test]
+    fn refusals_end_with_no_effort() {
+        // A server that refuses every level, but lists them all.
+        let error = bad_request("reasoning_effort must be one of low, medium, high, xhigh, max");
+        for first in LEVELS {
+            let (mut level, mut tries) = (first, 1);
+            while let Some(EffortReplacement::Level(next)) =
+                replacement(&error, level, level == first && tries == 1)
+            {
+                (level, tries) = (next, tries + 1);
+                assert!(tries <= 6, "{first:?}");
+            }
         }
     }
 }

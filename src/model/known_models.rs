@@ -23,8 +23,9 @@ pub struct KnownModel {
     pub output: Option<u64>,
     /// Whether the model accepts images.
     pub images: bool,
-    /// Whether the model can think before it answers.
-    pub thinking: bool,
+    /// Whether the model decides by itself how much it thinks. Its server refuses a limit in tokens.
+    #[serde(default)]
+    pub adaptive: bool,
     /// The price on the vendor's own server; `None` if it is not known for certain.
     pub price: Option<Price>,
 }
@@ -99,6 +100,12 @@ pub fn assumed_window(name: &str) -> Option<ContextWindow> {
         tokens,
         is_assumed: true,
     })
+}
+
+/// Returns the maximum number of tokens in one answer of the model `name`; `None` if it is not known.
+pub fn output_limit(name: &str) -> Option<u32> {
+    let output = TABLE.find(name)?.output?;
+    u32::try_from(output).ok()
 }
 
 /// Returns the date of the table, such as `2026-10-10`.
@@ -209,6 +216,15 @@ mod tests {
                 "{id}"
             );
         }
+    }
+
+    #[test]
+    fn abilities_that_requests_depend_on_are_known() {
+        let is_adaptive = |name| find(name).is_some_and(|model| model.adaptive);
+        assert!(is_adaptive("claude-opus-4-7") && is_adaptive("anthropic/claude-sonnet-5"));
+        assert!(!is_adaptive("claude-opus-4-6") && !is_adaptive("claude-next"));
+        assert_eq!(output_limit("claude-3-haiku-20240307"), Some(4_096));
+        assert_eq!(output_limit("some-model"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod anthropic;
 mod azure;
 mod call;
+mod call_ids;
 pub mod effort;
 mod fields;
 pub mod http;

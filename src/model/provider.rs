@@ -184,7 +184,7 @@ impl ModelServerConfig {
         self.options.get(name).map(String::as_str)
     }
 
-    /// Returns the name of the server for [`crate::domain::chat::ProviderItem::server`]: provider and origin, such as
+    /// Returns the name of the server for [`crate::domain::chat::AnswerOrigin::server`]: provider and origin, such as
     /// `responses https://api.openai.com`.
     pub fn server_name(&self) -> Arc<str> {
         let origin = super::origin(&self.base_url).unwrap_or_default();

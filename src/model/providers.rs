@@ -94,6 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::model::provider::ModelServerConfig;
     use crate::model::{anthropic, is_local, responses};
 
     const ANTHROPIC: Option<ProviderChoice> = Some(ProviderChoice::Server(&anthropic::SPEC));
@@ -245,6 +246,22 @@ mod tests {
             );
             let servers = spec.local_servers.iter();
             assert!(servers.into_iter().all(|server| is_local(server.base_url)));
+        }
+    }
+
+    #[test]
+    fn calls_of_a_vendors_server_cost_what_its_price_list_says() {
+        for spec in PROVIDERS {
+            let config = ModelServerConfig {
+                base_url: match spec.vendor_hosts.first() {
+                    Some(host) => format!("https://resource{host}"),
+                    None => spec.vendor_url.into(),
+                },
+                ..ModelServerConfig::new(spec)
+            };
+            let model = config.connect().unwrap();
+            let expected = !is_local(&config.base_url);
+            assert_eq!(model.is_remote(), expected, "{}", spec.name);
         }
     }
 

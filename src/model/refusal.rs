@@ -135,7 +135,8 @@ pub fn body_text(body: &[u8]) -> String {
 
 /// Returns the message of a JSON error. The error is `value` or its field `error`. The message is the field `message`,
 /// or the error itself if it is a text; an object or a list in `message` is given as JSON. If the error's `type` (or `code`, if it has no type) contains `_`, appends it
-/// in brackets, such as `[rate_limit_error]`. Without a message, returns that type or code alone, else the field
+/// in brackets, such as `[rate_limit_error]`. If the message does not name the error's `param`, it begins with it, such as
+/// `reasoning.effort: …`. Without a message, returns that type or code alone, else the field
 /// `detail`, else an empty text.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
@@ -149,14 +150,21 @@ pub fn error_text(value: &Value) -> String {
             .get("message")
             .filter(|m| m.is_object() || m.is_array())
     };
+    // In front, because the end of a long text is cut.
+    let with_field = |message: String| match text("param") {
+        Some(field) if !field.is_empty() && !message.contains(&field) => {
+            format!("{field}: {message}")
+        }
+        Some(_) | None => message,
+    };
     match (
         text("message")
             .or_else(|| error.as_str().map(str::to_string))
             .or_else(|| details().map(Value::to_string)),
         kind,
     ) {
-        (Some(message), Some(kind)) => format!("{message} [{kind}]"),
-        (Some(message), None) => message,
+        (Some(message), Some(kind)) => format!("{} [{kind}]", with_field(message)),
+        (Some(message), None) => with_field(message),
         (None, Some(kind)) => kind,
         (None, None) => text("detail").unwrap_or_default(),
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::provider::Decode;
 use super::sse::SseDecoder;
 use super::{Delta, ErrorKind, ModelError, Reply, StopReason, anthropic, openai};
-use crate::domain::chat::{Block, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 
@@ -112,7 +112,8 @@ fn chat_completions_split_at_every_byte() {
             blocks: vec![
                 Block::Thinking {
                     text: "hm, é".into(),
-                    signature: None
+                    signature: None,
+                    origin: None,
                 },
                 Block::text("Hello 😀"),
                 call("a", "read_file", json!({"path": "x"})),
@@ -170,7 +171,8 @@ fn messages_split_at_every_byte() {
             blocks: vec![
                 Block::Thinking {
                     text: "let me see".into(),
-                    signature: Some("sig1".into())
+                    signature: Some("sig1".into()),
+                    origin: Some(AnswerOrigin::default()),
                 },
                 Block::text("Héllo"),
                 call("t1", "bash", json!({"command": "ls"})),

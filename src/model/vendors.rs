@@ -56,6 +56,7 @@ pub static MISTRAL: ProviderSpec = ProviderSpec {
 /// Google's server for Gemini, at its address for Chat Completions.
 pub static GEMINI: ProviderSpec = ProviderSpec {
     name: "gemini",
+    connect: |config| connect(config, Deviation::Gemini),
     key_var: "GEMINI_API_KEY",
     url_var: "GEMINI_BASE_URL",
     vendor_url: "https://generativelanguage.googleapis.com/v1beta/openai",

@@ -1,7 +1,7 @@
 //! Tests of the conversation log.
 
 use super::*;
-use crate::domain::chat::{Block, Message, ProviderItem};
+use crate::domain::chat::{AnswerOrigin, Block, Message, ProviderItem};
 use pretty_assertions::assert_eq;
 
 fn fixture() -> (tempfile::TempDir, TranscriptFile) {
@@ -37,7 +37,10 @@ fn items_of_a_provider_are_loaded_with_secrets_redacted() {
     let answer = |summary: &str| {
         Message::assistant(vec![
             Block::ProviderItem(ProviderItem {
-                server: "responses https://api.openai.com".into(),
+                origin: AnswerOrigin {
+                    server: "responses https://api.openai.com".into(),
+                    model: "gpt-5".into(),
+                },
                 item: serde_json::json!({"type": "reasoning", "summary": [{"text": summary}],
                     "encrypted_content": "gAAAAABl_-x"}),
             }),

@@ -1,6 +1,10 @@
 //! Named models in a whole crew: which agent calls which model, what happens if one fails, and what `doctor` says.
 
-use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use crate::common::project::Project;
 
@@ -181,10 +185,6 @@ fn invalid_named_models_are_reported_with_the_remedy() {
             "models.a.fallback is 'c', which is no entry of models",
         ),
         (
-            "[models.a]\nprovider = 'openai'\nthinking_budget = 2000",
-            "thinking_budget works only with provider = \"anthropic\"",
-        ),
-        (
             "[models.'a b']",
             "models has an entry 'a b': use the characters",
         ),
@@ -196,5 +196,85 @@ fn invalid_named_models_are_reported_with_the_remedy() {
         let project = project(settings);
         let error = project.expect_refusal(&["run", "go"]);
         assert!(error.contains(expected), "{settings}\n{error}");
+    }
+}
+
+/// A model server whose first answer thinks and asks for a compaction of the conversation.
+#[derive(Default)]
+struct ThinkingServer(AtomicUsize);
+
+impl Respond for ThinkingServer {
+    fn respond(&self, _: &Request) -> ResponseTemplate {
+        let call = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+        let content = match self.0.fetch_add(1, Ordering::SeqCst) {
+            0 => json!([
+                {"type": "thinking", "thinking": "hm", "signature": "sig-own"},
+                call("a", "bash", json!({"command": "seq 1000"})),
+                call("b", "compact", json!({})),
+            ]),
+            1 => json!([{"type": "text", "text": "The numbers are printed."}]),
+            _ => json!([{"type": "text", "text": "Done."}]),
+        };
+        ResponseTemplate::new(200).set_body_json(json!({"type": "message", "content": content}))
+    }
+}
+
+#[test]
+fn summary_is_requested_with_the_thinking_of_the_conversation() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let mock = Mock::given(method("POST")).respond_with(ThinkingServer::default());
+        mock.mount(&server).await;
+        server
+    });
+    let project = project(&format!(
+        "[models.boss]\nprovider = 'anthropic'\nbase_url = '{}'\nmodel = 'm'\nthinking_budget = 2048\n[use]\nlead = 'boss'\n",
+        server.uri()
+    ));
+    let ran = project.run(&["run", "go", "--tool", "auto"]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let requests = runtime.block_on(server.received_requests()).unwrap();
+    let bodies: Vec<Value> = requests
+        .iter()
+        .map(|r| serde_json::from_slice(&r.body).unwrap())
+        .collect();
+    let summary = &bodies[1];
+    assert!(
+        summary
+            .to_string()
+            .contains("Write down the state of this work"),
+        "{summary}"
+    );
+    // Otherwise the server refuses the thinking of the last answer.
+    assert_eq!(summary["thinking"]["budget_tokens"], 2048);
+    assert_eq!(summary["messages"][1]["content"][0]["signature"], "sig-own");
+}
+
+#[test]
+fn thinking_budget_becomes_an_effort_where_there_is_no_such_limit() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let answer =
+            json!({"choices": [{"message": {"content": "Fine."}, "finish_reason": "stop"}]});
+        let answer = ResponseTemplate::new(200).set_body_json(answer);
+        let mock = Mock::given(method("POST")).respond_with(answer);
+        mock.mount(&server).await;
+        server
+    });
+    for (options, expected) in [
+        ("thinking_budget = 8000", "medium"),
+        ("thinking_budget = 8000\neffort = 'low'", "low"),
+    ] {
+        let project = project(&format!(
+            "[models.boss]\nbase_url = '{}/v1'\nmodel = 'm'\n{options}\n[use]\nlead = 'boss'\n",
+            server.uri()
+        ));
+        let ran = project.run(&["run", "go"]);
+        assert_eq!(ran.code(), 0, "{}", ran.err());
+        let requests = runtime.block_on(server.received_requests()).unwrap();
+        let body: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
+        assert_eq!(body["reasoning_effort"], expected);
     }
 }

@@ -327,6 +327,51 @@ fn effort_of_a_role_is_sent_and_left_out_where_it_is_refused() {
     assert_eq!(ended.status.code(), Some(0), "{err}");
 }
 
+/// Answers as [`requests`] does, but refuses efforts above `high`, without naming the field in the message.
+struct UpToHigh;
+
+impl wiremock::Respond for UpToHigh {
+    fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        if body["reasoning_effort"] != "xhigh" {
+            return answer();
+        }
+        let message = "Unsupported value: 'xhigh' is not supported with the 'm' model. Supported values are: 'none', 'low', 'medium', and 'high'.";
+        ResponseTemplate::new(400).set_body_json(json!({"error": {"message": message,
+            "type": "invalid_request_error", "param": "reasoning_effort", "code": "unsupported_value"}}))
+    }
+}
+
+#[test]
+fn refused_effort_is_lowered_to_one_that_the_model_accepts() {
+    let project = Project::git();
+    project.write(
+        ".claude/agents/thinker.md",
+        "---\nname: thinker\ndescription: Thinks\neffort: max\n---\nThink.",
+    );
+    let member = "[[members]]\nname = \"alice\"\nrole = \"thinker\"\n";
+    project.write(".crewdeck/teams/web.toml", member);
+    let (all, ended) = requests_to(UpToHigh, &project, "begin", &["--team", "web"]);
+    let is_alice = |r: &&Value| {
+        let system = r["messages"][0]["content"].as_str();
+        system.is_some_and(|s| s.contains("alice', role"))
+    };
+    let efforts: Vec<_> = all
+        .iter()
+        .filter(is_alice)
+        .map(|r| r["reasoning_effort"].as_str())
+        .collect();
+    assert_eq!(efforts[..2], [Some("xhigh"), Some("high")]);
+    assert!(
+        efforts[1..].iter().all(|effort| *effort == Some("high")),
+        "{efforts:?}"
+    );
+    let err = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let notices = err.matches("The model m does not accept effort max, so alice uses effort high.");
+    assert_eq!(notices.count(), 1, "{err}");
+    assert_eq!(ended.status.code(), Some(0), "{err}");
+}
+
 #[test]
 fn preset_lead_delegates_in_every_later_run_of_the_session() {
     let project = Project::git();

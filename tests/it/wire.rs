@@ -3,7 +3,9 @@
 mod answers;
 mod images;
 mod lenient;
+mod model_change;
 mod responses;
+mod thinking;
 mod vendor_rows;
 
 use std::sync::Arc;
@@ -79,6 +81,7 @@ fn request() -> ModelRequest {
                 Block::Thinking {
                     text: "unsigned".into(),
                     signature: None,
+                    origin: None,
                 },
                 Block::text("I look."),
                 call("a"),

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::domain::chat::{Block, Outcome, ProviderItem, ToolCall, estimate_tokens, validate};
+use crate::domain::chat::{
+    AnswerOrigin, Block, Outcome, ProviderItem, ToolCall, estimate_tokens, validate,
+};
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::{CallId, TaskId};
 use crate::domain::timestamp::Timestamp;
@@ -125,7 +127,7 @@ fn summary_prompt_follows_conversation_or_digest() {
     assert_eq!(validate(&behind.messages), Ok(()));
 
     let sealed = Block::ProviderItem(ProviderItem {
-        server: "responses https://api.openai.com".into(),
+        origin: AnswerOrigin::default(),
         item: json!({"type": "reasoning", "encrypted_content": "gAAAx"}),
     });
     let answered = [

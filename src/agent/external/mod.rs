@@ -109,6 +109,10 @@ impl Model for ExternalModel {
     fn keeps_conversation(&self) -> bool {
         true
     }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 impl ExternalShared {
@@ -263,6 +267,7 @@ impl ExternalAnswer {
             blocks.push(Block::Thinking {
                 text: self.thoughts,
                 signature: None,
+                origin: None,
             });
         }
         let is_empty = self.text.trim().is_empty() && blocks.is_empty();

@@ -18,7 +18,8 @@ fn any_input() -> impl Strategy<Value = TurnInput> {
             id.clone().prop_map(|i| Block::ToolCall(tool(i, "grep"))),
             Just(Block::Thinking {
                 text: "hm".into(),
-                signature: None
+                signature: None,
+                origin: None,
             }),
         ],
         0..4,

@@ -55,8 +55,8 @@ impl RoleSource {
     }
 }
 
-/// The reasoning effort that a role asks of its model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The reasoning effort that a role asks of its model, from the lowest to the highest level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleEffort {
     Low,

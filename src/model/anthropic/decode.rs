@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::domain::chat::{Block, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
@@ -21,6 +21,8 @@ const BLOCKS_MAX: usize = 1024;
 /// Collects the blocks, token counts and stop reason of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
+    /// Where the response comes from.
+    origin: AnswerOrigin,
     blocks: Vec<OpenBlock>,
     stop: Option<StopReason>,
     usage: Usage,
@@ -52,9 +54,14 @@ enum BlockContent {
         input: Value,
         json: String,
     },
+    /// The complete block with thinking that the server has encrypted.
+    Redacted(Value),
     /// A block of an unknown type, which is dropped.
     Other,
 }
+
+/// The type of a block with thinking that only the server can read.
+pub const REDACTED: &str = "redacted_thinking";
 
 impl Decode for Decoder {
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), ModelError> {
@@ -110,6 +117,14 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
+    /// Creates a decoder for a response from `origin`, with which the parts are marked that only the server can read.
+    pub fn of(origin: &AnswerOrigin) -> Decoder {
+        Decoder {
+            origin: origin.clone(),
+            ..Decoder::default()
+        }
+    }
+
     fn start(
         &mut self,
         value: &Value,
@@ -159,6 +174,7 @@ impl Decoder {
                     json: String::new(),
                 }
             }
+            Some(REDACTED) => BlockContent::Redacted(block.clone()),
             Some(_) | None => BlockContent::Other,
         };
         self.size.add(&block.to_string())?;
@@ -183,13 +199,14 @@ impl Decoder {
                     *id == clip_label(text("id"))
                 }
                 (BlockContent::Call { .. }, "tool_use") => is_open && text("id").is_empty(),
-                (BlockContent::Text(_), "text") | (BlockContent::Thinking { .. }, "thinking") => {
-                    is_open
-                }
+                (BlockContent::Text(_), "text")
+                | (BlockContent::Thinking { .. }, "thinking")
+                | (BlockContent::Redacted(_), REDACTED) => is_open,
                 (
                     BlockContent::Call { .. }
                     | BlockContent::Text(_)
                     | BlockContent::Thinking { .. }
+                    | BlockContent::Redacted(_)
                     | BlockContent::Other,
                     _,
                 ) => false,
@@ -231,7 +248,7 @@ impl Decoder {
             BlockContent::Call { json, .. } => {
                 json.push_str(&open.joiner.push(more("partial_json"), has_halves));
             }
-            BlockContent::Other => {}
+            BlockContent::Redacted(_) | BlockContent::Other => {}
         }
         Ok(())
     }
@@ -240,7 +257,7 @@ impl Decoder {
         let parts = std::mem::take(&mut self.blocks);
         let blocks: Vec<Block> = parts
             .into_iter()
-            .filter_map(|open| block(open.part, open.joiner))
+            .filter_map(|open| block(open.part, open.joiner, &self.origin))
             .collect();
         let calls = blocks.iter().any(|b| matches!(b, Block::ToolCall(_)));
         let fallback = if calls {
@@ -256,7 +273,7 @@ impl Decoder {
     }
 }
 
-fn block(part: BlockContent, mut joiner: Joiner) -> Option<Block> {
+fn block(part: BlockContent, mut joiner: Joiner, origin: &AnswerOrigin) -> Option<Block> {
     match part {
         BlockContent::Text(mut text) => {
             text.push_str(joiner.end());
@@ -268,7 +285,12 @@ fn block(part: BlockContent, mut joiner: Joiner) -> Option<Block> {
         } => {
             text.push_str(joiner.end());
             let signature = (!signature.is_empty()).then_some(signature);
-            Some(Block::Thinking { text, signature })
+            let origin = signature.is_some().then(|| origin.clone());
+            Some(Block::Thinking {
+                text,
+                signature,
+                origin,
+            })
         }
         BlockContent::Call {
             id,
@@ -289,21 +311,25 @@ fn block(part: BlockContent, mut joiner: Joiner) -> Option<Block> {
                 broken,
             }))
         }
+        BlockContent::Redacted(item) => Some(Block::ProviderItem(ProviderItem {
+            origin: origin.clone(),
+            item,
+        })),
         BlockContent::Other => None,
     }
 }
 
-/// Parses a complete message from a server that did not stream, although the request asked for a stream.
+/// Parses, with a new decoder, a complete message from a server that did not stream, although the request asked for a
+/// stream.
 ///
 /// # Errors
 /// Fails if `value` is an error or has no content, or if the content exceeds a limit.
-pub fn parse_message(value: &Value) -> Result<Reply, ModelError> {
+pub fn parse_message(mut decoder: Decoder, value: &Value) -> Result<Reply, ModelError> {
     if value.get("type").and_then(Value::as_str) == Some("error") || value.get("error").is_some() {
         return Err(stream_error(value));
     }
     let content = value.get("content").and_then(Value::as_array);
     let content = content.ok_or_else(|| invalid_response("a response without content"))?;
-    let mut decoder = Decoder::default();
     for (at, block) in content.iter().enumerate() {
         let start = serde_json::json!({"index": at, "content_block": block});
         decoder.start(&start, false, &mut Vec::new())?;

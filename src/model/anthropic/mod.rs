@@ -6,16 +6,19 @@ mod request;
 #[cfg(test)]
 pub(super) use decode::Decoder;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use secrecy::ExposeSecret;
 
-use super::http::{Http, response_deltas};
+use super::http::{Http, ResponseBody, response_deltas};
 use super::provider::{AutoSelect, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
+use crate::domain::chat::AnswerOrigin;
+use request::ThinkingForm;
 
 /// The value of the `anthropic-version` header, unless the option `version` is set.
 const VERSION: &str = "2023-06-01";
@@ -82,10 +85,17 @@ fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
     }
 }
 
+/// Maximum number of models whose form of thinking is remembered.
+const FORMS_MAX: usize = 64;
+
 /// A model on a server that offers the Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
+    /// The name that marks the server's own thinking in a conversation.
+    server: Arc<str>,
+    /// The forms of thinking that models have accepted after a refusal, by their names.
+    forms: Arc<Mutex<BTreeMap<String, ThinkingForm>>>,
 }
 
 impl Anthropic {
@@ -108,16 +118,72 @@ impl Anthropic {
         Ok(Anthropic {
             http: Http::new(base, headers, config.spec, config.read_timeout)?
                 .with_headers(&config.headers)?,
+            server: config.server_name(),
+            forms: Arc::default(),
         })
+    }
+
+    /// Posts the request. If the server refuses something about thinking, repeats it in another form, at last without
+    /// thinking, so that a conversation with thinking can always continue.
+    async fn post(
+        &self,
+        request: &ModelRequest,
+        origin: &AnswerOrigin,
+    ) -> Result<ResponseBody, ModelError> {
+        let first = self.form(&request.model);
+        let (mut form, mut may_switch) = (first, true);
+        loop {
+            let body = request::body(request, origin, form);
+            let error = match self.http.post("/v1/messages", body).await {
+                Ok(response) => {
+                    // Whether a server accepts the thinking of earlier answers depends on the conversation.
+                    let is_of_model = form != ThinkingForm::LeftOut
+                        || !request::has_own_thinking(request, origin);
+                    if form != first && is_of_model {
+                        self.remember(&request.model, form);
+                    }
+                    return Ok(response);
+                }
+                Err(error) => error,
+            };
+            let Some(next) = form.after_refusal(&error, request, may_switch) else {
+                return Err(error);
+            };
+            may_switch &= next == ThinkingForm::LeftOut;
+            if request::body(request, origin, next) == request::body(request, origin, form) {
+                return Err(error);
+            }
+            form = next;
+        }
+    }
+
+    fn form(&self, model: &str) -> ThinkingForm {
+        let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        let remembered = forms.get(model).copied();
+        remembered.unwrap_or_else(|| ThinkingForm::of_model(model))
+    }
+
+    fn remember(&self, model: &str, form: ThinkingForm) {
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        if forms.len() < FORMS_MAX || forms.contains_key(model) {
+            forms.insert(model.into(), form);
+        }
     }
 }
 
 impl Model for Anthropic {
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>> {
-        let http = self.http.clone();
+        let this = self.clone();
         async move {
-            let body = http.post("/v1/messages", request::body(&request)).await?;
-            response_deltas(body, decode::Decoder::default(), decode::parse_message)
+            let origin = AnswerOrigin {
+                server: this.server.to_string(),
+                model: request.model.clone(),
+            };
+            let response = this.post(&request, &origin).await?;
+            let decoder = || decode::Decoder::of(&origin);
+            response_deltas(response, decoder(), |value| {
+                decode::parse_message(decoder(), value)
+            })
         }
         .into_stream()
         .try_flatten()

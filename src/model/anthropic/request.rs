@@ -2,22 +2,82 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::chat::{Block, Message, Outcome, Role, valid_tool_name};
-use crate::model::ModelRequest;
+use crate::domain::chat::{AnswerOrigin, Block, Message, Outcome, Role, valid_tool_name};
+use crate::domain::redact::PLACEHOLDER_START;
+use crate::model::call_ids::{IdForm, SentIds};
 use crate::model::images::{SentImage, SentImages};
+use crate::model::{ErrorKind, ModelError, ModelRequest, effort, known_models};
 
-/// Returns the JSON body of a Messages request. Sets cache breakpoints at the last tool, the system prompt and the last
-/// message: the server caches the request up to each breakpoint.
-pub fn body(request: &ModelRequest) -> Value {
+use super::decode::REDACTED;
+
+/// What a request says about thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingForm {
+    /// The budget of the request, and the thinking of earlier answers.
+    Budget,
+    /// The model decides how much it thinks. The budget of the request becomes an effort.
+    Adaptive,
+    /// Nothing, and the thinking of earlier answers is left out.
+    LeftOut,
+}
+
+impl ThinkingForm {
+    /// Returns the form of the first try for a model, according to the built-in table.
+    pub fn of_model(model: &str) -> ThinkingForm {
+        match known_models::find(model) {
+            Some(known) if known.adaptive => ThinkingForm::Adaptive,
+            Some(_) | None => ThinkingForm::Budget,
+        }
+    }
+
+    /// Returns the form of the next try of `request` after a refusal: the other kind of thinking if `may_switch` is true
+    /// and the server refuses the kind, else no thinking. Returns `None` if `error` has another cause. The words of the
+    /// error message decide, because there is no code for this.
+    pub fn after_refusal(
+        self,
+        error: &ModelError,
+        request: &ModelRequest,
+        may_switch: bool,
+    ) -> Option<ThinkingForm> {
+        let lower = error.message.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let has_own_effort = self == ThinkingForm::Adaptive && request.effort.is_none();
+        let is_effort = has_own_effort && has(&["output_config"]);
+        if error.kind != ErrorKind::BadRequest || !(is_effort || has(&["thinking", "signature"])) {
+            return None;
+        }
+        let is_kind = may_switch && (is_effort || has(&["thinking.type", "adaptive"]));
+        match self {
+            ThinkingForm::Budget if is_kind => Some(ThinkingForm::Adaptive),
+            ThinkingForm::Adaptive if is_kind => Some(ThinkingForm::Budget),
+            ThinkingForm::Budget | ThinkingForm::Adaptive => Some(ThinkingForm::LeftOut),
+            ThinkingForm::LeftOut => None,
+        }
+    }
+}
+
+/// Returns the JSON body of a Messages request to the server and model of `origin`. Sets cache breakpoints at the last
+/// tool, the system prompt and the last message: the server caches the request up to each breakpoint.
+pub fn body(request: &ModelRequest, origin: &AnswerOrigin, thinking: ThinkingForm) -> Value {
     let images = SentImages::of(request);
+    let mut ids = SentIds::new(IdForm::Strict);
+    let budget = request.thinking_budget;
+    let has_thinking = match thinking {
+        ThinkingForm::Budget => budget.is_none() || may_think(&request.messages, origin),
+        ThinkingForm::Adaptive => true,
+        ThinkingForm::LeftOut => false,
+    };
+    let own = has_thinking.then_some(origin);
     let messages = request.messages.iter();
-    let mut messages: Vec<Value> = messages.filter_map(|m| message(m, &images)).collect();
+    let mut messages: Vec<Value> = messages
+        .filter_map(|m| message(m, own, &images, &mut ids))
+        .collect();
     if let Some(block) = messages.last_mut().and_then(last_block) {
         block.insert("cache_control".into(), json!({"type": "ephemeral"}));
     }
     let mut body = json!({
         "model": request.model,
-        "max_tokens": request.max_tokens,
+        "max_tokens": request.output_max(0),
         "stream": true,
         "system": [{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}],
         "messages": messages,
@@ -33,12 +93,22 @@ pub fn body(request: &ModelRequest) -> Value {
         }
         body["tools"] = Value::Array(tools);
     }
-    if let Some(budget) = request.thinking_budget {
+    let mut effort = request.effort;
+    if let Some(budget) = budget.filter(|_| has_thinking) {
         // The limit of the answer includes the thinking.
-        body["max_tokens"] = request.max_tokens.saturating_add(budget).into();
-        body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
+        let max = request.output_max(budget);
+        body["max_tokens"] = max.into();
+        if thinking == ThinkingForm::Adaptive {
+            // By default, these models do not show their thinking.
+            body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
+            effort = effort.or(Some(effort::for_budget(budget)));
+        } else {
+            // At least half of a limited answer is left for the text.
+            let budget = budget.min(max - request.max_tokens.min(max / 2));
+            body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
+        }
     }
-    if let Some(effort) = request.effort {
+    if let Some(effort) = effort {
         body["output_config"] = json!({"effort": effort.word()});
     }
     body
@@ -52,9 +122,17 @@ fn last_block(message: &mut Value) -> Option<&mut Map<String, Value>> {
         .as_object_mut()
 }
 
-fn message(message: &Message, images: &SentImages<'_>) -> Option<Value> {
+fn message<'a>(
+    message: &'a Message,
+    origin: Option<&AnswerOrigin>,
+    images: &SentImages<'_>,
+    ids: &mut SentIds<'a>,
+) -> Option<Value> {
+    let origin = origin.filter(|origin| !has_changed_thinking(message, origin));
     let blocks = message.blocks.iter();
-    let content: Vec<Value> = blocks.filter_map(|b| block(b, images)).collect();
+    let content: Vec<Value> = blocks
+        .filter_map(|b| block(b, origin, images, ids))
+        .collect();
     let role = match message.role {
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -62,7 +140,76 @@ fn message(message: &Message, images: &SentImages<'_>) -> Option<Value> {
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
-fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
+/// Returns whether this block is thinking of the model of `origin` that its server can check. The server refuses other
+/// thinking.
+fn is_own_thinking(block: &Block, origin: &AnswerOrigin) -> bool {
+    match block {
+        Block::Thinking {
+            signature: Some(_),
+            origin: Some(own),
+            ..
+        } => own == origin,
+        Block::ProviderItem(own) => {
+            own.origin == *origin && own.item.get("type").is_some_and(|kind| kind == REDACTED)
+        }
+        Block::Thinking { .. }
+        | Block::Text { .. }
+        | Block::Image(_)
+        | Block::ToolCall(_)
+        | Block::ToolResult { .. } => false,
+    }
+}
+
+/// Returns whether a redaction has changed thinking of the model of `origin` in this message. The server then refuses
+/// it, and the rest of the message's thinking without it.
+fn has_changed_thinking(message: &Message, origin: &AnswerOrigin) -> bool {
+    let is_redacted = |text: &str| text.contains(PLACEHOLDER_START);
+    let own = message.blocks.iter();
+    let mut own = own.filter(|block| is_own_thinking(block, origin));
+    own.any(|block| match block {
+        Block::Thinking {
+            text, signature, ..
+        } => is_redacted(text) || signature.as_deref().is_some_and(is_redacted),
+        Block::ProviderItem(own) => is_redacted(&own.item.to_string()),
+        Block::Text { .. } | Block::Image(_) | Block::ToolCall(_) | Block::ToolResult { .. } => {
+            false
+        }
+    })
+}
+
+/// Returns whether the conversation contains thinking that the server and model of `origin` get.
+pub fn has_own_thinking(request: &ModelRequest, origin: &AnswerOrigin) -> bool {
+    let mut blocks = request.messages.iter().flat_map(|m| &m.blocks);
+    blocks.any(|block| is_own_thinking(block, origin))
+}
+
+/// Returns whether the model may think with a budget in its next answer. The server refuses this within a turn whose
+/// first answer does not begin with thinking, for example because another model gave it.
+fn may_think(messages: &[Message], origin: &AnswerOrigin) -> bool {
+    let continues = |m: &&Message| m.role == Role::Assistant || m.result_ids().next().is_some();
+    let turn = messages.iter().rev().take_while(continues);
+    let Some(first) = turn.filter(|m| m.role == Role::Assistant).last() else {
+        return true;
+    };
+    if has_changed_thinking(first, origin) {
+        return false;
+    }
+    let is_sent = |block: &&Block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Thinking { .. } | Block::ProviderItem(_) => is_own_thinking(block, origin),
+        Block::Image(_) | Block::ToolCall(_) | Block::ToolResult { .. } => true,
+    };
+    let first = first.blocks.iter().find(is_sent);
+    first.is_some_and(|block| is_own_thinking(block, origin))
+}
+
+/// Converts a block. `origin` is the server and model whose own thinking is included; `None` to leave all thinking out.
+fn block<'a>(
+    block: &'a Block,
+    origin: Option<&AnswerOrigin>,
+    images: &SentImages<'_>,
+    ids: &mut SentIds<'a>,
+) -> Option<Value> {
     match block {
         Block::Text { text } if text.trim().is_empty() => None,
         Block::Text { text } => Some(json!({"type": "text", "text": text})),
@@ -71,17 +218,17 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
                 {"type": "base64", "media_type": media_type, "data": data}}),
             SentImage::Text(text) => json!({"type": "text", "text": text}),
         }),
-        Block::Thinking {
-            text,
-            signature: Some(signature),
-        } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
-        // Thinking without a signature is left out, because the server rejects it.
-        Block::Thinking {
-            signature: None, ..
+        Block::Thinking { .. } | Block::ProviderItem(_)
+            if !origin.is_some_and(|origin| is_own_thinking(block, origin)) =>
+        {
+            None
         }
-        | Block::ProviderItem(_) => None,
+        Block::Thinking {
+            text, signature, ..
+        } => Some(json!({"type": "thinking", "thinking": text, "signature": signature})),
+        Block::ProviderItem(own) => Some(own.item.clone()),
         Block::ToolCall(call) => Some(
-            json!({"type": "tool_use", "id": call.id, "name": valid_tool_name(&call.name), "input": call.input}),
+            json!({"type": "tool_use", "id": ids.call(&call.id), "name": valid_tool_name(&call.name), "input": call.input}),
         ),
         Block::ToolResult {
             call,
@@ -93,8 +240,8 @@ fn block(block: &Block, images: &SentImages<'_>) -> Option<Value> {
             } else {
                 content
             };
-            let mut result =
-                json!({"type": "tool_result", "tool_use_id": call, "content": content});
+            let id = ids.result(call);
+            let mut result = json!({"type": "tool_result", "tool_use_id": id, "content": content});
             if *outcome == Outcome::Error {
                 result["is_error"] = true.into();
             }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::dialect::{Deviation, Dialect};
 use super::request::{EXTRA, REASONING};
 
-use crate::domain::chat::{Block, ProviderItem, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
@@ -24,8 +24,8 @@ const CALLS_MAX: usize = 256;
 /// Collects the text, thinking, tool calls and token counts of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The server that sends the response, for [`ProviderItem::server`].
-    server: String,
+    /// Where the response comes from.
+    origin: AnswerOrigin,
     /// Whether the server wants the reasoning of its model back.
     keeps_reasoning: bool,
     text: String,
@@ -93,10 +93,10 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for a response of `server`. The server's own items in the reply are marked with this name.
-    pub fn of(server: &str, dialect: Dialect) -> Decoder {
+    /// Creates a decoder for a response from `origin`, with which the server's own items in the reply are marked.
+    pub fn of(origin: &AnswerOrigin, dialect: Dialect) -> Decoder {
         Decoder {
-            server: server.into(),
+            origin: origin.clone(),
             keeps_reasoning: dialect.deviation == Deviation::DeepSeek,
             ..Decoder::default()
         }
@@ -229,10 +229,10 @@ impl Decoder {
 
     fn take_reply(&mut self, finish: StopReason) -> Reply {
         let mut blocks = Vec::new();
-        let server = std::mem::take(&mut self.server);
+        let origin = std::mem::take(&mut self.origin);
         let own = |key: &str, value: Value| {
             Block::ProviderItem(ProviderItem {
-                server: server.clone(),
+                origin: origin.clone(),
                 item: json!({ key: value }),
             })
         };
@@ -245,6 +245,7 @@ impl Decoder {
             blocks.push(Block::Thinking {
                 text: thinking,
                 signature: None,
+                origin: None,
             });
         }
         let mut text = std::mem::take(&mut self.text);

@@ -1,7 +1,6 @@
 //! How servers with the Chat Completions API differ. Does no I/O.
 
-use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use crate::model::call_ids::IdForm;
 
 /// The name of the request field that limits the tokens of a response, on most servers. Newer `OpenAI` models accept
 /// only [`MAX_COMPLETION_TOKENS`].
@@ -20,14 +19,14 @@ pub struct Dialect {
 pub enum Deviation {
     None,
     /// Mistral's server: it refuses unknown fields such as `stream_options` (it reports the usage anyway), ids of calls
-    /// that are not [`CALL_ID_LENGTH`] ASCII alphanumeric characters, and a user message directly after tool results.
+    /// in another form than [`IdForm::Mistral`], and a user message directly after tool results.
     Mistral,
-    /// DeepSeek's server: a model that thinks must get back its `reasoning_content` with its tool calls.
+    /// DeepSeek's server: a model that thinks must get back its `reasoning_content`. It accepts an empty one for the
+    /// answers of other models.
     DeepSeek,
+    /// Google's server for Gemini: from Gemini 3 on, the first call of each answer must have a signature.
+    Gemini,
 }
-
-/// The length of the id of a call at Mistral.
-const CALL_ID_LENGTH: usize = 9;
 
 impl Dialect {
     pub const STANDARD: Dialect = Dialect {
@@ -43,40 +42,11 @@ impl Dialect {
         }
     }
 
-    /// Returns the id of a call as the server accepts it. The same id always gives the same result.
-    pub fn call_id(self, id: &str) -> Cow<'_, str> {
-        let is_valid = id.len() == CALL_ID_LENGTH && id.bytes().all(|b| b.is_ascii_alphanumeric());
-        if self.deviation != Deviation::Mistral || is_valid {
-            return id.into();
+    /// Returns which ids of calls the server accepts.
+    pub fn id_form(self) -> IdForm {
+        match self.deviation {
+            Deviation::Mistral => IdForm::Mistral,
+            Deviation::None | Deviation::DeepSeek | Deviation::Gemini => IdForm::Chat,
         }
-        let mut hash = DefaultHasher::new();
-        id.hash(&mut hash);
-        // Nine hexadecimal digits are 36 bits: enough to tell the calls of a conversation apart.
-        format!("{:016x}", hash.finish())[..CALL_ID_LENGTH]
-            .to_string()
-            .into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mistral_call_ids_have_nine_alphanumeric_characters() {
-        let mistral = Dialect::of(Deviation::Mistral);
-        assert_eq!(mistral.call_id("aB3dE6gH9"), "aB3dE6gH9");
-        let ids = ["call_0fypS1hVX", "toolu_1", "call_0fypS1hVY"].map(|id| mistral.call_id(id));
-        for id in &ids {
-            assert!(
-                id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()),
-                "{id}"
-            );
-        }
-        assert!(ids[0] != ids[2] && ids[0] == mistral.call_id("call_0fypS1hVX"));
-        assert_eq!(
-            Dialect::STANDARD.call_id("call_0fypS1hVX"),
-            "call_0fypS1hVX"
-        );
     }
 }

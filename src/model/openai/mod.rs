@@ -22,6 +22,7 @@ use super::provider::{
     AutoSelect, LocalServer, ModelServerConfig, ProviderOption, ProviderSpec, RefusalHints,
 };
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest};
+use crate::domain::chat::AnswerOrigin;
 use dialect::MAX_TOKENS;
 
 /// The provider `openai`. Its address must include `/v1` if the server's paths start with `/v1`.
@@ -127,9 +128,13 @@ impl Model for OpenAi {
             server,
         } = self.clone();
         async move {
-            let body = request::body(&request, &server, dialect);
+            let origin = AnswerOrigin {
+                server: server.to_string(),
+                model: request.model.clone(),
+            };
+            let body = request::body(&request, &origin, dialect);
             let body = http.post("/chat/completions", body).await?;
-            let decoder = || decode::Decoder::of(&server, dialect);
+            let decoder = || decode::Decoder::of(&origin, dialect);
             response_deltas(body, decoder(), |value| {
                 decode::parse_completion(decoder(), value)
             })

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, Message, Role, valid_tool_name};
-use crate::domain::role::RoleEffort;
+use crate::domain::chat::{AnswerOrigin, Block, Message, Role, valid_tool_name};
+use crate::domain::redact::PLACEHOLDER_START;
 use crate::domain::text::clip;
-use crate::model::ModelRequest;
+use crate::model::call_ids::SentIds;
 use crate::model::images::{SentImage, SentImages};
+use crate::model::{ModelRequest, effort};
 
 use super::dialect::{Deviation, Dialect};
 
@@ -14,14 +15,16 @@ use super::dialect::{Deviation, Dialect};
 /// API refuse them.
 const DESCRIPTION_MAX: usize = 1024;
 
-/// Returns the JSON body of a Chat Completions request to `server`. Fields and messages always have the same order, because servers cache the prefix of a conversation.
-pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
+/// Returns the JSON body of a Chat Completions request to the server and model of `origin`. Fields and messages always
+/// have the same order, because servers cache the prefix of a conversation.
+pub fn body(request: &ModelRequest, origin: &AnswerOrigin, dialect: Dialect) -> Value {
     let images = SentImages::of(request);
+    let mut ids = SentIds::new(dialect.id_form());
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in request.messages.iter() {
         match message.role {
-            Role::User => user(message, &images, dialect, &mut messages),
-            Role::Assistant => messages.push(assistant(message, server, dialect)),
+            Role::User => user(message, &images, dialect, &ids, &mut messages),
+            Role::Assistant => messages.push(assistant(message, origin, dialect, &mut ids)),
         }
     }
     let mut body = json!({
@@ -32,7 +35,7 @@ pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
     if dialect.deviation != Deviation::Mistral {
         body["stream_options"] = json!({"include_usage": true});
     }
-    body[dialect.max_tokens] = request.max_tokens.into();
+    body[dialect.max_tokens] = request.output_max(0).into();
     if !request.tools.is_empty() {
         let tool = |t: &crate::model::ToolSpec| {
             json!({"type": "function", "function": {
@@ -41,19 +44,20 @@ pub fn body(request: &ModelRequest, server: &str, dialect: Dialect) -> Value {
         body["tools"] = request.tools.iter().map(tool).collect();
     }
     if let Some(effort) = request.effort {
-        // `xhigh` is the highest effort in this API.
-        let word = match effort {
-            RoleEffort::Max => RoleEffort::Xhigh.word(),
-            other => other.word(),
-        };
-        body["reasoning_effort"] = word.into();
+        body["reasoning_effort"] = effort::openai_word(effort).into();
     }
     body
 }
 
 /// Appends a user message as the API expects it. First, each tool result becomes a message of its own, because results
 /// must directly follow the calls. Then one message contains the text and the images.
-fn user(message: &Message, images: &SentImages<'_>, dialect: Dialect, out: &mut Vec<Value>) {
+fn user(
+    message: &Message,
+    images: &SentImages<'_>,
+    dialect: Dialect,
+    ids: &SentIds<'_>,
+    out: &mut Vec<Value>,
+) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -61,7 +65,7 @@ fn user(message: &Message, images: &SentImages<'_>, dialect: Dialect, out: &mut 
             } else {
                 content
             };
-            let id = dialect.call_id(&call.0);
+            let id = ids.result(call);
             out.push(json!({"role": "tool", "tool_call_id": id, "content": content}));
         }
     }
@@ -108,24 +112,38 @@ pub const EXTRA: &str = "extra_content";
 /// The text that stands between tool results and a user message where the server demands an answer.
 const BETWEEN: &str = "OK.";
 
-/// Converts an answer. Includes the items in it that come from `server`.
-fn assistant(message: &Message, server: &str, dialect: Dialect) -> Value {
+/// The `extra_content` of a call that has no signature of its own, with which Google's server skips its check.
+fn unsigned() -> Value {
+    json!({"google": {"thought_signature": "skip_thought_signature_validator"}})
+}
+
+/// Converts an answer. Includes the items in it that come from `origin`.
+fn assistant<'a>(
+    message: &'a Message,
+    origin: &AnswerOrigin,
+    dialect: Dialect,
+    ids: &mut SentIds<'a>,
+) -> Value {
     let text = message.text();
     let mut calls = Vec::new();
     let (mut reasoning, mut extra) = (None, None);
     for block in &message.blocks {
         match block {
             Block::ToolCall(call) => {
-                let mut sent = json!({"id": dialect.call_id(&call.id.0), "type": "function", "function": {
+                let mut sent = json!({"id": ids.call(&call.id), "type": "function", "function": {
                     "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}});
                 if let Some(extra) = extra.take() {
                     sent[EXTRA] = extra;
                 }
                 calls.push(sent);
             }
-            Block::ProviderItem(own) if own.server == server => {
+            Block::ProviderItem(own) if own.origin == *origin => {
                 reasoning = own.item.get(REASONING).cloned().or(reasoning);
-                extra = own.item.get(EXTRA).cloned();
+                // The server refuses a signature that a redaction has changed.
+                let sent = own.item.get(EXTRA);
+                extra = sent
+                    .filter(|e| !e.to_string().contains(PLACEHOLDER_START))
+                    .cloned();
             }
             Block::Text { .. }
             | Block::Image(_)
@@ -133,6 +151,17 @@ fn assistant(message: &Message, server: &str, dialect: Dialect) -> Value {
             | Block::ProviderItem(_)
             | Block::ToolResult { .. } => {}
         }
+    }
+    // These servers refuse an answer of another model without the field that their own models always send.
+    match dialect.deviation {
+        Deviation::DeepSeek => reasoning = reasoning.or(Some("".into())),
+        // Only the first of parallel calls has a signature. Older models check none.
+        Deviation::Gemini if !origin.model.contains("gemini-2") => {
+            if let Some(first) = calls.first_mut().filter(|call| call.get(EXTRA).is_none()) {
+                first[EXTRA] = unsigned();
+            }
+        }
+        Deviation::Gemini | Deviation::Mistral | Deviation::None => {}
     }
     // Some servers reject a null or missing content, others an empty list of calls.
     let mut out = json!({"role": "assistant", "content": text});

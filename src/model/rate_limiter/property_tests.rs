@@ -114,6 +114,10 @@ impl Model for FakeModel {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         async { Ok(Vec::new()) }.boxed()
     }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 fn behaviors() -> impl Strategy<Value = Vec<Behavior>> {

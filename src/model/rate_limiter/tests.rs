@@ -78,6 +78,10 @@ impl Model for FakeModel {
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>> {
         async { Ok(vec!["fake".into()]) }.boxed()
     }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 fn reply() -> Reply {

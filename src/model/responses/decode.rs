@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::items::{CALL, ItemContent, MESSAGE, OutputItem, REASONING};
-use crate::domain::chat::Block;
+use super::items::{CALL, ItemContent, MESSAGE, OutputItem, PART_END, REASONING};
+use crate::domain::chat::{AnswerOrigin, Block};
 use crate::domain::usage::Usage;
 use crate::model::http::{SizeLimit, invalid_response};
 use crate::model::provider::Decode;
@@ -19,8 +19,8 @@ const ITEMS_MAX: usize = 1024;
 /// Collects the output items of a streamed response until the event that completes it.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The server that sends the response, for [`crate::domain::chat::ProviderItem::server`].
-    server: String,
+    /// Where the response comes from.
+    origin: AnswerOrigin,
     items: Vec<OutputItem>,
     has_refused: bool,
     usage: Usage,
@@ -56,7 +56,7 @@ impl Decode for Decoder {
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.delta(&value, has_halves, REASONING, out)?;
             }
-            "response.reasoning_summary_part.added" => self.begin_summary_part(&value, out),
+            "response.reasoning_summary_part.added" => self.begin_summary_part(&value, out)?,
             "response.function_call_arguments.delta" => {
                 self.delta(&value, has_halves, CALL, out)?;
             }
@@ -83,10 +83,10 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for a response of `server`. The server's own items in the reply are marked with this name.
-    pub fn of(server: &str) -> Decoder {
+    /// Creates a decoder for a response from `origin`, with which the server's own items in the reply are marked.
+    pub fn of(origin: &AnswerOrigin) -> Decoder {
         Decoder {
-            server: server.into(),
+            origin: origin.clone(),
             ..Decoder::default()
         }
     }
@@ -131,7 +131,10 @@ impl Decoder {
             )));
         }
         let item = OutputItem::new(index, id, value);
-        if let ItemContent::Call { name, .. } = &item.content {
+        // Without the event that begins the item, the name comes with the complete item.
+        if let ItemContent::Call { name, .. } = &item.content
+            && !name.is_empty()
+        {
             out.push(Delta::ToolCall(name.clone()));
         }
         self.items.push(item);
@@ -159,11 +162,21 @@ impl Decoder {
     }
 
     /// Separates the parts of a reasoning summary by an empty line.
-    fn begin_summary_part(&mut self, value: &Value, out: &mut Vec<Delta>) {
+    ///
+    /// # Errors
+    /// Fails if the response becomes too large.
+    fn begin_summary_part(
+        &mut self,
+        value: &Value,
+        out: &mut Vec<Delta>,
+    ) -> Result<(), ModelError> {
         let at = self.position(index(value), text(value, "item_id"), REASONING);
-        if let Some(item) = at.and_then(|at| self.items.get_mut(at)) {
-            out.extend(item.begin_summary_part());
+        let item = at.and_then(|at| self.items.get_mut(at));
+        if let Some(delta) = item.and_then(OutputItem::begin_summary_part) {
+            self.size.add(PART_END)?;
+            out.push(delta);
         }
+        Ok(())
     }
 
     /// Takes over the complete item, which replaces what its deltas contained.
@@ -206,7 +219,7 @@ impl Decoder {
         }
         let mut blocks: Vec<Block> = Vec::new();
         for item in std::mem::take(&mut self.items) {
-            for block in item.into_blocks(&self.server) {
+            for block in item.into_blocks(&self.origin) {
                 // A server may send a call twice; it must run only once.
                 let is_repeat = matches!(&block, Block::ToolCall(new) if !new.id.0.is_empty()
                     && blocks.iter().any(|b| matches!(b, Block::ToolCall(old) if old.id == new.id)));
@@ -234,11 +247,11 @@ impl Decoder {
     }
 }
 
-/// Parses a complete response of `server`, which did not stream although the request asked for a stream.
+/// Parses a complete response from `origin`, whose server did not stream although the request asked for a stream.
 ///
 /// # Errors
 /// Fails if `value` is an error or a failed response, contains no output or exceeds a limit.
-pub fn parse_response(server: &str, value: &Value) -> Result<Reply, ModelError> {
+pub fn parse_response(origin: &AnswerOrigin, value: &Value) -> Result<Reply, ModelError> {
     if value.get("error").is_some_and(|e| !e.is_null()) || text(value, "status") == "failed" {
         return Err(stream_error(value));
     }
@@ -246,7 +259,7 @@ pub fn parse_response(server: &str, value: &Value) -> Result<Reply, ModelError> 
         return Err(invalid_response("a response without output"));
     }
     let kind = format!("response.{}", text(value, "status"));
-    Decoder::of(server).end(&kind, value, &mut Vec::new())
+    Decoder::of(origin).end(&kind, value, &mut Vec::new())
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

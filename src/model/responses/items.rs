@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, ProviderItem, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::model::surrogates::Joiner;
 use crate::model::{Delta, clip_label, parse_input};
@@ -117,7 +117,8 @@ impl OutputItem {
         }
     }
 
-    /// Takes over the complete item `value`. Returns the part of its text that the deltas did not contain.
+    /// Takes over the complete item `value`. Returns the part of its text that the deltas did not contain, or a call whose
+    /// name was not known before.
     pub fn complete(&mut self, value: &Value) -> Option<Delta> {
         self.is_complete = true;
         match &mut self.content {
@@ -145,7 +146,8 @@ impl OutputItem {
                 name,
                 arguments,
             } => {
-                for (label, key) in [(call, "call_id"), (name, "name")] {
+                let had_name = !name.is_empty();
+                for (label, key) in [(call, "call_id"), (&mut *name, "name")] {
                     let sent = clip_label(field(value, key));
                     if !sent.is_empty() {
                         *label = sent;
@@ -157,7 +159,7 @@ impl OutputItem {
                     Some(object) => object.to_string(),
                 };
                 replace(arguments, &mut self.joiner, whole);
-                None
+                (!had_name).then(|| Delta::ToolCall(name.clone()))
             }
             ItemContent::Other => None,
         }
@@ -176,12 +178,12 @@ impl OutputItem {
         }
     }
 
-    /// Returns the blocks of the item. Those that only `server` can read are marked with its name.
-    pub fn into_blocks(mut self, server: &str) -> Vec<Block> {
+    /// Returns the blocks of the item. Those that only `origin` can read are marked with it.
+    pub fn into_blocks(mut self, origin: &AnswerOrigin) -> Vec<Block> {
         let end = self.joiner.end();
         let own = |item: Value| {
             Block::ProviderItem(ProviderItem {
-                server: server.into(),
+                origin: origin.clone(),
                 item,
             })
         };
@@ -198,6 +200,7 @@ impl OutputItem {
                 let thinking = (!text.is_empty()).then_some(Block::Thinking {
                     text,
                     signature: None,
+                    origin: None,
                 });
                 thinking.into_iter().chain(encrypted.map(own)).collect()
             }
@@ -220,7 +223,7 @@ impl OutputItem {
 }
 
 /// What separates the parts of a reasoning summary.
-const PART_END: &str = "\n\n";
+pub const PART_END: &str = "\n\n";
 
 /// Replaces what the deltas contained by the complete text, unless the server left that out. Returns the end of the
 /// complete text that the deltas did not contain.

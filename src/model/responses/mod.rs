@@ -19,6 +19,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use super::http::{Http, response_deltas};
 use super::provider::{AutoSelect, ModelServerConfig, ProviderSpec, RefusalHints};
 use super::{ContextWindow, Delta, Model, ModelError, ModelRequest, openai};
+use crate::domain::chat::AnswerOrigin;
 use request::ReasoningParts;
 
 /// The provider `responses`. Its address must include `/v1` if the server's paths start with `/v1`. Key, address and
@@ -94,8 +95,12 @@ impl Model for Responses {
         let this = self.clone();
         async move {
             let mut parts = this.parts(&request.model);
+            let origin = AnswerOrigin {
+                server: this.server.to_string(),
+                model: request.model.clone(),
+            };
             let body = loop {
-                let body = request::body(&request, &this.server, parts);
+                let body = request::body(&request, &origin, parts);
                 match this.http.post("/responses", body).await {
                     Ok(body) => break body,
                     Err(error) => match parts.without_refused(&error) {
@@ -105,9 +110,8 @@ impl Model for Responses {
                 }
             };
             this.remember(&request.model, parts);
-            let server = Arc::clone(&this.server);
-            response_deltas(body, decode::Decoder::of(&server), |value| {
-                decode::parse_response(&server, value)
+            response_deltas(body, decode::Decoder::of(&origin), |value| {
+                decode::parse_response(&origin, value)
             })
         }
         .into_stream()
@@ -122,5 +126,9 @@ impl Model for Responses {
 
     fn listed_window(&self, name: &str) -> Option<ContextWindow> {
         self.http.windows.get(name)
+    }
+
+    fn is_remote(&self) -> bool {
+        self.http.is_remote()
     }
 }

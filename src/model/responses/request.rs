@@ -4,12 +4,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
 
-use crate::domain::chat::{Block, Message, ProviderItem, Role, valid_tool_name};
+use crate::domain::chat::{AnswerOrigin, Block, Message, ProviderItem, Role, valid_tool_name};
 use crate::domain::redact::PLACEHOLDER_START;
-use crate::domain::role::RoleEffort;
 use crate::domain::text::clip;
+use crate::model::call_ids::{IdForm, SentIds};
 use crate::model::images::{SentImage, SentImages};
-use crate::model::{ErrorKind, ModelError, ModelRequest, ToolSpec};
+use crate::model::{ErrorKind, ModelError, ModelRequest, ToolSpec, effort};
 
 /// Maximum length of a tool's description, in characters. Longer ones are cut, as for Chat Completions.
 const DESCRIPTION_MAX: usize = 1024;
@@ -77,17 +77,18 @@ impl ReasoningParts {
     }
 }
 
-/// Returns the JSON body of a Responses request to `server`. Fields and items always have the same order, because
+/// Returns the JSON body of a Responses request to the server and model of `origin`. Fields and items always have the same order, because
 /// servers cache the prefix of a conversation. The server stores nothing: each request contains the whole conversation.
-pub fn body(request: &ModelRequest, server: &str, parts: ReasoningParts) -> Value {
+pub fn body(request: &ModelRequest, origin: &AnswerOrigin, parts: ReasoningParts) -> Value {
     let images = SentImages::of(request);
+    let mut ids = SentIds::new(IdForm::Strict);
     let mut input = Vec::new();
     for message in request.messages.iter() {
         match message.role {
-            Role::User => user(message, &images, &mut input),
+            Role::User => user(message, &images, &ids, &mut input),
             Role::Assistant => {
-                let items = parts.items.then_some(server);
-                assistant(message, items, &mut input);
+                let items = parts.items.then_some(origin);
+                assistant(message, items, &mut ids, &mut input);
             }
         }
     }
@@ -95,7 +96,7 @@ pub fn body(request: &ModelRequest, server: &str, parts: ReasoningParts) -> Valu
         "model": request.model,
         "instructions": request.system,
         "input": input,
-        "max_output_tokens": request.max_tokens,
+        "max_output_tokens": request.output_max(0),
         "store": false,
         "stream": true,
         "prompt_cache_key": cache_key(request),
@@ -108,12 +109,7 @@ pub fn body(request: &ModelRequest, server: &str, parts: ReasoningParts) -> Valu
         body["parallel_tool_calls"] = true.into();
     }
     if let Some(effort) = request.effort {
-        // `xhigh` is the highest effort in this API.
-        let word = match effort {
-            RoleEffort::Max => RoleEffort::Xhigh.word(),
-            other => other.word(),
-        };
-        body["reasoning"]["effort"] = word.into();
+        body["reasoning"]["effort"] = effort::openai_word(effort).into();
     }
     if parts.summary {
         body["reasoning"]["summary"] = "auto".into();
@@ -141,7 +137,7 @@ fn tool(tool: &ToolSpec) -> Value {
 }
 
 /// Appends the results of tool calls, and then a message with the text and the images.
-fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
+fn user(message: &Message, images: &SentImages<'_>, ids: &SentIds<'_>, out: &mut Vec<Value>) {
     for block in &message.blocks {
         if let Block::ToolResult { call, content, .. } = block {
             let content = if content.is_empty() {
@@ -149,7 +145,8 @@ fn user(message: &Message, images: &SentImages<'_>, out: &mut Vec<Value>) {
             } else {
                 content
             };
-            out.push(json!({"type": "function_call_output", "call_id": call, "output": content}));
+            let id = ids.result(call);
+            out.push(json!({"type": "function_call_output", "call_id": id, "output": content}));
         }
     }
     let is_image = |block: &Block| matches!(block, Block::Image(_));
@@ -182,9 +179,14 @@ fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
     }
 }
 
-/// Appends the items of an answer in their order. `server` is the server whose own items are included; `None` to leave
-/// all of them out.
-fn assistant(message: &Message, server: Option<&str>, out: &mut Vec<Value>) {
+/// Appends the items of an answer in their order. `origin` is the server and model whose own items are included; `None`
+/// to leave all of them out.
+fn assistant<'a>(
+    message: &'a Message,
+    origin: Option<&AnswerOrigin>,
+    ids: &mut SentIds<'a>,
+    out: &mut Vec<Value>,
+) {
     let mut phase = None;
     for (at, block) in message.blocks.iter().enumerate() {
         match block {
@@ -195,9 +197,11 @@ fn assistant(message: &Message, server: Option<&str>, out: &mut Vec<Value>) {
                 }
                 out.push(item);
             }
-            Block::ToolCall(call) => out.push(json!({"type": "function_call", "call_id": call.id,
-                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()})),
-            Block::ProviderItem(own) if server == Some(own.server.as_str()) => {
+            Block::ToolCall(call) => out.push(
+                json!({"type": "function_call", "call_id": ids.call(&call.id),
+                "name": valid_tool_name(&call.name), "arguments": call.input.to_string()}),
+            ),
+            Block::ProviderItem(own) if origin == Some(&own.origin) => {
                 if own.item.get("type").is_some_and(|kind| kind == "message") {
                     phase = own.item.get("phase").cloned();
                 } else if is_usable(own, &message.blocks[at + 1..]) {

@@ -4,9 +4,10 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::Decoder;
-use crate::domain::chat::{Block, ProviderItem, ToolCall};
+use crate::domain::chat::{AnswerOrigin, Block, ProviderItem, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::usage::Usage;
+use crate::model::http::RESPONSE_MAX;
 use crate::model::tests::{at_every_byte, call, decode, feed_until_error, ids, twice};
 use crate::model::{Delta, ErrorKind, Reply, StopReason};
 
@@ -33,7 +34,7 @@ fn responses_split_at_every_byte() {
         .collect();
     let item = |item| {
         Block::ProviderItem(ProviderItem {
-            server: String::new(),
+            origin: AnswerOrigin::default(),
             item,
         })
     };
@@ -66,7 +67,8 @@ fn responses_split_at_every_byte() {
             blocks: vec![
                 Block::Thinking {
                     text: "**Look**\n\nFirst the files, é.".into(),
-                    signature: None
+                    signature: None,
+                    origin: None,
                 },
                 item(json!({"type": "reasoning", "id": "rs_1",
                     "summary": [summary("**Look**"), summary("First the files, é.")],
@@ -86,7 +88,8 @@ fn responses_split_at_every_byte() {
         [
             Block::Thinking {
                 text: "hm".into(),
-                signature: None
+                signature: None,
+                origin: None,
             },
             Block::text("Hi"),
             call("c1", "bash", json!({"command": "ls"})),
@@ -177,6 +180,38 @@ fn repeated_events_do_not_repeat_tool_calls() {
     assert_eq!(ids(&reply), expected);
     // The complete item replaces what was received twice.
     assert!(reply.blocks.contains(&Block::text("Héllo 😀")));
+}
+
+#[test]
+fn call_without_its_first_event_is_reported_with_its_name() {
+    let arguments =
+        r#"{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{}"}"#;
+    let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c","name":"bash","arguments":"{}"}}"#;
+    let end = r#"{"type":"response.completed","response":{}}"#;
+    let stream = [arguments, done, end]
+        .map(|data| format!("data: {data}\n\n"))
+        .concat();
+    let (deltas, reply) = decode(Decoder::default(), &[stream.as_bytes()]);
+    assert_eq!(deltas, [Delta::ToolCall("bash".into())]);
+    assert_eq!(ids(&reply.unwrap()), [("c".to_string(), false)]);
+}
+
+#[test]
+fn endless_summary_parts_are_an_error() {
+    let text = |length: usize| {
+        let text = "x".repeat(length);
+        format!(
+            "data: {{\"type\":\"response.reasoning_summary_text.delta\",\"output_index\":0,\"delta\":\"{text}\"}}\n\n"
+        )
+    };
+    // 100 bytes are left, and each part adds an empty line of two.
+    let block = 64 * 1024;
+    let full = text(block).repeat(RESPONSE_MAX / block - 1) + &text(block - 100);
+    let part = r#"{"type":"response.reasoning_summary_part.added","output_index":0}"#;
+    let part = format!("data: {part}\n\n");
+    let (count, error) = feed_until_error(Decoder::default(), &full, &part);
+    assert_eq!(error.kind, ErrorKind::InvalidResponse);
+    assert_eq!(count, 51);
 }
 
 #[test]

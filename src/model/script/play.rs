@@ -148,6 +148,10 @@ impl Model for Script {
         let name = self.name.clone();
         async move { Ok(vec![name]) }.boxed()
     }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
 }
 
 /// Joins the texts and tool results of the last message. The rules are matched against the joined text.
@@ -214,6 +218,7 @@ fn reply(
         blocks.push(Block::Thinking {
             text: answer.think,
             signature: None,
+            origin: None,
         });
     }
     if !answer.say.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crewdeck::domain::chat::ProviderItem;
+use crewdeck::domain::chat::{AnswerOrigin, ProviderItem};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -160,7 +160,10 @@ async fn unusable_items_are_left_out() {
     let config = responses(&server);
     let item = |content: &str| {
         Block::ProviderItem(ProviderItem {
-            server: config.server_name().to_string(),
+            origin: AnswerOrigin {
+                server: config.server_name().to_string(),
+                model: request().model,
+            },
             item: json!({"type": "reasoning", "id": "rs_9", "summary": [], "encrypted_content": content}),
         })
     };

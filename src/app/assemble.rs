@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
-use super::model_setup::{self, Probe, connect_model, name_of_model};
+use super::model_setup::{self, Probe, name_of_model};
 use super::named_models::ModelConnections;
 use super::{
     demo, describe_error, external_agents, jitter, new_id, now, resume, root, secrets, settings,
@@ -240,7 +240,7 @@ async fn start_crew(
     let entry = wanted.and_then(|name| Some((name, named.get(name)?)));
     let unnamed = match entry {
         Some(_) => None,
-        None => Some(named.add(connect_model(blueprint).await?)),
+        None => Some(named.connect_own().await?),
     };
     let journal = JournalWriter::open(root, &session);
     let (connection, model_config) = match (entry, unnamed) {

@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use secrecy::SecretString;
 
 use super::assemble::Blueprint;
+use super::demo;
 use super::named_models::Endpoint;
-use super::{demo, local_server};
 use crate::config::Settings;
 use crate::domain::redact::Redactor;
 use crate::domain::text::first_names;
@@ -111,27 +111,6 @@ pub struct ModelConnection {
     pub name: Option<String>,
     /// The context window in tokens if a script defines it; otherwise `None`.
     pub window: Option<u64>,
-}
-
-/// Connects to the provider that the blueprint selects. If the blueprint selects none, connects to a model server found
-/// on this machine.
-///
-/// # Errors
-/// Fails if a model script is invalid or cannot be read. Fails with [`ModelUnavailable`] if a key is missing, if the
-/// address or the key is invalid, or if no provider is selected and no server is found.
-pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
-    let settings = &blueprint.settings;
-    let endpoint = match &blueprint.choice {
-        Some(ProviderChoice::Demo) => Endpoint::Script(None),
-        Some(ProviderChoice::Script(file)) => Endpoint::Script(Some(file.clone())),
-        Some(ProviderChoice::Server(spec)) => Endpoint::Server(server(spec, settings, None)?),
-        None => {
-            let found = tokio::task::spawn_blocking(local_server::find).await?;
-            let (spec, found) = found.ok_or_else(no_model)?;
-            Endpoint::Server(server(spec, settings, Some(found.base_url))?)
-        }
-    };
-    connect_endpoint(endpoint, blueprint.speed)
 }
 
 /// Connects to `endpoint`. Sends no request yet. `speed` is the speed factor of a script.

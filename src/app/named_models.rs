@@ -2,11 +2,12 @@
 //! headers share one connection, with one call queue and one back-off.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::{Result, anyhow};
 
 use super::jitter;
+use super::local_server::{self, FoundServer};
 use super::model_setup::{self, ModelConnection, variable};
 use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{Variable, expand};
@@ -24,6 +25,10 @@ pub struct ModelConnections {
     /// The provider of the crew, which serves named models without a provider and an address.
     choice: Option<ProviderChoice>,
     speed: f64,
+    /// Looks for a model server on this machine.
+    find_local: fn() -> Option<FoundServer>,
+    /// The server of the crew if there is no `choice`. Set when it is found, so that all agents use the same one.
+    local: OnceLock<FoundServer>,
     connections: Mutex<Vec<Arc<ModelConnection>>>,
 }
 
@@ -45,6 +50,8 @@ impl ModelConnections {
             settings: settings.clone(),
             choice: choice.cloned(),
             speed,
+            find_local: local_server::find,
+            local: OnceLock::new(),
             connections: Mutex::default(),
         }
     }
@@ -59,7 +66,7 @@ impl ModelConnections {
     }
 
     /// Puts a call queue before the model of `connection`, and keeps the connection for the named models of its server.
-    pub fn add(&self, connection: ModelConnection) -> Arc<ModelConnection> {
+    fn add(&self, connection: ModelConnection) -> Arc<ModelConnection> {
         let limited = RateLimiter::new(connection.model, self.settings.calls_max(), jitter);
         let connection = Arc::new(ModelConnection {
             model: Arc::new(limited),
@@ -72,6 +79,21 @@ impl ModelConnections {
     fn connections(&self) -> MutexGuard<'_, Vec<Arc<ModelConnection>>> {
         let connections = self.connections.lock();
         connections.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects to the server of the crew: that of its provider, or the model server that is found on this machine. Serves
+    /// the models that are no named models.
+    ///
+    /// # Errors
+    /// Fails if a model script is invalid or cannot be read, if a key is missing, if the address or the key is invalid, or
+    /// if there is no provider and no server is found.
+    pub async fn connect_own(&self) -> Result<Arc<ModelConnection>> {
+        if self.choice.is_none()
+            && let Some(found) = tokio::task::spawn_blocking(self.find_local).await?
+        {
+            self.local.get_or_init(|| found);
+        }
+        self.connection(&NamedModel::default())
     }
 
     /// Returns the connection and the configuration of the named model `name`, whose entry is `entry`. Connects if no
@@ -106,11 +128,7 @@ impl ModelConnections {
     }
 
     fn connection(&self, entry: &NamedModel) -> Result<Arc<ModelConnection>> {
-        let Some(endpoint) = self.endpoint(entry)? else {
-            // The server of the crew was found on this machine, so it is the first connection.
-            let first = self.connections().first().map(Arc::clone);
-            return first.ok_or_else(|| model_setup::no_model().into());
-        };
+        let endpoint = self.endpoint(entry)?;
         let same = |c: &&Arc<ModelConnection>| c.endpoint == endpoint;
         if let Some(found) = self.connections().iter().find(same) {
             return Ok(Arc::clone(found));
@@ -118,17 +136,18 @@ impl ModelConnections {
         Ok(self.add(model_setup::connect_endpoint(endpoint, self.speed)?))
     }
 
-    /// Returns what answers the calls of `entry`; `None` if that is the model server that was found on this machine.
+    /// Returns what answers the calls of `entry`. Looks for a model server on this machine if the entry and the crew have
+    /// no provider.
     ///
     /// # Errors
-    /// Fails if a key or a variable in a header is missing.
-    pub fn endpoint(&self, entry: &NamedModel) -> Result<Option<Endpoint>> {
+    /// Fails if a key or a variable in a header is missing, or if no model server is found.
+    pub fn endpoint(&self, entry: &NamedModel) -> Result<Endpoint> {
         let script = entry
             .provider
             .as_deref()
             .and_then(|p| p.strip_prefix("script:"));
         if let Some(file) = script {
-            return Ok(Some(Endpoint::Script(Some(file.to_string()))));
+            return Ok(Endpoint::Script(Some(file.to_string())));
         }
         let own = config::named_model_provider(entry).map_err(anyhow::Error::msg)?;
         let mut server = match (own, &self.choice) {
@@ -152,10 +171,13 @@ impl ModelConnections {
                 model_setup::server(spec, &self.settings, None)?
             }
             (None, Some(ProviderChoice::Script(file))) => {
-                return Ok(Some(Endpoint::Script(Some(file.clone()))));
+                return Ok(Endpoint::Script(Some(file.clone())));
             }
-            (None, Some(ProviderChoice::Demo)) => return Ok(Some(Endpoint::Script(None))),
-            (None, None) => return Ok(None),
+            (None, Some(ProviderChoice::Demo)) => return Ok(Endpoint::Script(None)),
+            (None, None) => {
+                let (spec, found) = self.local_server().ok_or_else(model_setup::no_model)?;
+                model_setup::server(spec, &self.settings, Some(found.base_url))?
+            }
         };
         if let Some(name) = &entry.key_var {
             server.key = model_setup::key(name, &server.base_url)?;
@@ -165,7 +187,17 @@ impl ModelConnections {
         }
         server.read_timeout = self.settings.model_timeout();
         server.headers = headers(&entry.headers)?;
-        Ok(Some(Endpoint::Server(server)))
+        Ok(Endpoint::Server(server))
+    }
+
+    /// Returns the model server on this machine; `None` if none accepts connections. A port of this machine accepts or
+    /// refuses a connection at once, so this does not wait.
+    fn local_server(&self) -> Option<FoundServer> {
+        if let Some(found) = self.local.get() {
+            return Some(*found);
+        }
+        let found = (self.find_local)()?;
+        Some(*self.local.get_or_init(|| found))
     }
 }
 
@@ -201,4 +233,66 @@ fn headers(written: &BTreeMap<String, String>) -> Result<BTreeMap<String, String
         }
     };
     written.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::crew::NamedModels;
+    use crate::model::provider::LocalServer;
+    use crate::model::providers::COMPATIBLE;
+
+    /// Stands for a model server on this machine.
+    static SERVER: LocalServer = LocalServer {
+        name: "Local",
+        base_url: "http://127.0.0.1:9/v1",
+    };
+
+    fn connections(settings: &str, find_local: fn() -> Option<FoundServer>) -> ModelConnections {
+        let settings = Settings::parse(settings, Path::new("config.toml")).unwrap();
+        ModelConnections {
+            find_local,
+            ..ModelConnections::new(&settings, None, 1.0)
+        }
+    }
+
+    fn base_url(models: &ModelConnections, name: &str) -> String {
+        let entry = models.get(name).unwrap();
+        match &models.connection(entry).unwrap().endpoint {
+            Endpoint::Server(config) => config.base_url.clone(),
+            Endpoint::Script(script) => panic!("{script:?}"),
+        }
+    }
+
+    #[test]
+    fn models_without_a_provider_use_the_server_of_this_machine() {
+        let settings = "[models.big]\nmodel = 'qwen3:32b'\n[models.small]\nmodel = 'qwen3:4b'\n";
+        let models = connections(settings, || Some((COMPATIBLE, &SERVER)));
+        let entry = models.get("big").unwrap();
+        let (connection, config) = models.connect("big", entry).unwrap();
+        assert_eq!((connection.scripted, &*config.name), (false, "qwen3:32b"));
+        assert_eq!(base_url(&models, "small"), SERVER.base_url);
+        assert_eq!(models.connections().len(), 1, "both share one connection");
+        let models = connections(settings, || None);
+        let error = models.find("big").unwrap().err().unwrap();
+        assert!(error.starts_with("No model is configured: "), "{error}");
+    }
+
+    #[test]
+    fn model_of_this_machine_does_not_use_the_first_connection() {
+        let settings = "[models.other]\nbase_url = 'http://127.0.0.1:1/v1'\n[models.local]\nmodel = 'qwen3:8b'\n";
+        let models = connections(settings, || Some((COMPATIBLE, &SERVER)));
+        assert_eq!(base_url(&models, "other"), "http://127.0.0.1:1/v1");
+        assert_eq!(base_url(&models, "local"), SERVER.base_url);
+    }
+
+    #[tokio::test]
+    async fn unnamed_models_share_the_connection_of_the_crew() {
+        let models = connections("[models.local]\n", || Some((COMPATIBLE, &SERVER)));
+        let own = models.connect_own().await.unwrap();
+        let (connection, _) = models.connect("local", &NamedModel::default()).unwrap();
+        assert!(Arc::ptr_eq(&own, &connection));
+    }
 }

@@ -44,12 +44,11 @@ pub fn named_models(settings: &Settings) -> Vec<(String, Result<String, String>)
     let state = |(name, entry): (&String, &NamedModel)| {
         let model = entry.model.as_ref().unwrap_or(name);
         let state = models.endpoint(entry).map(|endpoint| match endpoint {
-            Some(Endpoint::Server(config)) => {
+            Endpoint::Server(config) => {
                 format!("{model} of {} at {}", config.spec.name, config.base_url)
             }
-            Some(Endpoint::Script(Some(file))) => format!("scripted: {file}"),
-            Some(Endpoint::Script(None)) => "scripted: the demo's".into(),
-            None => format!("{model} of the server that is found on this machine"),
+            Endpoint::Script(Some(file)) => format!("scripted: {file}"),
+            Endpoint::Script(None) => "scripted: the demo's".into(),
         });
         (name.clone(), state.map_err(|e| e.to_string()))
     };
@@ -142,7 +141,7 @@ async fn server(
 struct LeadModel {
     name: String,
     entry: NamedModel,
-    endpoint: Option<Endpoint>,
+    endpoint: Endpoint,
 }
 
 /// Returns the named model that the lead uses; `None` if it uses no named model.
@@ -166,17 +165,16 @@ fn named(settings: &Settings) -> Result<Option<LeadModel>> {
 
 async fn lead_model(lead: LeadModel) -> Result<ModelFacts> {
     match lead.endpoint {
-        Some(Endpoint::Script(Some(file))) => Ok(ModelFacts::Scripted { what: file }),
-        Some(Endpoint::Script(None)) => Ok(ModelFacts::Scripted {
+        Endpoint::Script(Some(file)) => Ok(ModelFacts::Scripted { what: file }),
+        Endpoint::Script(None) => Ok(ModelFacts::Scripted {
             what: "the demo's".into(),
         }),
-        Some(Endpoint::Server(config)) => {
+        Endpoint::Server(config) => {
             let why = format!("the model {}", lead.name);
             let key = lead.entry.key_var.as_deref().unwrap_or(config.spec.key_var);
             let model = lead.entry.model.clone().unwrap_or(lead.name);
             Ok(server(&config, why, key, Some(model)).await)
         }
-        None => Err(model_setup::no_model().into()),
     }
 }
 

@@ -14,7 +14,6 @@ use crate::config::extensions::{Variable, expand};
 use crate::config::{self, Settings};
 use crate::crew;
 use crate::domain::named_model::NamedModel;
-use crate::model::origin;
 use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::rate_limiter::RateLimiter;
@@ -159,8 +158,7 @@ impl ModelConnections {
                 }
                 // Without `key_var`, the provider's key goes only to the server that the user knows from the
                 // environment or to the vendor.
-                let is_known =
-                    entry.base_url.is_none() || origin(&server.base_url) == origin(spec.vendor_url);
+                let is_known = entry.base_url.is_none() || spec.is_vendor_address(&server.base_url);
                 if entry.key_var.is_none() && is_known {
                     server.key = model_setup::key(spec.key_var, &server.base_url)?;
                 }

@@ -158,6 +158,39 @@ fn doctor_checks_the_named_models() {
 }
 
 #[test]
+fn key_of_the_provider_goes_to_all_addresses_of_its_vendor_only() {
+    let address = |name: &str, provider: &str, url: &str| {
+        format!("[models.{name}]\nprovider = '{provider}'\nbase_url = '{url}'\n")
+    };
+    let settings = [
+        address("az", "azure", "https://r.openai.azure.com"),
+        address("az2", "azure", "https://r.services.ai.azure.com/openai/v1"),
+        address("plain", "azure", "http://r.openai.azure.com"),
+        address("claude", "anthropic", "https://api.anthropic.com"),
+        address("proxy", "anthropic", "https://models.example.com"),
+    ];
+    let project = project(&settings.concat());
+    let mut command = project.command(&["doctor", "--provider", "script:lead.yaml"]);
+    let none = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    command.env("AZURE_OPENAI_API_KEY", "key");
+    command.env("ANTHROPIC_API_KEY", "key");
+    let with = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    for name in ["az", "az2", "claude"] {
+        let refused = format!("{name} cannot be used: There is no API key");
+        assert!(none.contains(&refused), "{refused}\n{none}");
+        assert!(with.contains(&format!("{name}: {name} of ")), "{with}");
+    }
+    for (name, server) in [
+        ("plain", "azure at http://r.openai.azure.com"),
+        ("proxy", "anthropic at https://models.example.com"),
+    ] {
+        let keyless = format!("{name}: {name} of {server}, no key is sent (key_var is not set)");
+        assert!(none.contains(&keyless), "{keyless}\n{none}");
+        assert!(with.contains(&keyless), "{keyless}\n{with}");
+    }
+}
+
+#[test]
 fn invalid_named_models_are_reported_with_the_remedy() {
     for (settings, expected) in [
         (

@@ -14,10 +14,10 @@ use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::doctor::{ModelFacts, ModelListing, ModelServer};
 use crate::domain::named_model::NamedModel;
-use crate::model::ModelError;
 use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::script::Script;
+use crate::model::{ModelError, is_local};
 
 /// The timeout of the request for the server's model list.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -45,7 +45,12 @@ pub fn named_models(settings: &Settings) -> Vec<(String, Result<String, String>)
         let model = entry.model.as_ref().unwrap_or(name);
         let state = models.endpoint(entry).map(|endpoint| match endpoint {
             Endpoint::Server(config) => {
-                format!("{model} of {} at {}", config.spec.name, config.base_url)
+                let key = match config.key {
+                    None if !is_local(&config.base_url) => ", no key is sent (key_var is not set)",
+                    Some(_) | None => "",
+                };
+                let (provider, url) = (config.spec.name, &config.base_url);
+                format!("{model} of {provider} at {url}{key}")
             }
             Endpoint::Script(Some(file)) => format!("scripted: {file}"),
             Endpoint::Script(None) => "scripted: the demo's".into(),

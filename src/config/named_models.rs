@@ -7,7 +7,7 @@ use crate::domain::named_model::NamedModel;
 use crate::domain::secret_env::{self, WithheldReason};
 use crate::domain::text::{clip, closest_match, one_line};
 use crate::model::provider::ProviderSpec;
-use crate::model::providers::{COMPATIBLE, PROVIDERS, names};
+use crate::model::providers::{PROVIDERS, names, of_address};
 use crate::model::window::WINDOW_MIN;
 
 /// Maximum number of named models.
@@ -58,7 +58,7 @@ pub fn provider(model: &NamedModel) -> Result<Option<&'static ProviderSpec>, Str
                 names(PROVIDERS.iter().copied())
             )),
         },
-        None => Ok(model.base_url.as_ref().map(|_| COMPATIBLE)),
+        None => Ok(model.base_url.as_deref().map(of_address)),
     }
 }
 

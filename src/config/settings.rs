@@ -225,7 +225,7 @@ settings! {
         /// `headers`, `options`, `fallback`. See [models](models.md).
         models: BTreeMap<String, NamedModel> {
             default: "none",
-            example: "{ fast = { provider = \"openai\", model = \"gpt-5-mini\", effort = \"low\" } }",
+            example: "{ fast = { provider = \"responses\", model = \"gpt-5-mini\", effort = \"low\" } }",
             in_project: InProject::NeedsApproval { effect: "names servers that receive your keys and prompts" },
             check: named_models::check,
         }

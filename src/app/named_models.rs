@@ -60,6 +60,24 @@ impl ModelConnections {
         settings.r#use.lead.as_ref().or(settings.model.as_ref())
     }
 
+    /// Returns the server of the lead's model; `None` if the model is scripted, if its server must first be found on this
+    /// machine, or if the server cannot be used. Contacts no server.
+    pub fn lead_server(
+        settings: &Settings,
+        choice: Option<&ProviderChoice>,
+    ) -> Option<ModelServerConfig> {
+        let models = ModelConnections {
+            find_local: || None,
+            ..ModelConnections::new(settings, choice, 1.0)
+        };
+        let named = ModelConnections::wanted_by_lead(settings).and_then(|name| models.get(name));
+        let entry = named.cloned().unwrap_or_default();
+        match models.endpoint(&entry).ok()? {
+            Endpoint::Server(config) => Some(config),
+            Endpoint::Script(_) => None,
+        }
+    }
+
     pub fn get(&self, name: &str) -> Option<&NamedModel> {
         self.settings.models.get(name)
     }
@@ -151,22 +169,12 @@ impl ModelConnections {
         let own = config::named_model_provider(entry).map_err(anyhow::Error::msg)?;
         let mut server = match (own, &self.choice) {
             (Some(spec), _) => {
-                let mut server = ModelServerConfig::new(spec);
                 let address = entry.base_url.clone().or_else(|| variable(spec.url_var));
-                if let Some(address) = &address {
-                    server.base_url.clone_from(address);
-                }
-                // Without `key_var`, the provider's key goes only to the server that the user knows from the
-                // environment or to the vendor.
-                let is_known = entry.base_url.is_none() || spec.is_vendor_address(&server.base_url);
-                if entry.key_var.is_none() && is_known {
-                    server.key = model_setup::key(spec.key_var, &server.base_url)?;
-                }
-                server.options = self.settings.provider_options(spec.name);
-                server
+                model_setup::server_without_key(spec, &self.settings, address.as_deref())
             }
             (None, Some(ProviderChoice::Server(spec))) => {
-                model_setup::server(spec, &self.settings, None)?
+                let address = self.settings.base_url.as_deref();
+                model_setup::server_without_key(spec, &self.settings, address)
             }
             (None, Some(ProviderChoice::Script(file))) => {
                 return Ok(Endpoint::Script(Some(file.clone())));
@@ -174,16 +182,24 @@ impl ModelConnections {
             (None, Some(ProviderChoice::Demo)) => return Ok(Endpoint::Script(None)),
             (None, None) => {
                 let (spec, found) = self.local_server().ok_or_else(model_setup::no_model)?;
-                model_setup::server(spec, &self.settings, Some(found.base_url))?
+                let address = self.settings.base_url.as_deref();
+                let address = address.or(Some(found.base_url));
+                model_setup::server_without_key(spec, &self.settings, address)
             }
         };
+        model_setup::check_address(&server)?;
         if let Some(name) = &entry.key_var {
-            server.key = model_setup::key(name, &server.base_url)?;
+            server.key_var.clone_from(name);
+        }
+        // Without `key_var`, the provider's key goes only to the server that the user knows from the environment or the
+        // settings of the crew, or to the vendor.
+        let is_known = entry.base_url.is_none() || server.spec.is_vendor_address(&server.base_url);
+        if entry.key_var.is_some() || is_known {
+            server.key = model_setup::key(&server.key_var, &server.base_url)?;
         }
         if !entry.options.is_empty() {
             server.options = entry.options.clone();
         }
-        server.read_timeout = self.settings.model_timeout();
         server.headers = headers(&entry.headers)?;
         Ok(Endpoint::Server(server))
     }
@@ -284,6 +300,22 @@ mod tests {
         let models = connections(settings, || Some((COMPATIBLE, &SERVER)));
         assert_eq!(base_url(&models, "other"), "http://127.0.0.1:1/v1");
         assert_eq!(base_url(&models, "local"), SERVER.base_url);
+    }
+
+    #[test]
+    fn server_of_the_lead_is_that_of_its_named_model() {
+        let settings = "base_url = 'https://crew.example.com/v1'\n[models.other]\nbase_url = 'http://127.0.0.1:1/v1'\nprovider = 'anthropic'\n[models.script]\nprovider = 'script:a.yaml'\n[models.local]\nmodel = 'qwen3:8b'\n[use]\nlead = ";
+        for (lead, expected) in [
+            ("other", Some("http://127.0.0.1:1/v1")),
+            ("script", None),
+            ("local", None),
+        ] {
+            let settings = format!("{settings}'{lead}'");
+            let settings = Settings::parse(&settings, Path::new("config.toml")).unwrap();
+            let found = ModelConnections::lead_server(&settings, None);
+            let found = found.map(|config| config.base_url);
+            assert_eq!(found.as_deref(), expected, "{lead}");
+        }
     }
 
     #[tokio::test]

@@ -144,6 +144,8 @@ pub struct ModelServerConfig {
     pub base_url: String,
     /// The API key; `None` to send none, as a local server may need none.
     pub key: Option<SecretString>,
+    /// The environment variable with the key, for messages: [`ProviderSpec::key_var`], or the one that the user has set.
+    pub key_var: String,
     /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,
     pub read_timeout: Duration,
@@ -174,6 +176,7 @@ impl ModelServerConfig {
             spec,
             base_url: spec.vendor_url.into(),
             key: None,
+            key_var: spec.key_var.into(),
             options: BTreeMap::new(),
             read_timeout: READ_TIMEOUT,
             headers: BTreeMap::new(),

@@ -191,6 +191,26 @@ fn key_of_the_provider_goes_to_all_addresses_of_its_vendor_only() {
 }
 
 #[test]
+fn doctor_names_the_variable_of_the_key_that_is_sent() {
+    let project = project(
+        "[models.proxy]\nprovider = 'anthropic'\nbase_url = 'http://127.0.0.2:9'\nkey_var = 'PROXY_API_KEY'\n[models.own]\nprovider = 'anthropic'\nkey_var = 'MY_API_KEY'\n[use]\nlead = 'proxy'\n",
+    );
+    let mut command = project.command(&["doctor"]);
+    command.env("PROXY_API_KEY", "key").env("MY_API_KEY", "key");
+    let ran = command.output().unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    let sent = "the API key in PROXY_API_KEY is sent to http://127.0.0.2:9";
+    assert!(err.contains(sent), "{err}");
+    let out = String::from_utf8(ran.stdout).unwrap();
+    for expected in [
+        "proxy: proxy of anthropic at http://127.0.0.2:9, with the key in PROXY_API_KEY",
+        "own: own of anthropic at https://api.anthropic.com",
+    ] {
+        assert!(out.contains(expected), "{expected}\n{out}");
+    }
+}
+
+#[test]
 fn invalid_named_models_are_reported_with_the_remedy() {
     for (settings, expected) in [
         (

@@ -45,9 +45,12 @@ pub fn named_models(settings: &Settings) -> Vec<(String, Result<String, String>)
         let model = entry.model.as_ref().unwrap_or(name);
         let state = models.endpoint(entry).map(|endpoint| match endpoint {
             Endpoint::Server(config) => {
-                let key = match config.key {
-                    None if !is_local(&config.base_url) => ", no key is sent (key_var is not set)",
-                    Some(_) | None => "",
+                let key = match model_setup::foreign_key_address(&config) {
+                    Some((key, _)) => format!(", with the key in {key}"),
+                    None if config.key.is_none() && !is_local(&config.base_url) => {
+                        ", no key is sent (key_var is not set)".into()
+                    }
+                    None => String::new(),
                 };
                 let (provider, url) = (config.spec.name, &config.base_url);
                 format!("{model} of {provider} at {url}{key}")
@@ -113,30 +116,19 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
             None => return Err(model_setup::no_model().into()),
         },
     };
-    let key = config.spec.key_var;
-    Ok(server(
-        &config,
-        why,
-        key,
-        ModelConnections::wanted_by_lead(settings).cloned(),
-    )
-    .await)
+    let wanted = ModelConnections::wanted_by_lead(settings).cloned();
+    Ok(server(&config, why, wanted).await)
 }
 
-async fn server(
-    config: &ModelServerConfig,
-    why: String,
-    key: &str,
-    wanted: Option<String>,
-) -> ModelFacts {
+async fn server(config: &ModelServerConfig, why: String, wanted: Option<String>) -> ModelFacts {
     if let Some((key, address)) = model_setup::foreign_key_address(config) {
-        headless::eprint_key_address(key, &address);
+        headless::eprint_key_address(&key, &address);
     }
     ModelFacts::Server(ModelServer {
         provider: config.spec.name,
         why,
         url: config.base_url.clone(),
-        key: (key.to_string(), config.key.is_some()),
+        key: (config.key_var.clone(), config.key.is_some()),
         wanted,
         listing: ask(config).await,
     })
@@ -176,9 +168,8 @@ async fn lead_model(lead: LeadModel) -> Result<ModelFacts> {
         }),
         Endpoint::Server(config) => {
             let why = format!("the model {}", lead.name);
-            let key = lead.entry.key_var.as_deref().unwrap_or(config.spec.key_var);
             let model = lead.entry.model.clone().unwrap_or(lead.name);
-            Ok(server(&config, why, key, Some(model)).await)
+            Ok(server(&config, why, Some(model)).await)
         }
     }
 }

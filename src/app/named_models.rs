@@ -1,5 +1,5 @@
-//! Connects to the servers of the named models (the setting `models`). Models with the same server, key, options and
-//! headers share one connection, with one call queue and one back-off.
+//! Connects to the servers of the named models (the setting `models`). Models with the same provider, server, key, options
+//! and headers share one connection. All connections to one server with the same key share one call queue and one back-off.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -28,7 +28,13 @@ pub struct ModelConnections {
     find_local: fn() -> Option<FoundServer>,
     /// The server of the crew if there is no `choice`. Set when it is found, so that all agents use the same one.
     local: OnceLock<FoundServer>,
-    connections: Mutex<Vec<Arc<ModelConnection>>>,
+    connections: Mutex<Vec<Connected>>,
+}
+
+/// A connection, with its call queue.
+struct Connected {
+    connection: Arc<ModelConnection>,
+    limiter: Arc<RateLimiter>,
 }
 
 /// What answers the calls of a model.
@@ -82,18 +88,7 @@ impl ModelConnections {
         self.settings.models.get(name)
     }
 
-    /// Puts a call queue before the model of `connection`, and keeps the connection for the named models of its server.
-    fn add(&self, connection: ModelConnection) -> Arc<ModelConnection> {
-        let limited = RateLimiter::new(connection.model, self.settings.calls_max(), jitter);
-        let connection = Arc::new(ModelConnection {
-            model: Arc::new(limited),
-            ..connection
-        });
-        self.connections().push(Arc::clone(&connection));
-        connection
-    }
-
-    fn connections(&self) -> MutexGuard<'_, Vec<Arc<ModelConnection>>> {
+    fn connections(&self) -> MutexGuard<'_, Vec<Connected>> {
         let connections = self.connections.lock();
         connections.unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,11 +141,30 @@ impl ModelConnections {
 
     fn connection(&self, entry: &NamedModel) -> Result<Arc<ModelConnection>> {
         let endpoint = self.endpoint(entry)?;
-        let same = |c: &&Arc<ModelConnection>| c.endpoint == endpoint;
-        if let Some(found) = self.connections().iter().find(same) {
-            return Ok(Arc::clone(found));
+        // Keep the lock, so that two agents that need the same server at once get the same queue.
+        let mut all = self.connections();
+        if let Some(found) = all.iter().find(|c| c.connection.endpoint == endpoint) {
+            return Ok(Arc::clone(&found.connection));
         }
-        Ok(self.add(model_setup::connect_endpoint(endpoint, self.speed)?))
+        let connection = model_setup::connect_endpoint(endpoint, self.speed)?;
+        let shares = |c: &&Connected| match (&c.connection.endpoint, &connection.endpoint) {
+            (Endpoint::Server(one), Endpoint::Server(other)) => one.shares_limits_with(other),
+            (Endpoint::Server(_) | Endpoint::Script(_), _) => false,
+        };
+        let model = Arc::clone(&connection.model);
+        let limiter = Arc::new(match all.iter().find(shares) {
+            Some(found) => found.limiter.share_with(model),
+            None => RateLimiter::new(model, self.settings.calls_max(), jitter),
+        });
+        let connection = Arc::new(ModelConnection {
+            model: Arc::clone(&limiter) as _,
+            ..connection
+        });
+        all.push(Connected {
+            connection: Arc::clone(&connection),
+            limiter,
+        });
+        Ok(connection)
     }
 
     /// Returns what answers the calls of `entry`. Looks for a model server on this machine if the entry and the crew have
@@ -316,6 +330,35 @@ mod tests {
             let found = found.map(|config| config.base_url);
             assert_eq!(found.as_deref(), expected, "{lead}");
         }
+    }
+
+    #[test]
+    fn connections_to_one_server_with_one_key_share_its_limits() {
+        let settings = "[models.a]\nbase_url = 'http://127.0.0.1:1/v1'\nheaders = { X-Team = 'a' }\n[models.b]\nbase_url = 'http://127.0.0.1:1/v2'\nprovider = 'responses'\n[models.c]\nbase_url = 'http://127.0.0.1:2/v1'\n";
+        let models = connections(settings, || None);
+        let server = |name: &str| match models.endpoint(models.get(name).unwrap()).unwrap() {
+            Endpoint::Server(config) => config,
+            Endpoint::Script(script) => panic!("{script:?}"),
+        };
+        assert!(server("a") != server("b"));
+        assert!(server("a").shares_limits_with(&server("b")));
+        assert!(!server("a").shares_limits_with(&server("c")));
+        let keyed = ModelServerConfig {
+            key: Some("key".to_string().into()),
+            ..server("a")
+        };
+        assert!(!keyed.shares_limits_with(&server("a")));
+    }
+
+    #[test]
+    fn agents_that_connect_at_once_get_one_connection() {
+        let models = connections("[models.a]\nbase_url = 'http://127.0.0.1:1/v1'\n", || None);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| models.find("a").unwrap().unwrap());
+            }
+        });
+        assert_eq!(models.connections().len(), 1);
     }
 
     #[tokio::test]

@@ -251,7 +251,7 @@ settings! {
             in_project: InProject::Applies,
             range: (1, SECONDS_MAX),
         }
-        /// Maximum number of concurrent model calls of the whole team.
+        /// Maximum number of concurrent model calls of the whole team to one model server.
         calls_max: Option<usize> {
             value: 4,
             example: "2",

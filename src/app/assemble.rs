@@ -225,16 +225,20 @@ async fn start_crew(
     let root = &blueprint.root;
     let settings = &blueprint.settings;
     let servers = &blueprint.extensions.servers;
-    let event_sender = if servers.is_empty() {
+    let mut known = secrets::of_models(&settings.models, model_setup::variable);
+    if !servers.is_empty() {
+        known.extend(prepare_logins(servers));
+        known.extend(secrets::of_servers(servers));
+    }
+    let event_sender = if known.is_empty() {
         event_sender
     } else {
-        let logins = prepare_logins(servers);
-        let secrets = secrets::of_servers(servers).into_iter().chain(logins);
-        let redactor = event_sender.redactor().with(secrets);
+        let redactor = event_sender.redactor().with(known);
         event_sender.with_redactor(redactor)
     };
     let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
+    environment::set_withheld(secrets::header_variables(&settings.models));
     let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);
     let wanted = ModelConnections::wanted_by_lead(settings);
     let entry = wanted.and_then(|name| Some((name, named.get(name)?)));

@@ -53,6 +53,8 @@ pub struct Blueprint {
     pub allow_file: Option<PathBuf>,
     /// The MCP servers and hooks of the user and of the project, including those that are not approved.
     pub extensions: Arc<Extensions>,
+    /// Whether an option names the lead's model.
+    pub is_model_chosen: bool,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     pub approvers: Approvers,
@@ -134,6 +136,7 @@ impl Blueprint {
             project,
             allow_file,
             extensions: Arc::new(extensions),
+            is_model_chosen: global.model.is_some(),
             choice,
             approvers: Approvers {
                 plan,
@@ -288,6 +291,8 @@ async fn start_crew(
         setup,
         models: ModelParts {
             model_config,
+            is_chosen: blueprint.is_model_chosen,
+            max_tokens: settings.max_tokens(),
             prices: settings.prices.clone(),
             named: Arc::new(named),
             uses: settings.r#use.clone(),

@@ -131,8 +131,16 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         commands,
     } = components;
     budget.publish_limits().await;
-    budget.warn_without_effect().await;
     let (back, team) = recovery.recover(resumes).await?;
+    if let Some(choice) = team.lead_models.get(&context.session)
+        && resumes
+        && !commands.models.restore_lead(choice).await
+    {
+        // The next run uses the model of this start.
+        recovery.team.set_lead_model(None).await?;
+    }
+    budget.warn_without_effect().await;
+    commands.models.warn_about_uses().await;
     skills.read().await;
     if let Some(servers) = servers {
         servers.start_always().await;

@@ -1,7 +1,18 @@
 //! Named models in a whole crew: which agent calls which model, what happens if one fails, and what `doctor` says.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crewdeck::app::now;
+use crewdeck::crew::Crew;
+use crewdeck::domain::ids::Name;
+use crewdeck::model::script::Script;
+use crewdeck::protocol::event::{CrewEvent, EventKind};
+use crewdeck::protocol::{Command, CommandIds, bus};
 use serde_json::Value;
 
+use crate::common::crew::crew_parts;
 use crate::common::project::Project;
 
 /// The lead spawns alice, who answers with the text of the model that she uses.
@@ -250,4 +261,58 @@ fn invalid_named_models_are_reported_with_the_remedy() {
         let error = project.expect_refusal(&["run", "go"]);
         assert!(error.contains(expected), "{settings}\n{error}");
     }
+}
+
+/// Runs a crew, in which the lead is given the model `chosen`, if any. Returns the lead's models as they were published.
+async fn lead_models(
+    root: &Path,
+    session: &str,
+    resumes: bool,
+    chosen: Option<&str>,
+) -> Vec<String> {
+    let (event_sender, mut receiver) = bus::bus(now);
+    let model = Arc::new(Script::parse("rules: [{ times: 0, say: Done. }]", 1.0).unwrap());
+    let mut parts = crew_parts(root, event_sender, now, model);
+    parts.setup.session = session.into();
+    parts.resumes = resumes;
+    let crew = Crew::start(parts).await.unwrap();
+    let mut ids = CommandIds::default();
+    if let Some(name) = chosen {
+        let (name, agent) = (name.to_string(), None);
+        crew.submit(ids.assign(Command::UseModel { name, agent }))
+            .unwrap();
+    }
+    let prompt = Command::prompt(Name::lead(), "go");
+    crew.submit(ids.assign(prompt)).unwrap();
+    let mut models = Vec::new();
+    let ended = async {
+        while let Some(event) = receiver.next().await {
+            match event.kind {
+                EventKind::Crew(CrewEvent::Ready(setup)) => models.push(setup.model),
+                EventKind::Crew(CrewEvent::AllIdle) => return,
+                _ => {}
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ended)
+        .await
+        .unwrap();
+    crew.stop().await.unwrap();
+    models
+}
+
+#[tokio::test]
+async fn model_that_the_user_chose_for_the_lead_is_kept_on_resume() {
+    let root = tempfile::tempdir().unwrap();
+    crewdeck::store::prepare(root.path()).unwrap();
+    let root = root.path();
+    assert_eq!(
+        lead_models(root, "0190aaaa", false, Some("other")).await,
+        ["script", "other"]
+    );
+    assert_eq!(
+        lead_models(root, "0190aaaa", true, None).await,
+        ["script", "other"]
+    );
+    assert_eq!(lead_models(root, "0190bbbb", false, None).await, ["script"]);
 }

@@ -25,9 +25,10 @@ pub enum TurnInput {
         /// A random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
         /// time.
         jitter: f64,
-        /// Whether another model can replace the one that failed.
-        has_fallback: bool,
+        fallback: FallbackState,
     },
+    /// Answers [`TurnEffect::Call`]: the model was not called yet, because it must get this text first.
+    Advice(Vec<Block>),
     /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
     /// Answers [`TurnEffect::Run`] with the result of one of its calls.
@@ -93,8 +94,8 @@ pub enum TurnEffect {
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`]
-    /// or [`TurnInput::Stop`].
+    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`],
+    /// [`TurnInput::Advice`] or [`TurnInput::Stop`].
     Call,
     /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`], or with
     /// [`TurnInput::CompactionRefused`].

@@ -167,6 +167,13 @@ impl Turn {
     pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
             TurnInput::Say(blocks) => self.say(blocks),
+            TurnInput::Advice(blocks) => {
+                let effects = self.say(blocks);
+                match self.phase {
+                    TurnPhase::Calling => self.gather(),
+                    _ => effects,
+                }
+            }
             TurnInput::ResultImages(blocks) => {
                 self.pending_texts.extend(blocks);
                 vec![]

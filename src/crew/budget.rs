@@ -13,12 +13,15 @@ use super::parts::BudgetParts;
 use super::period_counter::PeriodCounter;
 use super::request_broker::RequestBroker;
 use crate::agent::budget_gate::BudgetGate;
-use crate::domain::budget::{BudgetKey, Ledger, ReachedBudget, UsageBudget, charged_agent};
+use crate::domain::budget::{
+    BudgetKey, Ledger, ReachedBudget, UsageBudget, UsageBudgets, charged_agent,
+};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
 use crate::domain::request::{Approver, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::spending::UsageTotal;
 use crate::domain::team::Activity;
+use crate::domain::text::{clip, one_line};
 use crate::domain::usage::{Cost, Usage};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
@@ -42,6 +45,8 @@ pub struct TeamBudget {
     questions: Mutex<BTreeMap<BudgetKey, Arc<BudgetQuestion>>>,
     /// The agents that may not call their model again in their current turn, each with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
+    /// The models about which the user was warned because their price is unknown.
+    unpriced: Mutex<BTreeSet<String>>,
     /// The agents that were stopped in their last turn because they made no progress.
     stopped: Mutex<BTreeSet<Name>>,
 }
@@ -77,6 +82,7 @@ impl TeamBudget {
             ledger: Mutex::new(Ledger::new(parts.budgets)),
             questions: Mutex::default(),
             denied: Mutex::default(),
+            unpriced: Mutex::default(),
             stopped: Mutex::default(),
         }
     }
@@ -133,6 +139,10 @@ impl BudgetGate for TeamBudget {
 
     fn count<'a>(&'a self, agent: &'a Name, usage: Usage, cost: Option<Cost>) -> BoxFuture<'a, ()> {
         Box::pin(self.count(agent, usage, cost))
+    }
+
+    fn warn_without_price<'a>(&'a self, model: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(self.warn_without_price(model))
     }
 
     fn ask_to_go_on<'a>(
@@ -300,18 +310,41 @@ impl TeamBudget {
         if model_config.known_price().is_some() {
             return;
         }
-        for budget in UsageBudget::ALL {
-            if budget.is_cost() && budgets.limit(budget).is_some() {
-                let text = format!(
-                    "The setting {} has no effect: the price of {} is not known. Set the price in [prices.\"{}\"].",
-                    budget.setting(),
-                    model_config.name,
-                    model_config.name
-                );
-                self.context.notice(NoticeLevel::Warn, text).await;
-            }
+        lock(&self.unpriced).insert(model_config.name.clone());
+        for budget in cost_budgets(&budgets) {
+            let text = format!(
+                "The setting {} has no effect: the price of {} is not known. Set the price in [prices.\"{}\"].",
+                budget.setting(),
+                model_config.name,
+                model_config.name
+            );
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
     }
+
+    async fn warn_without_price(&self, model: &str) {
+        let budgets = lock(&self.ledger).budgets();
+        let settings: Vec<&str> = cost_budgets(&budgets).map(UsageBudget::setting).collect();
+        let is_new = {
+            let mut unpriced = lock(&self.unpriced);
+            unpriced.len() < UNPRICED_MAX && unpriced.insert(model.to_string())
+        };
+        if settings.is_empty() || !is_new {
+            return;
+        }
+        let model = one_line(&clip(model, MODEL_NAME_MAX));
+        let text = format!(
+            "The calls of {model} do not count towards {}, because the price of {model} is not known. Set the price in [prices.\"{model}\"].",
+            settings.join(", ")
+        );
+        self.context.notice(NoticeLevel::Warn, text).await;
+    }
+}
+
+/// Returns the kinds of budgets in US dollars that are set.
+fn cost_budgets(budgets: &UsageBudgets) -> impl Iterator<Item = UsageBudget> {
+    let all = UsageBudget::ALL.into_iter();
+    all.filter(|budget| budget.is_cost() && budgets.limit(*budget).is_some())
 }
 
 /// Returns the user's advice for an agent that may go on, which may be empty, or the reason why it is stopped.

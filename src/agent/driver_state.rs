@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use super::external::calls::ExternalCalls;
+use super::model_config::ModelConfig;
 use super::published_calls::PublishedCalls;
 use super::turn::Turn;
 use crate::domain::ids::{JobId, PromptId};
@@ -54,10 +55,20 @@ pub(super) struct Streamed {
     pub calls: ExternalCalls,
 }
 
+/// The model whose call has failed last.
+#[derive(Clone)]
+pub(super) enum FailedModel {
+    /// The model of the agent.
+    Own(ModelConfig),
+    /// The model that only summarises the conversation. The value is its name.
+    Summary(String),
+}
+
 /// For each kind of input, the name of the last model that has refused it; `None` if no model has. That model does not
 /// get such input again.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct ModelRefusals {
+    pub failed: Option<FailedModel>,
     pub images: Option<String>,
     /// The model that has refused the reasoning effort of the agent's role.
     pub effort: Option<String>,

@@ -86,6 +86,16 @@ impl TurnInput {
     }
 }
 
+/// Whether another model can replace one that has failed for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FallbackState {
+    /// No other model is set.
+    None,
+    Usable,
+    /// The other model cannot be used either. The value says why, in one line.
+    Unusable(String),
+}
+
 /// What [`super::Turn::step`] asks the driver to do. If an effect is interrupted, the driver answers with
 /// [`TurnInput::Interrupt`] instead of the answers that are missing.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +129,7 @@ pub enum TurnEffect {
         /// Why the last try failed, in one line.
         cause: String,
     },
-    /// Change to the agent's fallback model, because its model has failed for good.
+    /// Replace the model whose call has failed, because it has failed for good.
     UseFallback {
         /// Why the model failed, in one line.
         why: String,

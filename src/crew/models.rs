@@ -249,7 +249,9 @@ impl ModelSwitch {
             ));
         }
         let found = self.models.find(name)?;
-        let (model, effort) = (found.name.clone(), found.options.effort);
+        // The effort of the agent's role comes first.
+        let effort = handle.effort.or(found.options.effort);
+        let model = found.name.clone();
         handle.model.set_own(found);
         let event = AgentEvent::ModelChanged { model, effort };
         self.context.publish(event.of(agent.clone())).await;

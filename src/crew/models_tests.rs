@@ -7,6 +7,7 @@ use pretty_assertions::assert_eq;
 use super::test_support::TestCrew;
 use crate::domain::ids::Name;
 use crate::domain::named_model::ModelUses;
+use crate::domain::role::RoleEffort;
 use crate::domain::team::ModelChoice;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind};
 
@@ -57,6 +58,22 @@ async fn model_of_one_teammate_changes_alone() {
         models.current().name,
         "silent",
         "a failed change has no effect"
+    );
+}
+
+#[tokio::test]
+async fn effort_of_the_role_comes_before_that_of_the_model() {
+    let mut crew = TestCrew::new();
+    let models = crew.models();
+    let ann = Name::party("ann").unwrap();
+    let (mut handle, _inbox) = crew.agent(&ann);
+    handle.effort = Some(RoleEffort::High);
+    crew.registry.add(ann.clone(), handle);
+    models.switch_to("strong".into(), Some(&ann)).await.unwrap();
+    let events = crew.take_events();
+    assert!(
+        matches!(&events[..], [EventKind::Agent { event: AgentEvent::ModelChanged { effort, .. }, .. }] if *effort == Some(RoleEffort::High)),
+        "{events:?}"
     );
 }
 

@@ -290,31 +290,36 @@ impl ModelSwitch {
         Ok(())
     }
 
-    /// Publishes the names of the named models, and then of the models that the crew's server offers.
-    /// Publishes nothing if the crew stops first.
+    /// Publishes the names of the named models, and later those with the names of the models that the crew's server offers.
+    /// Publishes nothing more if the crew stops first.
     ///
     /// # Errors
-    /// Fails if the server does not answer with a list and there is no named model.
+    /// Fails if the server does not answer with a list.
     pub async fn list(&self) -> Result<(), String> {
         let model = Arc::clone(&self.models.server);
+        let mut names = self.models.named.names();
+        if !names.is_empty() {
+            self.publish_names(names.clone()).await;
+        }
         let listed = tokio::select! {
             () = self.context.stop.cancelled() => return Ok(()),
             listed = model.list() => listed,
         };
-        let mut names = self.models.named.names();
         match listed {
             Ok(listed) => names.extend(listed),
-            Err(error) if names.is_empty() => {
+            Err(error) => {
                 return Err(format!(
-                    "The models cannot be listed: {error}. {}",
+                    "The models of the server cannot be listed: {error}. {}",
                     error.hint
                 ));
             }
-            Err(_) => {}
         }
-        self.context
-            .publish(EventKind::Crew(CrewEvent::ModelsListed { names }))
-            .await;
+        self.publish_names(names).await;
         Ok(())
+    }
+
+    async fn publish_names(&self, names: Vec<String>) {
+        let event = CrewEvent::ModelsListed { names };
+        self.context.publish(EventKind::Crew(event)).await;
     }
 }

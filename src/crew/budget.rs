@@ -256,6 +256,13 @@ impl TeamBudget {
         self.send_limits().await;
     }
 
+    /// Tries once more to write the usage of the day and the month that could not be saved.
+    pub async fn save(&self) {
+        if let Some(periods) = &self.periods {
+            periods.save().await;
+        }
+    }
+
     /// Reads what all crews have used in the day and the month, if a budget limits them. Keeps the known usage if it
     /// cannot be read.
     async fn refresh_periods(&self) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::assembly::{Components, StartChecks, assemble};
+use super::budget::TeamBudget;
 use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
 use super::hook_session;
@@ -27,6 +28,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(3);
 pub struct Crew {
     context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
+    budget: Arc<TeamBudget>,
     commands: mpsc::Sender<SentCommand>,
     resumed: TurnState,
 }
@@ -105,6 +107,7 @@ impl Crew {
                 Vec::new()
             }
         };
+        let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
         self.recovery.close().await?;
         Ok(problems)
     }
@@ -195,6 +198,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     Ok(Crew {
         context,
         recovery,
+        budget,
         commands: sender,
         resumed,
     })

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
@@ -28,6 +29,13 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 /// The choices of the question whether an agent may go on. Any other answer is advice for the agent, which goes on.
 const GO_ON: &str = "Go on";
 const STOP: &str = "Stop";
+
+/// Time between two checks whether a day or a month has ended while an agent waits for its budget.
+const PERIOD_CHECK: Duration = Duration::from_secs(30);
+/// Maximum number of models about which the user is warned because their price is unknown.
+const UNPRICED_MAX: usize = 100;
+/// Maximum length of the name of a model in a notice, in characters.
+const MODEL_NAME_MAX: usize = 80;
 
 /// The budgets of the crew, what has been used of them, and the requests to raise them.
 pub struct TeamBudget {
@@ -198,9 +206,15 @@ impl TeamBudget {
             let from = charged_agent(agent);
             let body = reached.question(&from);
             let asking = NewRequest::new(RequestKind::Budget, &from, body);
-            let request = self.broker.ask(&from, asking).await?.decision().await?;
+            let deciding = self.broker.ask(&from, asking).await?.decision();
+            let request = tokio::select! {
+                decided = deciding => decided?,
+                // This withdraws the request.
+                () = self.await_end_of_period(agent, &reached.key) => continue,
+            };
             match request.status {
                 RequestStatus::Approved => {
+                    self.refresh_periods().await;
                     lock(&self.ledger).raise(&reached);
                     self.publish_limits().await;
                 }
@@ -209,6 +223,21 @@ impl TeamBudget {
                     question.denials.fetch_add(1, Ordering::SeqCst);
                     return self.deny(agent, last.clone());
                 }
+            }
+        }
+    }
+
+    /// Waits until a budget of a day or a month is no longer reached, because a new one has begun. Waits forever for other
+    /// budgets.
+    async fn await_end_of_period(&self, agent: &Name, key: &BudgetKey) {
+        if !key.0.is_of_period() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(PERIOD_CHECK).await;
+            self.refresh_periods().await;
+            if self.reached_budget(agent).is_none_or(|now| now.key != *key) {
+                return;
             }
         }
     }

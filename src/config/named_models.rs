@@ -1,6 +1,9 @@
 //! Checks the setting `models`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
 
 use super::values;
 use crate::domain::named_model::NamedModel;
@@ -17,7 +20,7 @@ const NAME_MAX: usize = 64;
 /// What a provider begins with that is a script instead of a server.
 const SCRIPT: &str = "script:";
 
-/// Checks the named models: their names, providers, options, key variables, limits, prices and fallbacks.
+/// Checks the named models of one file: their names, providers, options, key variables, limits and prices.
 ///
 /// # Errors
 /// Returns a message that continues the name of the setting.
@@ -37,7 +40,19 @@ pub fn check(models: &BTreeMap<String, NamedModel>) -> Result<(), String> {
             ));
         }
         check_fields(model).map_err(|why| format!(".{shown}.{why}"))?;
-        check_fallbacks(models, name).map_err(|why| format!(".{shown}.{why}"))?;
+    }
+    Ok(())
+}
+
+/// Checks the fallbacks in the settings that were read so far, which can name models of an earlier file. `path` is the
+/// settings file that was read last.
+///
+/// # Errors
+/// Returns an error that names `path` and the problem.
+pub fn check_chains(models: &BTreeMap<String, NamedModel>, path: &Path) -> Result<()> {
+    for name in models.keys() {
+        check_fallbacks(models, name)
+            .map_err(|why| anyhow!("{}: models.{name}.{why}", path.display()))?;
     }
     Ok(())
 }

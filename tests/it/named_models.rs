@@ -154,6 +154,18 @@ fn failing_model_is_replaced_by_its_fallback_within_the_turn() {
 }
 
 #[test]
+fn fallback_and_summary_model_that_cannot_be_used_are_named() {
+    let project = project(
+        "[models.down]\nprovider = 'script:down.yaml'\nfallback = 'keyless'\n[models.keyless]\nprovider = 'anthropic'\nkey_var = 'MISSING_API_KEY'\n[use]\nlead = 'down'\n",
+    );
+    project.write("down.yaml", "rules: [{ times: 0, fault: { status: 401 } }]");
+    let ran = project.run(&["run", "go"]);
+    assert_eq!(ran.code(), 1);
+    let expected = "it has no fallback: the model 'keyless' cannot be used: There is no API key";
+    assert!(ran.err().contains(expected), "{}", ran.err());
+}
+
+#[test]
 fn doctor_checks_the_named_models() {
     let project = project(
         "[models.boss]\nprovider = 'script:lead.yaml'\n[models.strong]\nprovider = 'anthropic'\nkey_var = 'MISSING_API_KEY'\n[models.odd]\nbase_url = 'http://127.0.0.1:9/v1'\nheaders = { X-Team = '${UNSET_TEAM}' }\n[use]\nlead = 'boss'\n",
@@ -219,6 +231,21 @@ fn doctor_names_the_variable_of_the_key_that_is_sent() {
     ] {
         assert!(out.contains(expected), "{expected}\n{out}");
     }
+}
+
+#[test]
+fn model_of_the_project_can_fall_back_to_one_of_the_user() {
+    let project = project("[models.own]\nprovider = 'script:other.yaml'\n");
+    project.write(
+        ".crewdeck/config.toml",
+        "[models.shared]\nprovider = 'script:lead.yaml'\nfallback = 'own'\n",
+    );
+    let run = |args: &[&str]| {
+        project.run(&[&["run", "go", "--provider", "script:other.yaml"], args].concat())
+    };
+    let approved = project.run(&["trust", "--yes"]);
+    let ran = run(&[]);
+    assert_eq!(ran.code(), 0, "{}{}", ran.err(), approved.err());
 }
 
 #[test]

@@ -108,7 +108,9 @@ impl ModelSwitch {
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
     pub fn of_teammate(&self, chosen: &str) -> Result<Arc<AgentModel>, String> {
-        let name = self.chosen(chosen).or(self.used(&self.uses.teammate));
+        let name = self
+            .chosen(chosen)
+            .or(self.used(self.uses.teammate.as_ref()));
         let own = name.map(|name| self.models.find(name)).transpose()?;
         Ok(self.agent_model(own))
     }
@@ -123,7 +125,10 @@ impl ModelSwitch {
         chosen: &str,
         parent: &Arc<AgentModel>,
     ) -> Result<Arc<AgentModel>, String> {
-        match self.chosen(chosen).or(self.used(&self.uses.subagent)) {
+        match self
+            .chosen(chosen)
+            .or(self.used(self.uses.subagent.as_ref()))
+        {
             Some(name) => Ok(self.agent_model(Some(self.models.find(name)?))),
             None => Ok(Arc::clone(parent)),
         }
@@ -149,8 +154,8 @@ impl ModelSwitch {
     }
 
     /// Like [`ModelSwitch::chosen`], for a value of the setting `use`.
-    fn used<'a>(&self, name: &'a Option<String>) -> Option<&'a str> {
-        self.chosen(name.as_deref()?)
+    fn used<'a>(&self, name: Option<&'a String>) -> Option<&'a str> {
+        self.chosen(name?)
     }
 
     fn is_named(&self, name: &str) -> bool {
@@ -225,7 +230,7 @@ impl ModelSwitch {
 
     fn agent_model(&self, own: Option<ModelConfig>) -> Arc<AgentModel> {
         let (shared, models) = (Arc::clone(&self.models.shared), Arc::clone(&self.models));
-        let summary = self.used(&self.uses.summary).map(str::to_string);
+        let summary = self.used(self.uses.summary.as_ref()).map(str::to_string);
         Arc::new(AgentModel::new(shared, own, summary, models))
     }
 

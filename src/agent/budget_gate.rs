@@ -20,6 +20,10 @@ pub trait BudgetGate: Send + Sync {
     /// nearly used up. The cost is `None` if the price is unknown.
     fn count<'a>(&'a self, agent: &'a Name, usage: Usage, cost: Option<Cost>) -> BoxFuture<'a, ()>;
 
+    /// Warns the user, once for each model, that the calls of `model` do not count towards the budgets in US dollars, because
+    /// its price is unknown. Does nothing if there is no such budget.
+    fn warn_without_price<'a>(&'a self, model: &'a str) -> BoxFuture<'a, ()>;
+
     /// Waits until the budgets allow the agent's next model call. If a higher budget is denied or the crew stops, returns
     /// the reason as an error.
     fn wait_for_budget<'a>(&'a self, agent: &'a Name) -> BoxFuture<'a, Result<(), String>>;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::budget_gate::BudgetGate;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
-use super::driver_state::Streamed;
+use super::driver_state::{FailedModel, Streamed};
 use super::hooks::EndDecision;
 pub use super::model_config::{
     AgentModel, FindModel, ModelConfig, ModelOptions, ModelPrice, SharedModelConfig,
@@ -244,7 +244,7 @@ impl Driver {
                         };
                         self.back_off(wait, activity, control, inputs).await;
                     }
-                    TurnEffect::UseFallback { why } => self.use_fallback(&why).await,
+                    TurnEffect::UseFallback { why } => self.replace_model(&why).await,
                     TurnEffect::Run(calls) => {
                         self.repair_log().await;
                         self.run(calls, control, inputs).await;
@@ -345,11 +345,7 @@ impl Driver {
                         .await;
                 }
                 let error = self.look_for_image_refusal(&model_config, error);
-                TurnInput::ModelFailed {
-                    error,
-                    jitter: (self.jitter)(),
-                    has_fallback: self.model.fallback().is_some(),
-                }
+                self.model_failed(FailedModel::Own(model_config), error)
             }
             None => TurnInput::Interrupt { partial },
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use super::external::calls::ExternalCalls;
+use super::model_config::ModelConfig;
 use super::published_calls::PublishedCalls;
 use super::turn::Turn;
 use crate::domain::ids::{JobId, PromptId};
@@ -66,10 +67,20 @@ pub(super) struct EffortRefusal {
     pub replacement: EffortReplacement,
 }
 
+/// The model whose call has failed last.
+#[derive(Clone)]
+pub(super) enum FailedModel {
+    /// The model of the agent.
+    Own(ModelConfig),
+    /// The model that only summarises the conversation. The value is its name.
+    Summary(String),
+}
+
 /// For each kind of input, the name of the last model that has refused it; `None` if no model has. That model does not
 /// get such input again.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct ModelRefusals {
+    pub failed: Option<FailedModel>,
     pub images: Option<String>,
     pub effort: Option<EffortRefusal>,
     /// The model that probably cannot read images, about which the user was notified. It gets them nevertheless.

@@ -1,20 +1,63 @@
 //! Changes of an agent's model, as the driver makes and publishes them.
 
 use super::driver::{Driver, ModelConfig};
+use super::driver_state::FailedModel;
+use super::turn::{FallbackState, TurnInput};
+use crate::model::ModelError;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 
 impl Driver {
-    /// Changes to the model that replaces the current one after it has failed for good, and tells the user why.
-    pub(super) async fn use_fallback(&self, why: &str) {
-        let failed = self.model_config().name;
-        let Some(next) = self.model.fallback() else {
+    /// Returns the input for a failed call, and remembers the model for [`Driver::replace_model`].
+    pub(super) fn model_failed(&mut self, failed: FailedModel, error: ModelError) -> TurnInput {
+        let fallback = match &failed {
+            FailedModel::Own(config) => match self.model.replacement(config) {
+                None => FallbackState::None,
+                Some(Ok(_)) => FallbackState::Usable,
+                Some(Err(why)) => FallbackState::Unusable(why),
+            },
+            FailedModel::Summary(_) => FallbackState::Usable,
+        };
+        self.state.refused.failed = Some(failed);
+        TurnInput::ModelFailed {
+            error,
+            jitter: (self.jitter)(),
+            fallback,
+        }
+    }
+
+    /// Replaces the model whose call has failed for good: by its fallback, or the model that only writes summaries by the
+    /// agent's own. Tells the user why. Does nothing if the agent has another model by now.
+    pub(super) async fn replace_model(&mut self, why: &str) {
+        match self.state.refused.failed.take() {
+            Some(FailedModel::Summary(name)) => self.stop_using_summary_model(&name, why).await,
+            Some(FailedModel::Own(failed)) => self.use_fallback(&failed, why).await,
+            None => {}
+        }
+    }
+
+    async fn use_fallback(&self, failed: &ModelConfig, why: &str) {
+        let Some(next) = self.model.use_fallback_of(failed) else {
             return;
         };
         let text = format!(
-            "{failed} has failed: {why}. {} continues with {}, until you choose another model with /model.",
-            self.name, next.name
+            "{} has failed: {why}. {} continues with {}, until you choose another model with /model.",
+            failed.name, self.name, next.name
         );
-        self.model.set_own(next);
+        self.warn(text).await;
+    }
+
+    /// Makes the agent's own model write the summaries, because the model `name` cannot.
+    pub(super) async fn stop_using_summary_model(&self, name: &str, why: &str) {
+        self.model.drop_summary_model();
+        let text = format!(
+            "{name} cannot summarise the conversation of {}: {}. The agent's own model does it from now on.",
+            self.name,
+            why.trim_end_matches('.')
+        );
+        self.warn(text).await;
+    }
+
+    async fn warn(&self, text: String) {
         let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
         self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
             .await;

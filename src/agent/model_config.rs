@@ -34,6 +34,13 @@ pub struct ModelOptions {
 }
 
 impl ModelConfig {
+    /// Returns whether both are the same model on the same server, with the same options.
+    fn is_same(&self, other: &ModelConfig) -> bool {
+        Arc::ptr_eq(&self.model, &other.model)
+            && self.name == other.name
+            && self.options == other.options
+    }
+
     /// Returns the context window: [`ModelConfig::window`] if it is set, else the window from the server's model list,
     /// else an assumption from the model's name. `None` if all three are missing.
     pub fn known_window(&self) -> Option<ContextWindow> {
@@ -139,11 +146,13 @@ impl AgentModel {
         *self.own.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the configuration of the model that only summarises the agent's conversation; `None` if no such model is
-    /// set, or if it cannot be used.
-    pub fn summary_model(&self) -> Option<ModelConfig> {
+    /// Returns the name of the model that only summarises the agent's conversation, with its configuration, or why it cannot
+    /// be used; `None` if no such model is set.
+    pub fn summary_model(&self) -> Option<(String, Result<ModelConfig, String>)> {
         let name = self.summary.read().unwrap_or_else(PoisonError::into_inner);
-        self.models.find(name.as_deref()?).ok()
+        let name = name.clone()?;
+        let found = self.models.find(&name);
+        Some((name, found))
     }
 
     /// Makes the agent's model write the summaries.
@@ -151,11 +160,34 @@ impl AgentModel {
         *self.summary.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the model that replaces the current one if that fails for good; `None` if there is none, or if it cannot
-    /// be used either.
-    pub fn fallback(&self) -> Option<ModelConfig> {
-        let name = self.current().options.fallback?;
-        self.models.find(&name).ok()
+    /// Returns the model that replaces `failed`, whose call has failed: the current one if the agent's model was changed
+    /// meanwhile, else the fallback of `failed`, or why that cannot be used. `None` if there is none.
+    pub fn replacement(&self, failed: &ModelConfig) -> Option<Result<ModelConfig, String>> {
+        let current = self.current();
+        if !current.is_same(failed) {
+            return Some(Ok(current));
+        }
+        let name = failed.options.fallback.as_ref()?;
+        Some(self.models.find(name))
+    }
+
+    /// Changes to the fallback of `failed`, and returns it. Returns `None`, and changes nothing, if the agent has another
+    /// model by now: several agents may share this model, or the user may have chosen another.
+    pub fn use_fallback_of(&self, failed: &ModelConfig) -> Option<ModelConfig> {
+        let next = self.models.find(failed.options.fallback.as_ref()?).ok()?;
+        let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);
+        let is_same = match &*own {
+            Some(own) => own.is_same(failed),
+            None => {
+                let shared = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+                shared.is_same(failed)
+            }
+        };
+        if !is_same {
+            return None;
+        }
+        *own = Some(next.clone());
+        Some(next)
     }
 }
 
@@ -216,6 +248,56 @@ mod tests {
             let known = known.map(|known| (known.price.input, known.is_assumed));
             assert_eq!(known, expected, "{price:?} {is_remote} {name}");
         }
+    }
+
+    fn config(model: &Arc<dyn Model>, name: &str, fallback: Option<&str>) -> ModelConfig {
+        ModelConfig {
+            model: Arc::clone(model),
+            name: name.into(),
+            window: None,
+            price: None,
+            max_tokens: 1000,
+            options: ModelOptions {
+                fallback: fallback.map(str::to_string),
+                ..ModelOptions::default()
+            },
+        }
+    }
+
+    /// Has the models `b`, with the fallback `c`, and `c`, and no other one.
+    struct TwoModels(Arc<dyn Model>);
+
+    impl FindModel for TwoModels {
+        fn find(&self, name: &str) -> Result<ModelConfig, String> {
+            match name {
+                "b" => Ok(config(&self.0, "b", Some("c"))),
+                "c" => Ok(config(&self.0, "c", None)),
+                _ => Err("there is no key".into()),
+            }
+        }
+    }
+
+    #[test]
+    fn fallback_is_that_of_the_failed_model_and_is_used_once() {
+        let server: Arc<dyn Model> = Arc::new(Listing(None, false));
+        let a = config(&server, "a", Some("b"));
+        let shared = Arc::new(RwLock::new(a.clone()));
+        let models = Arc::new(TwoModels(Arc::clone(&server)));
+        let model = AgentModel::new(shared, None, None, models);
+        let name = |found: Option<ModelConfig>| found.map(|config| config.name);
+        assert_eq!(name(model.use_fallback_of(&a)).as_deref(), Some("b"));
+        // Another agent with this model, whose call of the first model fails later, tries the new one.
+        assert_eq!(name(model.use_fallback_of(&a)), None);
+        let replacement = model.replacement(&a).unwrap().unwrap();
+        assert_eq!(replacement.name, "b");
+        assert_eq!(model.current().name, "b");
+        let b = model.current();
+        assert_eq!(name(model.use_fallback_of(&b)).as_deref(), Some("c"));
+        assert!(model.replacement(&model.current()).is_none());
+        let keyless = config(&server, "x", Some("keyless"));
+        model.set_own(keyless.clone());
+        let error = model.replacement(&keyless).unwrap().err();
+        assert_eq!(error.as_deref(), Some("there is no key"));
     }
 
     #[test]

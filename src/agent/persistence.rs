@@ -257,6 +257,11 @@ impl Driver {
             self.state.cost = Some(self.state.cost.unwrap_or_default().plus(cost));
         }
         self.budget_gate.count(&self.name, reply.usage, cost).await;
+        // The calls of a model on this machine cost nothing.
+        if cost.is_none() && model_config.model.is_remote() {
+            let name = &model_config.name;
+            self.budget_gate.warn_without_price(name).await;
+        }
         let context = match reply.usage.total() {
             0 => self.state.turn.context(),
             counted => counted,

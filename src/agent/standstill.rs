@@ -13,7 +13,7 @@ use crate::domain::chat::Block;
 
 impl Driver {
     /// Returns `None` if the agent may call its model: it makes progress, or the user lets it go on. If the user stops it or
-    /// the wait is interrupted, returns the input that ends the turn. The user's advice is added to `inputs`.
+    /// the wait is interrupted, returns the input that ends the turn. If the user gives advice, returns the input with it.
     pub(super) async fn check_progress(
         &mut self,
         control: &mut mpsc::Receiver<Control>,
@@ -39,12 +39,8 @@ impl Driver {
         let answer = until_interrupt(control, inputs, asking).await;
         self.progress_check.reset();
         match answer {
-            Some(Ok(advice)) => {
-                if !advice.is_empty() {
-                    inputs.push_back(TurnInput::Say(vec![Block::text(advice)]));
-                }
-                None
-            }
+            Some(Ok(advice)) if advice.is_empty() => None,
+            Some(Ok(advice)) => Some(TurnInput::Advice(vec![Block::text(advice)])),
             Some(Err(why)) => Some(TurnInput::Stop { why }),
             None => Some(TurnInput::Interrupt {
                 partial: String::new(),

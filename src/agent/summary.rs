@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::compact::{KeptState, LengthLimit, SummaryRequest, WINDOW_ASSUMED};
 use super::driver::{Control, Driver, LogCompleteness, ModelConfig, run_blocking, until_interrupt};
+use super::driver_state::FailedModel;
 use super::turn::TurnInput;
 use super::work_state::work_state;
 use crate::domain::request::{Request, RequestStatus};
@@ -19,7 +20,7 @@ use crate::domain::todo::TodoList;
 use crate::model::http::truncated_error;
 use crate::model::retry;
 use crate::model::{Delta, ModelError, ModelRequest, Reply};
-use crate::protocol::event::{AgentEvent, Compaction, CrewEvent, EventKind, NoticeLevel};
+use crate::protocol::event::{AgentEvent, Compaction, EventKind, NoticeLevel};
 use crate::tools::Access;
 
 /// Maximum number of decisions on requests that are added to the conversation after a compaction.
@@ -70,17 +71,20 @@ impl Driver {
         }
         self.activity(Activity::Compacting).await;
         let mut model_config = self.model_config();
+        let mut failed = FailedModel::Own(model_config.clone());
         let answer;
-        if let Some(other) = self.model.summary_model() {
+        if let Some(other) = self.usable_summary_model().await {
             let work = self.ask(&other, question.clone());
             match until_interrupt(control, inputs, work).await {
                 Some(Err(error)) if retry::pause(&error, 0, 0.0).is_none() => {
-                    self.stop_using_summary_model(&other.name, &error).await;
+                    let why = error.to_string();
+                    self.stop_using_summary_model(&other.name, &why).await;
                     let work = self.ask(&model_config, question);
                     answer = until_interrupt(control, inputs, work).await;
                 }
                 other_answer => {
                     answer = other_answer;
+                    failed = FailedModel::Summary(other.name.clone());
                     model_config = other;
                 }
             }
@@ -93,27 +97,24 @@ impl Driver {
                 self.count(&model_config, &reply).await;
                 TurnInput::Replied(reply)
             }
-            Some(Err(error)) => TurnInput::ModelFailed {
-                error,
-                jitter: (self.jitter)(),
-                has_fallback: self.model.summary_model().is_none()
-                    && self.model.fallback().is_some(),
-            },
+            Some(Err(error)) => self.model_failed(failed, error),
             None => TurnInput::Interrupt {
                 partial: String::new(),
             },
         }
     }
 
-    async fn stop_using_summary_model(&self, name: &str, error: &ModelError) {
-        self.model.drop_summary_model();
-        let text = format!(
-            "{name} cannot summarise the conversation of {}: {error}. The agent's own model does it from now on.",
-            self.name
-        );
-        let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
-        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
-            .await;
+    /// Returns the model that only summarises the conversation; `None` if none is set. If it cannot be used, tells the user
+    /// why once, and returns `None`.
+    async fn usable_summary_model(&self) -> Option<ModelConfig> {
+        let (name, found) = self.model.summary_model()?;
+        match found {
+            Ok(other) => Some(other),
+            Err(why) => {
+                self.stop_using_summary_model(&name, &why).await;
+                None
+            }
+        }
     }
 
     async fn ask(

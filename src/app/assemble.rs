@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, bail};
 
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
-use super::model_setup::{self, Probe, connect_model, name_of_model};
+use super::model_setup::{self, Probe, name_of_model};
 use super::named_models::ModelConnections;
 use super::{
     demo, describe_error, external_agents, jitter, new_id, now, resume, root, secrets, settings,
@@ -53,6 +53,8 @@ pub struct Blueprint {
     pub allow_file: Option<PathBuf>,
     /// The MCP servers and hooks of the user and of the project, including those that are not approved.
     pub extensions: Arc<Extensions>,
+    /// Whether an option names the lead's model.
+    pub is_model_chosen: bool,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,
     pub approvers: Approvers,
@@ -134,6 +136,7 @@ impl Blueprint {
             project,
             allow_file,
             extensions: Arc::new(extensions),
+            is_model_chosen: global.model.is_some(),
             choice,
             approvers: Approvers {
                 plan,
@@ -225,22 +228,26 @@ async fn start_crew(
     let root = &blueprint.root;
     let settings = &blueprint.settings;
     let servers = &blueprint.extensions.servers;
-    let event_sender = if servers.is_empty() {
+    let mut known = secrets::of_models(&settings.models, model_setup::variable);
+    if !servers.is_empty() {
+        known.extend(prepare_logins(servers));
+        known.extend(secrets::of_servers(servers));
+    }
+    let event_sender = if known.is_empty() {
         event_sender
     } else {
-        let logins = prepare_logins(servers);
-        let secrets = secrets::of_servers(servers).into_iter().chain(logins);
-        let redactor = event_sender.redactor().with(secrets);
+        let redactor = event_sender.redactor().with(known);
         event_sender.with_redactor(redactor)
     };
     let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
+    environment::set_withheld(secrets::header_variables(&settings.models));
     let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);
     let wanted = ModelConnections::wanted_by_lead(settings);
     let entry = wanted.and_then(|name| Some((name, named.get(name)?)));
     let unnamed = match entry {
         Some(_) => None,
-        None => Some(named.add(connect_model(blueprint).await?)),
+        None => Some(named.connect_own().await?),
     };
     let journal = JournalWriter::open(root, &session);
     let (connection, model_config) = match (entry, unnamed) {
@@ -284,6 +291,8 @@ async fn start_crew(
         setup,
         models: ModelParts {
             model_config,
+            is_chosen: blueprint.is_model_chosen,
+            max_tokens: settings.max_tokens(),
             prices: settings.prices.clone(),
             named: Arc::new(named),
             uses: settings.r#use.clone(),

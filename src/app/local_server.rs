@@ -9,9 +9,12 @@ use crate::model::providers::PROVIDERS;
 /// Timeout for a connection to a local port.
 const WITHIN: Duration = Duration::from_millis(200);
 
+/// A model server on this machine, with its provider.
+pub type FoundServer = (&'static ProviderSpec, &'static LocalServer);
+
 /// Returns the first known local model server whose default port accepts connections, with its provider. `None` if
 /// there is none. Another program may use the port; this is noticed only when the server's models are requested.
-pub fn find() -> Option<(&'static ProviderSpec, &'static LocalServer)> {
+pub fn find() -> Option<FoundServer> {
     let mut all = PROVIDERS
         .iter()
         .flat_map(|spec| spec.local_servers.iter().map(|server| (*spec, server)));

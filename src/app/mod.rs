@@ -145,7 +145,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
         bail!("run needs a prompt: crewdeck run \"what you want done\"");
     }
     if let Some((key, address)) = model_setup::key_address(&blueprint) {
-        headless::eprint_key_address(key, &address);
+        headless::eprint_key_address(&key, &address);
     }
     block_on(async {
         let (event_sender, mut events) = bus::bus(now);

@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow};
 use secrecy::SecretString;
 
 use super::assemble::Blueprint;
-use super::named_models::Endpoint;
-use super::{demo, local_server};
+use super::demo;
+use super::named_models::{Endpoint, ModelConnections};
 use crate::config::Settings;
 use crate::domain::redact::Redactor;
 use crate::domain::text::first_names;
@@ -111,27 +111,6 @@ pub struct ModelConnection {
     pub name: Option<String>,
     /// The context window in tokens if a script defines it; otherwise `None`.
     pub window: Option<u64>,
-}
-
-/// Connects to the provider that the blueprint selects. If the blueprint selects none, connects to a model server found
-/// on this machine.
-///
-/// # Errors
-/// Fails if a model script is invalid or cannot be read. Fails with [`ModelUnavailable`] if a key is missing, if the
-/// address or the key is invalid, or if no provider is selected and no server is found.
-pub async fn connect_model(blueprint: &Blueprint) -> Result<ModelConnection> {
-    let settings = &blueprint.settings;
-    let endpoint = match &blueprint.choice {
-        Some(ProviderChoice::Demo) => Endpoint::Script(None),
-        Some(ProviderChoice::Script(file)) => Endpoint::Script(Some(file.clone())),
-        Some(ProviderChoice::Server(spec)) => Endpoint::Server(server(spec, settings, None)?),
-        None => {
-            let found = tokio::task::spawn_blocking(local_server::find).await?;
-            let (spec, found) = found.ok_or_else(no_model)?;
-            Endpoint::Server(server(spec, settings, Some(found.base_url))?)
-        }
-    };
-    connect_endpoint(endpoint, blueprint.speed)
 }
 
 /// Connects to `endpoint`. Sends no request yet. `speed` is the speed factor of a script.
@@ -238,28 +217,26 @@ fn no_model_with(environment: impl Fn(&str) -> Option<String>) -> ModelUnavailab
     all
 }
 
-/// Returns the base URL of the configured server. `None` if no server is configured, if the model is scripted, or if the
-/// server's key is missing.
+/// Returns the base URL of the server of the lead's model. `None` if the model is scripted, if its server must first be
+/// found on this machine, or if the key is missing.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
-    let spec = selected_provider(blueprint.choice.as_ref())?;
-    let config = server(spec, &blueprint.settings, None).ok()?;
-    Some(config.base_url)
+    let config = ModelConnections::lead_server(&blueprint.settings, blueprint.choice.as_ref());
+    Some(config?.base_url)
 }
 
-/// Like [`foreign_key_address`], for the configured server. Also `None` if no server is configured, if the model is
-/// scripted, or if the server's key is missing.
-pub fn key_address(blueprint: &Blueprint) -> Option<(&'static str, String)> {
-    let spec = selected_provider(blueprint.choice.as_ref())?;
-    foreign_key_address(&server(spec, &blueprint.settings, None).ok()?)
+/// Like [`foreign_key_address`], for the server of the lead's model. Also `None` if [`base_url`] is.
+pub fn key_address(blueprint: &Blueprint) -> Option<(String, String)> {
+    let config = ModelConnections::lead_server(&blueprint.settings, blueprint.choice.as_ref());
+    foreign_key_address(&config?)
 }
 
 /// Checks whether a key from the environment would be sent to a server that does not belong to the provider's vendor.
 /// If so, returns the name of the key's environment variable and the address of the server, else `None`.
-pub fn foreign_key_address(config: &ModelServerConfig) -> Option<(&'static str, String)> {
+pub fn foreign_key_address(config: &ModelServerConfig) -> Option<(String, String)> {
     let url = &config.base_url;
     let is_sent = config.key.is_some() && !config.spec.is_vendor_address(url);
     let shown = Redactor::default().text(url).into_owned();
-    is_sent.then_some((config.spec.key_var, shown))
+    is_sent.then(|| (config.key_var.clone(), shown))
 }
 
 /// Returns the value of an environment variable; `None` if it is unset or blank.
@@ -279,16 +256,34 @@ pub fn server(
     settings: &Settings,
     local: Option<&str>,
 ) -> Result<ModelServerConfig> {
-    let mut config = ModelServerConfig::new(spec);
-    if let Some(url) = settings.base_url.as_deref().or(local) {
-        config.base_url = url.into();
-    }
-    let checked = config.check_address();
-    checked.map_err(|error| ModelUnavailable::from_refusal(&error))?;
+    let mut config = server_without_key(spec, settings, settings.base_url.as_deref().or(local));
+    check_address(&config)?;
     config.key = key(spec.key_var, &config.base_url)?;
-    config.read_timeout = settings.model_timeout();
-    config.options = settings.provider_options(spec.name);
     Ok(config)
+}
+
+/// Like [`server`], but without the key, and with the address `base_url`, or the vendor's if it is `None`.
+pub fn server_without_key(
+    spec: &'static ProviderSpec,
+    settings: &Settings,
+    base_url: Option<&str>,
+) -> ModelServerConfig {
+    let new = ModelServerConfig::new(spec);
+    ModelServerConfig {
+        base_url: base_url.map_or(new.base_url, str::to_string),
+        read_timeout: settings.model_timeout(),
+        options: settings.provider_options(spec.name),
+        ..new
+    }
+}
+
+/// Checks that there is an address.
+///
+/// # Errors
+/// Fails with [`ModelUnavailable`] that says how to set it.
+pub fn check_address(config: &ModelServerConfig) -> Result<()> {
+    let checked = config.check_address();
+    Ok(checked.map_err(|error| ModelUnavailable::from_refusal(&error))?)
 }
 
 /// Returns the key in the environment variable `name`. If the variable is unset or blank, returns `None` for a server on
@@ -478,11 +473,12 @@ mod tests {
             let config = ModelServerConfig {
                 base_url: url.into(),
                 key: Some("key".to_string().into()),
+                key_var: "MY_API_KEY".into(),
                 ..ModelServerConfig::new(spec)
             };
             let found = foreign_key_address(&config);
             assert_eq!(found.is_some(), is_external, "{name} {url}");
-            assert!(found.is_none_or(|(key, _)| key == spec.key_var));
+            assert!(found.is_none_or(|(key, _)| key == "MY_API_KEY"));
         }
     }
 }

@@ -1,6 +1,12 @@
-//! Finds the secrets to redact: in the environment variables of this process and in the configurations of MCP servers.
+//! Finds the secrets to redact: in the environment variables of this process, in the configurations of MCP servers, and in
+//! the headers of named models.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::config::extensions::{Variable, expand};
 use crate::domain::mcp::{ServerConfig, ServerTransport};
+use crate::domain::named_model::NamedModel;
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, WithheldReason};
 
@@ -28,6 +34,12 @@ const PLAIN_ENDS: &[&str] = &[
     "_MODE",
 ];
 
+/// Environment variables whose values are not secret in a header. Commands of agents need them, and redacting the name of
+/// the user would damage many paths.
+const PLAIN_VARIABLES: &[&str] = &[
+    "USER", "LOGNAME", "USERNAME", "HOME", "HOST", "HOSTNAME", "PWD", "SHELL", "LANG", "TZ",
+];
+
 /// The name in the placeholder of a redacted client secret.
 const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
 
@@ -51,13 +63,11 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
                 out.extend(values.map(|(name, value)| (name.clone(), value.clone())));
             }
             ServerTransport::Http { headers, .. } => {
-                for (name, value) in headers {
-                    // In `Bearer TOKEN`, only the token is secret.
-                    let token = value.rsplit(' ').next().unwrap_or(value);
-                    if !is_plain_word(token) {
-                        out.push((name.clone(), token.to_string()));
-                    }
-                }
+                out.extend(
+                    headers
+                        .iter()
+                        .filter_map(|(name, value)| header_secret(name, value)),
+                );
                 let secret = server.oauth.secret.iter();
                 let secret = secret.filter(|secret| !is_plain_word(secret));
                 out.extend(secret.map(|secret| (CLIENT_SECRET.to_string(), secret.clone())));
@@ -65,6 +75,45 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
         }
     }
     out
+}
+
+/// Returns the secret values in the headers of named models, each with the name for its placeholder, by the rule of
+/// [`of_servers`]. `environment` returns the value of a variable.
+pub fn of_models(
+    models: &BTreeMap<String, NamedModel>,
+    environment: impl Fn(&str) -> Option<String>,
+) -> Vec<(String, String)> {
+    let lookup = |name: &str| {
+        let value = environment(name).filter(|_| !PLAIN_VARIABLES.contains(&name));
+        Variable::Value(value.unwrap_or_default())
+    };
+    let headers = models.values().flat_map(|model| &model.headers);
+    headers
+        .filter_map(|(name, value)| header_secret(name, &expand(value, &lookup).ok()?.text))
+        .collect()
+}
+
+/// Returns the environment variables that the headers of named models use, without those whose values are never secret.
+pub fn header_variables(models: &BTreeMap<String, NamedModel>) -> BTreeSet<String> {
+    let found = RefCell::new(BTreeSet::new());
+    let lookup = |name: &str| {
+        if !PLAIN_VARIABLES.contains(&name) {
+            found.borrow_mut().insert(name.to_string());
+        }
+        Variable::Unset
+    };
+    for value in models.values().flat_map(|model| model.headers.values()) {
+        // A text that is too long is reported when the model is used.
+        let _ = expand(value, &lookup);
+    }
+    found.into_inner()
+}
+
+/// Returns the name of a header and its secret part; `None` if its value is a common word or number.
+fn header_secret(name: &str, value: &str) -> Option<(String, String)> {
+    // In `Bearer TOKEN`, only the token is secret.
+    let token = value.rsplit(' ').next().unwrap_or(value);
+    (!is_plain_word(token)).then(|| (name.to_string(), token.to_string()))
 }
 
 fn is_secret(name: &str, value: &str) -> bool {
@@ -106,8 +155,11 @@ fn is_path(value: &str) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{CLIENT_SECRET, is_secret, of_servers};
+    use pretty_assertions::assert_eq;
+
+    use super::{CLIENT_SECRET, header_variables, is_secret, of_models, of_servers};
     use crate::domain::mcp::{OAuthClient, ServerConfig, ServerSource, ServerTransport};
+    use crate::domain::named_model::NamedModel;
     use crate::domain::secret_env;
 
     #[test]
@@ -154,6 +206,36 @@ mod tests {
             names,
             ["GITHUB_TOKEN", "MINE", "Authorization", CLIENT_SECRET]
         );
+    }
+
+    #[test]
+    fn secrets_in_headers_of_models_are_redacted_and_withheld() {
+        let headers = [
+            ("Authorization", "Bearer corp-abc-1"),
+            ("X-Corp", "${CORP_THING:-none} ${CORP_ID}"),
+            ("X-Team", "web"),
+            ("X-User", "${USER}"),
+            ("X-Unset", "${NONE}"),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_string(), value.to_string()));
+        let model = NamedModel {
+            headers: headers.into(),
+            ..NamedModel::default()
+        };
+        let models = BTreeMap::from([("a".to_string(), model)]);
+        let environment = |name: &str| match name {
+            "USER" => Some("ada.lovelace".to_string()),
+            "CORP_ID" => Some("id-of-corp-7".to_string()),
+            _ => None,
+        };
+        let found = of_models(&models, environment);
+        let found: Vec<(&str, &str)> = found.iter().map(|(n, v)| (&**n, &**v)).collect();
+        assert_eq!(
+            found,
+            [("Authorization", "corp-abc-1"), ("X-Corp", "id-of-corp-7")]
+        );
+        let variables = header_variables(&models);
+        assert_eq!(Vec::from_iter(variables), ["CORP_ID", "CORP_THING", "NONE"]);
     }
 
     #[test]

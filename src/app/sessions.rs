@@ -10,7 +10,7 @@ use crate::cli::{ApproverArg, GlobalOptions};
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 use crate::protocol::{AgentEvent, BoardEvent, EventKind};
-use crate::store::{self, Journal};
+use crate::store::{self, Journal, Roster};
 use crate::ui::SessionSummary;
 
 /// Maximum number of sessions in the list. Older ones are left out.
@@ -81,10 +81,14 @@ fn tasks(lines: &[String]) -> (usize, usize) {
 }
 
 /// Returns the command line that resumes `session` of the project `root` with the same options. `--team` is not
-/// repeated, because a resumed session restores its own team. `None` if the session has no conversation on disk.
+/// repeated, because a resumed session restores its own team, nor is `--model` if the user has chosen another model for the
+/// lead, which the session restores. `None` if the session has no conversation on disk.
 pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Option<String> {
     let all = store::sessions(root).ok()?;
     all.iter().find(|id| *id == session)?;
+    let team = Roster::open(root).read().unwrap_or_default();
+    let restores_model = team.lead_models.contains_key(session);
+    let model = options.model.clone().filter(|_| !restores_model);
     let demo = options.demo.then(|| "--demo".to_string());
     let approver = |who: Option<ApproverArg>| {
         let value = who?.to_possible_value()?;
@@ -97,7 +101,7 @@ pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Op
         ),
         ("--provider", options.provider.clone()),
         ("--base-url", options.base_url.clone()),
-        ("--model", options.model.clone()),
+        ("--model", model),
         (
             "--tools",
             options.tools.as_ref().map(|names| names.join(",")),
@@ -139,6 +143,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
     use crate::domain::ids::Name;
+    use crate::domain::team::ModelChoice;
     use crate::domain::timestamp::Timestamp;
     use crate::protocol::Event;
 
@@ -226,6 +231,17 @@ mod tests {
             assert_eq!(command.as_deref(), Some(expected));
             assert_eq!(resume_command(&options, dir.path(), "0190ffff"), None);
         }
+        let choice = ModelChoice {
+            name: "fast".into(),
+            named: false,
+        };
+        let roster = Roster::open(dir.path());
+        roster.set_lead_model("0190aaaa", Some(choice)).unwrap();
+        let words = ["crewdeck", "--provider", "openai", "--model", "slow"];
+        let options = Cli::try_parse_from(words).unwrap().global;
+        let command = resume_command(&options, dir.path(), "0190aaaa");
+        let expected = "crewdeck --provider openai --resume 0190aaaa";
+        assert_eq!(command.as_deref(), Some(expected));
         assert_eq!(quote("it's here"), r"'it'\''s here'");
     }
 }

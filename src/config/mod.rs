@@ -71,6 +71,7 @@ pub fn load(
                 }
                 settings = settings.overlaid(later);
                 themes::check(&settings, &path)?;
+                named_models::check_chains(&settings.models, &path)?;
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             Err(e) => bail!(

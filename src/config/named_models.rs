@@ -1,13 +1,16 @@
 //! Checks the setting `models`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
 
 use super::values;
 use crate::domain::named_model::NamedModel;
 use crate::domain::secret_env::{self, WithheldReason};
 use crate::domain::text::{clip, closest_match, one_line};
 use crate::model::provider::ProviderSpec;
-use crate::model::providers::{COMPATIBLE, PROVIDERS, names};
+use crate::model::providers::{PROVIDERS, names, of_address};
 use crate::model::window::WINDOW_MIN;
 
 /// Maximum number of named models.
@@ -17,7 +20,7 @@ const NAME_MAX: usize = 64;
 /// What a provider begins with that is a script instead of a server.
 const SCRIPT: &str = "script:";
 
-/// Checks the named models: their names, providers, options, key variables, limits, prices and fallbacks.
+/// Checks the named models of one file: their names, providers, options, key variables, limits and prices.
 ///
 /// # Errors
 /// Returns a message that continues the name of the setting.
@@ -37,7 +40,19 @@ pub fn check(models: &BTreeMap<String, NamedModel>) -> Result<(), String> {
             ));
         }
         check_fields(model).map_err(|why| format!(".{shown}.{why}"))?;
-        check_fallbacks(models, name).map_err(|why| format!(".{shown}.{why}"))?;
+    }
+    Ok(())
+}
+
+/// Checks the fallbacks in the settings that were read so far, which can name models of an earlier file. `path` is the
+/// settings file that was read last.
+///
+/// # Errors
+/// Returns an error that names `path` and the problem.
+pub fn check_chains(models: &BTreeMap<String, NamedModel>, path: &Path) -> Result<()> {
+    for name in models.keys() {
+        check_fallbacks(models, name)
+            .map_err(|why| anyhow!("{}: models.{name}.{why}", path.display()))?;
     }
     Ok(())
 }
@@ -58,7 +73,7 @@ pub fn provider(model: &NamedModel) -> Result<Option<&'static ProviderSpec>, Str
                 names(PROVIDERS.iter().copied())
             )),
         },
-        None => Ok(model.base_url.as_ref().map(|_| COMPATIBLE)),
+        None => Ok(model.base_url.as_deref().map(of_address)),
     }
 }
 

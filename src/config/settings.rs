@@ -225,7 +225,7 @@ settings! {
         /// `headers`, `options`, `fallback`. See [models](models.md).
         models: BTreeMap<String, NamedModel> {
             default: "none",
-            example: "{ fast = { provider = \"openai\", model = \"gpt-5-mini\", effort = \"low\" } }",
+            example: "{ fast = { provider = \"responses\", model = \"gpt-5-mini\", effort = \"low\" } }",
             in_project: InProject::NeedsApproval { effect: "names servers that receive your keys and prompts" },
             check: named_models::check,
         }
@@ -251,7 +251,7 @@ settings! {
             in_project: InProject::Applies,
             range: (1, SECONDS_MAX),
         }
-        /// Maximum number of concurrent model calls of the whole team.
+        /// Maximum number of concurrent model calls of the whole team to one model server.
         calls_max: Option<usize> {
             value: 4,
             example: "2",

@@ -380,7 +380,8 @@ impl AgentBuilder {
             ..self.tool_runner(&spec, tools, Arc::clone(&mailbox), host)
         };
         let model = Arc::clone(&spec.model);
-        let (handle, control) = AgentHandle::new(mailbox, model, spec.tags, limits);
+        let (mut handle, control) = AgentHandle::new(mailbox, model, spec.tags, limits);
+        handle.effort = role.and_then(|r| r.role.effort);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
@@ -401,7 +402,7 @@ impl AgentBuilder {
                 .then(|| Arc::clone(&self.stores.prompts)),
             board: self.stores.board.clone(),
             identity: spec.identity,
-            effort: role.and_then(|r| r.role.effort),
+            effort: handle.effort,
             lead_mode: LeadMode::default(),
             compact_at: self.settings.compact_at,
             requests: self.stores.requests.clone(),

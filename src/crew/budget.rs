@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
@@ -13,18 +14,28 @@ use super::parts::BudgetParts;
 use super::period_counter::PeriodCounter;
 use super::request_broker::RequestBroker;
 use crate::agent::budget_gate::BudgetGate;
-use crate::domain::budget::{BudgetKey, Ledger, ReachedBudget, UsageBudget, charged_agent};
+use crate::domain::budget::{
+    BudgetKey, Ledger, ReachedBudget, UsageBudget, UsageBudgets, charged_agent,
+};
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
 use crate::domain::request::{Approver, NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::spending::UsageTotal;
 use crate::domain::team::Activity;
+use crate::domain::text::{clip, one_line};
 use crate::domain::usage::{Cost, Usage};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// The choices of the question whether an agent may go on. Any other answer is advice for the agent, which goes on.
 const GO_ON: &str = "Go on";
 const STOP: &str = "Stop";
+
+/// Time between two checks whether a day or a month has ended while an agent waits for its budget.
+const PERIOD_CHECK: Duration = Duration::from_secs(30);
+/// Maximum number of models about which the user is warned because their price is unknown.
+const UNPRICED_MAX: usize = 100;
+/// Maximum length of the name of a model in a notice, in characters.
+const MODEL_NAME_MAX: usize = 80;
 
 /// The budgets of the crew, what has been used of them, and the requests to raise them.
 pub struct TeamBudget {
@@ -42,6 +53,8 @@ pub struct TeamBudget {
     questions: Mutex<BTreeMap<BudgetKey, Arc<BudgetQuestion>>>,
     /// The agents that may not call their model again in their current turn, each with the reason.
     denied: Mutex<BTreeMap<Name, String>>,
+    /// The models about which the user was warned because their price is unknown.
+    unpriced: Mutex<BTreeSet<String>>,
     /// The agents that were stopped in their last turn because they made no progress.
     stopped: Mutex<BTreeSet<Name>>,
 }
@@ -77,6 +90,7 @@ impl TeamBudget {
             ledger: Mutex::new(Ledger::new(parts.budgets)),
             questions: Mutex::default(),
             denied: Mutex::default(),
+            unpriced: Mutex::default(),
             stopped: Mutex::default(),
         }
     }
@@ -135,6 +149,10 @@ impl BudgetGate for TeamBudget {
         Box::pin(self.count(agent, usage, cost))
     }
 
+    fn warn_without_price<'a>(&'a self, model: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(self.warn_without_price(model))
+    }
+
     fn ask_to_go_on<'a>(
         &'a self,
         agent: &'a Name,
@@ -188,9 +206,15 @@ impl TeamBudget {
             let from = charged_agent(agent);
             let body = reached.question(&from);
             let asking = NewRequest::new(RequestKind::Budget, &from, body);
-            let request = self.broker.ask(&from, asking).await?.decision().await?;
+            let deciding = self.broker.ask(&from, asking).await?.decision();
+            let request = tokio::select! {
+                decided = deciding => decided?,
+                // This withdraws the request.
+                () = self.await_end_of_period(agent, &reached.key) => continue,
+            };
             match request.status {
                 RequestStatus::Approved => {
+                    self.refresh_periods().await;
                     lock(&self.ledger).raise(&reached);
                     self.publish_limits().await;
                 }
@@ -199,6 +223,21 @@ impl TeamBudget {
                     question.denials.fetch_add(1, Ordering::SeqCst);
                     return self.deny(agent, last.clone());
                 }
+            }
+        }
+    }
+
+    /// Waits until a budget of a day or a month is no longer reached, because a new one has begun. Waits forever for other
+    /// budgets.
+    async fn await_end_of_period(&self, agent: &Name, key: &BudgetKey) {
+        if !key.0.is_of_period() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(PERIOD_CHECK).await;
+            self.refresh_periods().await;
+            if self.reached_budget(agent).is_none_or(|now| now.key != *key) {
+                return;
             }
         }
     }
@@ -244,6 +283,13 @@ impl TeamBudget {
             }
         }
         self.send_limits().await;
+    }
+
+    /// Tries once more to write the usage of the day and the month that could not be saved.
+    pub async fn save(&self) {
+        if let Some(periods) = &self.periods {
+            periods.save().await;
+        }
     }
 
     /// Reads what all crews have used in the day and the month, if a budget limits them. Keeps the known usage if it
@@ -300,18 +346,41 @@ impl TeamBudget {
         if model_config.known_price().is_some() {
             return;
         }
-        for budget in UsageBudget::ALL {
-            if budget.is_cost() && budgets.limit(budget).is_some() {
-                let text = format!(
-                    "The setting {} has no effect: the price of {} is not known. Set the price in [prices.\"{}\"].",
-                    budget.setting(),
-                    model_config.name,
-                    model_config.name
-                );
-                self.context.notice(NoticeLevel::Warn, text).await;
-            }
+        lock(&self.unpriced).insert(model_config.name.clone());
+        for budget in cost_budgets(&budgets) {
+            let text = format!(
+                "The setting {} has no effect: the price of {} is not known. Set the price in [prices.\"{}\"].",
+                budget.setting(),
+                model_config.name,
+                model_config.name
+            );
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
     }
+
+    async fn warn_without_price(&self, model: &str) {
+        let budgets = lock(&self.ledger).budgets();
+        let settings: Vec<&str> = cost_budgets(&budgets).map(UsageBudget::setting).collect();
+        let is_new = {
+            let mut unpriced = lock(&self.unpriced);
+            unpriced.len() < UNPRICED_MAX && unpriced.insert(model.to_string())
+        };
+        if settings.is_empty() || !is_new {
+            return;
+        }
+        let model = one_line(&clip(model, MODEL_NAME_MAX));
+        let text = format!(
+            "The calls of {model} do not count towards {}, because the price of {model} is not known. Set the price in [prices.\"{model}\"].",
+            settings.join(", ")
+        );
+        self.context.notice(NoticeLevel::Warn, text).await;
+    }
+}
+
+/// Returns the kinds of budgets in US dollars that are set.
+fn cost_budgets(budgets: &UsageBudgets) -> impl Iterator<Item = UsageBudget> {
+    let all = UsageBudget::ALL.into_iter();
+    all.filter(|budget| budget.is_cost() && budgets.limit(*budget).is_some())
 }
 
 /// Returns the user's advice for an agent that may go on, which may be empty, or the reason why it is stopped.

@@ -128,10 +128,12 @@ impl CommandHandler for Commands {
             Command::ListModels => self.models.list().await,
             Command::UseModel { name, agent } => {
                 self.models.switch_to(name.clone(), agent.as_ref()).await?;
-                if let Some(agent) = agent {
-                    let set = self.team.set_model(&agent, name).await;
-                    set.map_err(|e| format!("The model cannot be stored: {e}"))?;
-                }
+                let choice = self.models.choice(name);
+                let stored = match agent {
+                    Some(agent) => self.team.set_model(&agent, choice).await,
+                    None => self.team.set_lead_model(Some(choice)).await,
+                };
+                stored.map_err(|e| format!("The model cannot be stored: {e}"))?;
                 self.budget.warn_without_effect().await;
                 Ok(())
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::assembly::{Components, StartChecks, assemble};
+use super::budget::TeamBudget;
 use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
 use super::hook_session;
@@ -27,6 +28,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(3);
 pub struct Crew {
     context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
+    budget: Arc<TeamBudget>,
     commands: mpsc::Sender<SentCommand>,
     resumed: TurnState,
 }
@@ -105,6 +107,7 @@ impl Crew {
                 Vec::new()
             }
         };
+        let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
         self.recovery.close().await?;
         Ok(problems)
     }
@@ -131,8 +134,16 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         commands,
     } = components;
     budget.publish_limits().await;
-    budget.warn_without_effect().await;
     let (back, team) = recovery.recover(resumes).await?;
+    if let Some(choice) = team.lead_models.get(&context.session)
+        && resumes
+        && !commands.models.restore_lead(choice).await
+    {
+        // The next run uses the model of this start.
+        recovery.team.set_lead_model(None).await?;
+    }
+    budget.warn_without_effect().await;
+    commands.models.warn_about_uses().await;
     skills.read().await;
     if let Some(servers) = servers {
         servers.start_always().await;
@@ -187,6 +198,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     Ok(Crew {
         context,
         recovery,
+        budget,
         commands: sender,
         resumed,
     })

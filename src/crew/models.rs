@@ -10,13 +10,22 @@ use crate::agent::driver::{AgentModel, FindModel, ModelConfig, ModelOptions, Sha
 use crate::domain::ids::Name;
 use crate::domain::named_model::ModelUses;
 use crate::domain::role::is_model_alias;
+use crate::domain::team::ModelChoice;
+use crate::domain::text::{clip, closest_match, one_line};
 use crate::domain::usage::Price;
 use crate::model::Model;
-use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel, SessionInfo};
+
+/// Maximum length of the name of a model in a notice, in characters.
+const NAME_MAX: usize = 80;
 
 /// Finds the models of a crew by name.
 struct Models {
     named: Arc<dyn NamedModels>,
+    /// The server of the crew, which has the models that are no named models. Another shared model does not change it.
+    server: Arc<dyn Model>,
+    /// Maximum number of tokens in one answer of a model that is no named model.
+    max_tokens: u32,
     /// The configuration of all agents without a model of their own.
     shared: SharedModelConfig,
     /// The known token prices, by model name.
@@ -32,18 +41,19 @@ impl Models {
 
 impl FindModel for Models {
     /// Returns the configuration of the named model `name`. If there is none, returns that of the model with this name
-    /// on the server of the shared model. Its context window counts as unknown, and its price is known only if the
-    /// settings contain it.
+    /// on the crew's server. Its context window counts as unknown, and its price is known only if the settings contain
+    /// it.
     fn find(&self, name: &str) -> Result<ModelConfig, String> {
         if let Some(found) = self.named.find(name) {
             return found.map_err(|why| format!("the model '{name}' cannot be used: {why}"));
         }
         Ok(ModelConfig {
+            model: Arc::clone(&self.server),
             name: name.to_string(),
             window: None,
             price: self.prices.get(name).copied(),
+            max_tokens: self.max_tokens,
             options: ModelOptions::default(),
-            ..self.current()
         })
     }
 }
@@ -54,6 +64,8 @@ pub struct ModelSwitch {
     registry: Arc<AgentRegistry>,
     models: Arc<Models>,
     uses: ModelUses,
+    /// Whether the user has chosen the lead's model for this start.
+    is_chosen: bool,
     setup: Mutex<SessionInfo>,
 }
 
@@ -69,10 +81,13 @@ impl ModelSwitch {
             registry,
             models: Arc::new(Models {
                 named: parts.named,
+                server: Arc::clone(&parts.model_config.model),
+                max_tokens: parts.max_tokens,
                 shared: Arc::new(RwLock::new(parts.model_config)),
                 prices: parts.prices,
             }),
             uses: parts.uses,
+            is_chosen: parts.is_chosen,
             setup: Mutex::new(setup),
         }
     }
@@ -93,7 +108,9 @@ impl ModelSwitch {
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
     pub fn of_teammate(&self, chosen: &str) -> Result<Arc<AgentModel>, String> {
-        let name = self.chosen(chosen).or(self.uses.teammate.as_deref());
+        let name = self
+            .chosen(chosen)
+            .or(self.used(self.uses.teammate.as_ref()));
         let own = name.map(|name| self.models.find(name)).transpose()?;
         Ok(self.agent_model(own))
     }
@@ -108,7 +125,10 @@ impl ModelSwitch {
         chosen: &str,
         parent: &Arc<AgentModel>,
     ) -> Result<Arc<AgentModel>, String> {
-        match self.chosen(chosen).or(self.uses.subagent.as_deref()) {
+        match self
+            .chosen(chosen)
+            .or(self.used(self.uses.subagent.as_ref()))
+        {
             Some(name) => Ok(self.agent_model(Some(self.models.find(name)?))),
             None => Ok(Arc::clone(parent)),
         }
@@ -129,14 +149,88 @@ impl ModelSwitch {
 
     /// Returns `name`; `None` if it is empty, or an alias of Claude Code that is not the name of a named model.
     fn chosen<'a>(&self, name: &'a str) -> Option<&'a str> {
-        let is_named = || self.models.named.names().iter().any(|named| named == name);
-        let is_known = || !is_model_alias(name) || is_named();
+        let is_known = || !is_model_alias(name) || self.is_named(name);
         Some(name).filter(|name| !name.is_empty() && is_known())
+    }
+
+    /// Like [`ModelSwitch::chosen`], for a value of the setting `use`.
+    fn used<'a>(&self, name: Option<&'a String>) -> Option<&'a str> {
+        self.chosen(name?)
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.models.named.names().iter().any(|named| named == name)
+    }
+
+    /// Returns the choice of the model `name`, to be stored.
+    pub fn choice(&self, name: String) -> ModelChoice {
+        ModelChoice {
+            named: self.is_named(&name),
+            name,
+        }
+    }
+
+    /// Checks that a stored choice still means the same model.
+    ///
+    /// # Errors
+    /// Says that it was a named model that no longer exists.
+    pub fn check_choice(&self, name: &str, named: bool) -> Result<(), String> {
+        if named && !self.is_named(name) {
+            return Err(format!(
+                "the named model '{name}' is not in the settings any more"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Gives the lead of a resumed session the model that the user has chosen in an earlier run, unless the user has chosen
+    /// one for this start. Warns the user if it cannot be used. Returns whether `choice` is still the model of the lead.
+    pub async fn restore_lead(&self, choice: &ModelChoice) -> bool {
+        if self.is_chosen {
+            return false;
+        }
+        let restored = match self.check_choice(&choice.name, choice.named) {
+            Ok(()) => self.switch_shared(choice.name.clone()).await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = restored {
+            let current = self.current().name;
+            let text = format!("The lead uses {current} instead of its earlier model: {why}");
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
+        true
+    }
+
+    /// Warns the user about names in the setting `use` that are no named models although they look like one.
+    pub async fn warn_about_uses(&self) {
+        for (key, name) in [
+            ("teammate", &self.uses.teammate),
+            ("subagent", &self.uses.subagent),
+            ("summary", &self.uses.summary),
+        ] {
+            let Some(name) = name.as_deref().filter(|name| !self.is_named(name)) else {
+                continue;
+            };
+            let named = self.models.named.names();
+            let named: Vec<&str> = named.iter().map(String::as_str).collect();
+            let shown = one_line(&clip(name, NAME_MAX));
+            let why = match closest_match(name, &named) {
+                _ if is_model_alias(name) => {
+                    "has no effect: it means one of your named models, and there is none of this name. Add it to the setting models".to_string()
+                }
+                Some(nearest) => format!(
+                    "is no named model, so it is called as a model of the crew's server. If '{nearest}' is meant, correct it"
+                ),
+                None => continue,
+            };
+            let text = format!("The model '{shown}' in the setting use.{key} {why}.");
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
     }
 
     fn agent_model(&self, own: Option<ModelConfig>) -> Arc<AgentModel> {
         let (shared, models) = (Arc::clone(&self.models.shared), Arc::clone(&self.models));
-        let summary = self.uses.summary.clone();
+        let summary = self.used(self.uses.summary.as_ref()).map(str::to_string);
         Arc::new(AgentModel::new(shared, own, summary, models))
     }
 
@@ -160,7 +254,9 @@ impl ModelSwitch {
             ));
         }
         let found = self.models.find(name)?;
-        let event = found.changed_event(found.options.effort);
+        // The effort of the agent's role comes first.
+        let effort = handle.effort.or(found.options.effort);
+        let event = found.changed_event(effort);
         handle.model.set_own(found);
         self.context.publish(event.of(agent.clone())).await;
         Ok(())
@@ -199,31 +295,36 @@ impl ModelSwitch {
         Ok(())
     }
 
-    /// Publishes the names of the named models, and then of the models that the server of the shared model offers.
-    /// Publishes nothing if the crew stops first.
+    /// Publishes the names of the named models, and later those with the names of the models that the crew's server offers.
+    /// Publishes nothing more if the crew stops first.
     ///
     /// # Errors
-    /// Fails if the server does not answer with a list and there is no named model.
+    /// Fails if the server does not answer with a list.
     pub async fn list(&self) -> Result<(), String> {
-        let model = self.current().model;
+        let model = Arc::clone(&self.models.server);
+        let mut names = self.models.named.names();
+        if !names.is_empty() {
+            self.publish_names(names.clone()).await;
+        }
         let listed = tokio::select! {
             () = self.context.stop.cancelled() => return Ok(()),
             listed = model.list() => listed,
         };
-        let mut names = self.models.named.names();
         match listed {
             Ok(listed) => names.extend(listed),
-            Err(error) if names.is_empty() => {
+            Err(error) => {
                 return Err(format!(
-                    "The models cannot be listed: {error}. {}",
+                    "The models of the server cannot be listed: {error}. {}",
                     error.hint
                 ));
             }
-            Err(_) => {}
         }
-        self.context
-            .publish(EventKind::Crew(CrewEvent::ModelsListed { names }))
-            .await;
+        self.publish_names(names).await;
         Ok(())
+    }
+
+    async fn publish_names(&self, names: Vec<String>) {
+        let event = CrewEvent::ModelsListed { names };
+        self.context.publish(EventKind::Crew(event)).await;
     }
 }

@@ -36,8 +36,14 @@ pub trait NamedModels: Send + Sync {
 }
 
 pub struct ModelParts {
-    /// The configuration of the model for all agents without a model of their own.
+    /// The configuration of the model for all agents without a model of their own. Its server is the crew's server, which
+    /// also has the models that are no named models.
     pub model_config: ModelConfig,
+    /// Whether the user has chosen the lead's model for this start. A resumed session then does not restore the choice of
+    /// its earlier run.
+    pub is_chosen: bool,
+    /// Maximum number of tokens in one answer of a model that is no named model.
+    pub max_tokens: u32,
     /// The known token prices, by model name.
     pub prices: BTreeMap<String, Price>,
     pub named: Arc<dyn NamedModels>,

@@ -1,13 +1,17 @@
 //! Counts the usage of the current day and month, which all crews of the user share through a file.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use jiff::tz::TimeZone;
 
 use super::context::{CrewContext, lock};
 use crate::agent::driver::run_blocking;
-use crate::domain::spending::{PeriodUsage, UsageTotal};
+use crate::domain::spending::{Day, PeriodUsage, UsageTotal};
 use crate::store::{SpendingFile, SpendingUpdate, StoreError, local_day, local_time_zone};
+
+/// Maximum number of days whose usage waits to be written.
+const UNSAVED_MAX: usize = 2;
 
 /// The file with the usage of all crews, and what could not be written to it yet.
 pub struct PeriodCounter {
@@ -15,8 +19,9 @@ pub struct PeriodCounter {
     file: SpendingFile,
     /// The time zone in which days begin.
     zone: TimeZone,
-    /// The usage of this crew that could not be added to the file. It is added with the next usage.
-    unsaved: Mutex<UsageTotal>,
+    /// The usage of this crew that could not be added to the file, by day, at most [`UNSAVED_MAX`] days. It is added with the
+    /// next usage, or at the end of the crew.
+    unsaved: Mutex<BTreeMap<Day, UsageTotal>>,
 }
 
 impl PeriodCounter {
@@ -34,19 +39,39 @@ impl PeriodCounter {
     /// # Errors
     /// When the file cannot be written. The usage is kept in memory and added later.
     pub async fn add(&self, used: UsageTotal) -> Result<SpendingUpdate, StoreError> {
+        let today = local_day(self.context.now(), &self.zone);
         let mut all = std::mem::take(&mut *lock(&self.unsaved));
-        all.add_total(used);
-        let (file, day) = (self.file.clone(), local_day(self.context.now(), &self.zone));
-        let added = run_blocking(move || file.add(&day, all)).await;
-        match added {
-            Ok(update) => Ok(SpendingUpdate {
-                periods: self.with_unsaved(update.periods),
-                damaged: update.damaged,
-            }),
-            Err(error) => {
-                lock(&self.unsaved).add_total(all);
-                Err(error)
-            }
+        all.entry(today.clone()).or_default().add_total(used);
+        let file = self.file.clone();
+        let written = run_blocking(move || Ok(write(&file, all, &today))).await?;
+        let (left, result) = written;
+        self.keep(left);
+        let update = result?;
+        Ok(SpendingUpdate {
+            periods: self.with_unsaved(update.periods),
+            damaged: update.damaged,
+        })
+    }
+
+    /// Tries once more to add the usage that could not be written.
+    pub async fn save(&self) {
+        if !lock(&self.unsaved).is_empty() {
+            // The user was told when it failed first.
+            let _ = self.add(UsageTotal::default()).await;
+        }
+    }
+
+    /// Keeps usage that could not be written. Beyond [`UNSAVED_MAX`] days, that of the oldest day counts for the next one.
+    fn keep(&self, left: BTreeMap<Day, UsageTotal>) {
+        let mut unsaved = lock(&self.unsaved);
+        for (day, used) in left {
+            unsaved.entry(day).or_default().add_total(used);
+        }
+        while unsaved.len() > UNSAVED_MAX
+            && let Some((_, oldest)) = unsaved.pop_first()
+            && let Some(mut next) = unsaved.first_entry()
+        {
+            next.get_mut().add_total(oldest);
         }
     }
 
@@ -58,9 +83,95 @@ impl PeriodCounter {
     }
 
     fn with_unsaved(&self, mut periods: PeriodUsage) -> PeriodUsage {
-        let unsaved = *lock(&self.unsaved);
-        periods.day.add_total(unsaved);
-        periods.month.add_total(unsaved);
+        for (day, used) in lock(&self.unsaved).iter() {
+            if *day == periods.date {
+                periods.day.add_total(*used);
+            }
+            if day.month() == periods.date.month() {
+                periods.month.add_total(*used);
+            }
+        }
         periods
+    }
+}
+
+/// Adds usage to the file, the earliest day first. Returns what could not be written, and the totals of `today`, which must
+/// be the last day in `all`.
+fn write(
+    file: &SpendingFile,
+    mut all: BTreeMap<Day, UsageTotal>,
+    today: &Day,
+) -> (
+    BTreeMap<Day, UsageTotal>,
+    Result<SpendingUpdate, StoreError>,
+) {
+    let mut damaged = None;
+    while let Some((day, used)) = all.pop_first() {
+        match file.add(&day, used) {
+            Ok(update) => {
+                damaged = damaged.or(update.damaged);
+                if day == *today {
+                    let periods = update.periods;
+                    return (all, Ok(SpendingUpdate { periods, damaged }));
+                }
+            }
+            Err(error) => {
+                all.insert(day, used);
+                return (all, Err(error));
+            }
+        }
+    }
+    let periods = file.read(today);
+    let periods = periods.map(Option::unwrap_or_default);
+    (
+        all,
+        periods.map(|periods| SpendingUpdate { periods, damaged }),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::crew::test_support::TestCrew;
+
+    fn tokens(tokens: u64) -> UsageTotal {
+        UsageTotal {
+            tokens,
+            ..UsageTotal::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn usage_that_could_not_be_written_counts_for_its_own_day() {
+        let crew = TestCrew::new();
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("state");
+        // A file in the place of the folder, so that nothing can be written.
+        std::fs::write(&folder, "").unwrap();
+        let file = SpendingFile::new(&folder);
+        let counter = PeriodCounter::new(crew.context.clone(), file.clone());
+        let today = local_day(crew.context.now(), &counter.zone);
+        assert!(counter.add(tokens(3)).await.is_err());
+        let yesterday = Day("1969-12-01".into());
+        counter.keep(BTreeMap::from([(yesterday.clone(), tokens(50))]));
+        let periods = counter.with_unsaved(PeriodUsage {
+            date: today.clone(),
+            ..PeriodUsage::default()
+        });
+        assert_eq!(periods.day.tokens, 3);
+        assert_eq!(periods.month.tokens, 3);
+        std::fs::remove_file(&folder).unwrap();
+        counter.save().await;
+        assert_eq!(lock(&counter.unsaved).len(), 0);
+        let used = |day: &Day| file.read(day).unwrap().unwrap().day.tokens;
+        assert_eq!((used(&yesterday), used(&today)), (50, 3));
+        for n in 1..=9 {
+            counter.keep(BTreeMap::from([(Day(format!("1969-11-0{n}")), tokens(1))]));
+        }
+        let kept = lock(&counter.unsaved).clone();
+        assert_eq!(kept.len(), UNSAVED_MAX);
+        assert_eq!(kept.values().map(|used| used.tokens).sum::<u64>(), 9);
     }
 }

@@ -12,7 +12,7 @@ use super::signals::CrewSignals;
 use crate::agent::driver::{AgentModel, Control};
 use crate::agent::mailbox::AgentMailbox;
 use crate::domain::ids::Name;
-use crate::domain::role::ToolSelection;
+use crate::domain::role::{RoleEffort, ToolSelection};
 
 /// Maximum number of texts and commands, such as an interrupt, that can be queued for one agent.
 const CONTROL_MAX: usize = 64;
@@ -37,6 +37,8 @@ pub struct AgentHandle {
     pub control: mpsc::Sender<Control>,
     pub mailbox: Arc<AgentMailbox>,
     pub model: Arc<AgentModel>,
+    /// The reasoning effort that the agent's role sets; `None` if it sets none.
+    pub effort: Option<RoleEffort>,
     state: Arc<Mutex<AgentState>>,
     pub tags: Vec<String>,
     /// The limits on the agent's tools. They also apply to its subagents.
@@ -46,7 +48,7 @@ pub struct AgentHandle {
 }
 
 impl AgentHandle {
-    /// Creates the handle of an idle agent. Also returns the channel from which the agent receives texts and commands.
+    /// Creates the handle of an idle agent whose role sets no effort. Also returns the channel from which the agent receives texts and commands.
     pub fn new(
         mailbox: Arc<AgentMailbox>,
         model: Arc<AgentModel>,
@@ -58,6 +60,7 @@ impl AgentHandle {
             control,
             mailbox,
             model,
+            effort: None,
             state: Arc::new(Mutex::new(AgentState::Idle)),
             tags,
             limits,

@@ -246,6 +246,43 @@ async fn approved_budget_is_raised_and_a_denied_one_ends_the_turn() {
 }
 
 #[tokio::test]
+async fn models_whose_calls_do_not_count_are_named_once() {
+    let mut crew = TestCrew::new();
+    let budget = |budgets| {
+        let parts = BudgetParts {
+            budgets,
+            ..BudgetParts::default()
+        };
+        TeamBudget::new(
+            crew.context.clone(),
+            crew.broker(LEAD_DECIDES),
+            crew.models(),
+            4,
+            parts,
+        )
+    };
+    let tokens = budget(UsageBudgets {
+        team_tokens: Some(10),
+        ..UsageBudgets::default()
+    });
+    BudgetGate::warn_without_price(&tokens, "own").await;
+    let costs = budget(UsageBudgets {
+        team_cost: Some(1.0),
+        agent_cost: Some(1.0),
+        ..UsageBudgets::default()
+    });
+    for model in ["own", "own"] {
+        BudgetGate::warn_without_price(&costs, model).await;
+    }
+    assert_eq!(
+        crew.notices(),
+        [
+            "The calls of own do not count towards budget.team_cost, budget.agent_cost, because the price of own is not known. Set the price in [prices.\"own\"]."
+        ]
+    );
+}
+
+#[tokio::test]
 async fn crews_share_the_budget_of_the_day_and_a_denied_question_stops() {
     let mut crew = TestCrew::new();
     let dir = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use super::context::{CrewContext, lock};
 use super::file_errors::FileErrors;
 use crate::agent::driver::run_blocking;
 use crate::domain::ids::Name;
-use crate::domain::team::{ExternalSession, Member, MemberStatus, Team};
+use crate::domain::team::{ExternalSession, Member, MemberStatus, ModelChoice, Team};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Roster, StoreError};
 
@@ -98,9 +98,16 @@ impl TeamRoster {
     }
 
     /// Stores the model of a teammate, which the teammate also uses after the session is resumed.
-    pub async fn set_model(&self, name: &Name, model: String) -> Result<(), StoreError> {
+    pub async fn set_model(&self, name: &Name, model: ModelChoice) -> Result<(), StoreError> {
         let (roster, name) = (self.roster.clone(), name.clone());
         run_blocking(move || roster.set_model(&name, model).map(drop)).await
+    }
+
+    /// Stores the model that the user has chosen for the lead, which the lead also uses after the session is resumed.
+    /// `None` removes it.
+    pub async fn set_lead_model(&self, model: Option<ModelChoice>) -> Result<(), StoreError> {
+        let (roster, session) = (self.roster.clone(), self.context.session.clone());
+        run_blocking(move || roster.set_lead_model(&session, model).map(drop)).await
     }
 
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {

@@ -194,6 +194,31 @@ impl TestCrew {
     /// Returns a model switch whose model `silent` has no known price and answers calls with nothing. The settings
     /// contain a price only for the model `loud`.
     pub fn models(&self) -> Arc<ModelSwitch> {
+        self.models_of(self.model_parts())
+    }
+
+    /// Returns the parts of [`Self::models`].
+    #[allow(clippy::unused_self)] // as the other parts of a crew
+    pub fn model_parts(&self) -> ModelParts {
+        let price = Price {
+            input: 2.0,
+            output: 8.0,
+            cache_read: None,
+            cache_write: None,
+        };
+        let prices = std::collections::BTreeMap::from([("loud".to_string(), price)]);
+        ModelParts {
+            model_config: silent_config(),
+            is_chosen: false,
+            max_tokens: 100,
+            prices,
+            named: Arc::new(OneNamedModel),
+            uses: ModelUses::default(),
+            calls_max: 1,
+        }
+    }
+
+    pub fn models_of(&self, parts: ModelParts) -> Arc<ModelSwitch> {
         let setup = SessionInfo {
             session: self.context.session.clone(),
             root: "here".into(),
@@ -205,20 +230,6 @@ impl TestCrew {
             tools: Vec::new(),
             earlier: false,
             allowed: SettingsPermissions::default(),
-        };
-        let price = Price {
-            input: 2.0,
-            output: 8.0,
-            cache_read: None,
-            cache_write: None,
-        };
-        let prices = std::collections::BTreeMap::from([("loud".to_string(), price)]);
-        let parts = ModelParts {
-            model_config: silent_config(),
-            prices,
-            named: Arc::new(OneNamedModel),
-            uses: ModelUses::default(),
-            calls_max: 1,
         };
         let registry = self.registry.clone();
         Arc::new(ModelSwitch::new(

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
-use super::spending::{PeriodUsage, UsageTotal};
+use super::spending::{Day, PeriodUsage, UsageTotal};
 use super::usage::{Cost, Usage, count};
 
 /// The share of a budget, in percent, from which on the user is warned.
@@ -220,6 +220,8 @@ pub struct ReachedBudget {
     /// The limit that applies if the user approves an increase: the lowest multiple of the configured budget that is
     /// above `used`.
     pub raised: f64,
+    /// The day on which the budget was reached; empty if no budget limits a period.
+    pub date: Day,
 }
 
 impl ReachedBudget {
@@ -367,6 +369,7 @@ impl Ledger {
                 is_estimate: account.estimated,
                 allowed,
                 raised: raise_limit(base, used),
+                date: self.periods.date.clone(),
             })
         })
     }
@@ -410,7 +413,16 @@ impl Ledger {
     }
 
     /// Raises a used-up budget to [`ReachedBudget::raised`]. The new limit replaces an earlier raise of the same budget.
+    /// Changes nothing if the day or month of the budget has ended, because the new one begins with nothing used.
     pub fn raise(&mut self, reached: &ReachedBudget) {
+        let is_over = match reached.key.0.scope() {
+            BudgetScope::Day => reached.date != self.periods.date,
+            BudgetScope::Month => reached.date.month() != self.periods.date.month(),
+            BudgetScope::Team | BudgetScope::Agent => false,
+        };
+        if is_over {
+            return;
+        }
         self.raised.insert(reached.key.clone(), reached.raised);
         self.warned.remove(&reached.key);
     }

@@ -11,7 +11,8 @@ use super::usage::Price;
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NamedModel {
-    /// The provider. `None` means Chat Completions if there is a `base_url`, else the provider of the crew.
+    /// The provider. `None` means the one that `base_url` selects, which is Chat Completions for most servers; without
+    /// `base_url`, the provider of the crew.
     pub provider: Option<String>,
     /// The address of the server; `None` for the address of the provider.
     pub base_url: Option<String>,

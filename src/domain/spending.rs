@@ -24,7 +24,7 @@ impl Day {
 
 /// The usage of one agent, of the team, or of a period of time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct UsageTotal {
     /// Input tokens, cached or not, and output tokens.
     pub tokens: u64,
@@ -65,9 +65,8 @@ pub struct PeriodUsage {
     pub month: UsageTotal,
 }
 
-/// The usage by day.
+/// The usage by day. Processes of other versions share it, so unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct SpendingRecord {
     days: BTreeMap<Day, UsageTotal>,
 }
@@ -152,9 +151,12 @@ mod tests {
             "{\"days\": 1}",
             "{\"days\": {\"2026-11-29\": {\"tokens\": -1, \"cost\": 0.0}}}",
             "{\"days\": {\"2026-11-29\": {\"tokens\": 1, \"cost\": -0.5}}}",
-            "{\"days\": {}, \"more\": 1}",
         ] {
             assert_eq!(SpendingRecord::parse(text), None, "{text}");
         }
+        let newer = "{\"days\": {\"2026-11-29\": {\"tokens\": 7, \"cost\": 0.0, \"calls\": 2}}, \"more\": 1}";
+        let read = SpendingRecord::parse(newer).unwrap();
+        let day = read.periods(&Day("2026-11-29".into())).day;
+        assert_eq!(day.tokens, 7);
     }
 }

@@ -1,5 +1,6 @@
 //! The members of a team and their activities.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,10 @@ pub struct Member {
     /// The name of the member's model; empty for the lead's model.
     #[serde(default)]
     pub model: String,
+    /// Whether [`model`](Self::model) was the name of a named model when it was chosen. If the named model no longer exists
+    /// when the member is resumed, the member uses the lead's model.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub model_named: bool,
     /// The name of the external agent that the member is; empty for crewdeck's own agents.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub agent: String,
@@ -134,6 +139,7 @@ impl Member {
             tags: Vec::new(),
             plan: PlanRule::Free,
             model: String::new(),
+            model_named: false,
             agent: String::new(),
             agent_session: None,
             session: String::new(),
@@ -144,6 +150,18 @@ impl Member {
     }
 }
 
+/// Maximum number of sessions of which [`Team::lead_models`] has an entry.
+const LEAD_MODELS_MAX: usize = 50;
+
+/// A model that the user has chosen for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    pub name: String,
+    /// Whether this was the name of a named model when it was chosen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
+}
+
 /// The roster as stored in `.team/config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Team {
@@ -152,6 +170,9 @@ pub struct Team {
     /// The teammates, including those that have shut down. The lead is not in the list.
     #[serde(default)]
     pub members: Vec<Member>,
+    /// The models that the user has chosen for the lead, by the id of the session. Ids of later sessions are greater.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lead_models: BTreeMap<String, ModelChoice>,
     /// Fields written by other programs.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -166,6 +187,7 @@ impl Default for Team {
         Team {
             team_name: default_name(),
             members: Vec::new(),
+            lead_models: BTreeMap::new(),
             extra: Map::new(),
         }
     }
@@ -195,6 +217,18 @@ impl Team {
     /// matter.
     pub fn find(&self, name: &Name) -> Option<&Member> {
         self.members.iter().find(|m| m.name.same(name))
+    }
+
+    /// Records the model that the user has chosen for the lead in a session; `None` removes the record. Drops the oldest
+    /// sessions beyond [`LEAD_MODELS_MAX`].
+    pub fn set_lead_model(&mut self, session: &str, choice: Option<ModelChoice>) {
+        match choice {
+            Some(choice) => self.lead_models.insert(session.into(), choice),
+            None => self.lead_models.remove(session),
+        };
+        while self.lead_models.len() > LEAD_MODELS_MAX {
+            self.lead_models.pop_first();
+        }
     }
 
     /// Adds a member. A member of the same name that has shut down is replaced; fields that other programs wrote stay,
@@ -427,6 +461,26 @@ mod tests {
         other.members[0].status = MemberStatus::Idle;
         other.members[0].role = "reviewer".into();
         assert!(team.differs_from(&other));
+    }
+
+    #[test]
+    fn lead_models_are_stored_by_session_and_bounded() {
+        let choice = |name: &str| ModelChoice {
+            name: name.into(),
+            named: true,
+        };
+        let mut team = Team::default();
+        for n in 0..80 {
+            team.set_lead_model(&format!("s{n:02}"), Some(choice("fast")));
+        }
+        assert_eq!(team.lead_models.len(), LEAD_MODELS_MAX);
+        team.set_lead_model("s79", None);
+        team.set_lead_model("s78", Some(choice("slow")));
+        let text = serde_json::to_string(&team).unwrap();
+        let read: Team = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, team);
+        assert_eq!(read.lead_models.get("s78"), Some(&choice("slow")));
+        assert_eq!(read.lead_models.get("s79"), None);
     }
 
     #[test]

@@ -80,6 +80,8 @@ pub struct Http {
     headers: HeaderMap,
     /// The provider, whose hints are added to errors.
     spec: &'static ProviderSpec,
+    /// The environment variable with the API key, which errors name.
+    key_var: String,
     /// Maximum time without data from the server, before and during a response.
     read_timeout: Duration,
     /// The context windows in the last list of models that the server sent.
@@ -134,6 +136,7 @@ impl Http {
             base: base.trim_end_matches('/').into(),
             headers: map,
             spec,
+            key_var: spec.key_var.into(),
             read_timeout,
             windows: ListedWindows::default(),
         })
@@ -165,6 +168,13 @@ impl Http {
             self.headers.insert(header, value);
         }
         Ok(self)
+    }
+
+    /// Sets the environment variable that errors name as the one with the API key.
+    #[must_use]
+    pub fn with_key_var(mut self, name: &str) -> Http {
+        self.key_var = name.into();
+        self
     }
 
     /// Requests the list of models from `path`, and stores the models' context windows. Returns the names of at most
@@ -291,7 +301,7 @@ impl Http {
             &body_text(&body),
             model,
             &self.base,
-            Some(self.spec),
+            Some((self.spec, &self.key_var)),
         );
         error.wait = retry_after(&headers);
         if let Some(wait) = error.wait.filter(|w| *w > SERVER_WAIT_MAX) {

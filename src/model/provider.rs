@@ -144,6 +144,8 @@ pub struct ModelServerConfig {
     pub base_url: String,
     /// The API key; `None` to send none, as a local server may need none.
     pub key: Option<SecretString>,
+    /// The environment variable with the key, for messages: [`ProviderSpec::key_var`], or the one that the user has set.
+    pub key_var: String,
     /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,
     pub read_timeout: Duration,
@@ -154,16 +156,12 @@ pub struct ModelServerConfig {
 /// Two configurations are equal if their requests go to the same server with the same key, options and headers.
 impl PartialEq for ModelServerConfig {
     fn eq(&self, other: &ModelServerConfig) -> bool {
-        let key = |config: &ModelServerConfig| {
-            let key = config.key.as_ref();
-            key.map(|key| key.expose_secret().to_string())
-        };
         self.spec == other.spec
             && self.base_url.trim_end_matches('/') == other.base_url.trim_end_matches('/')
             && self.options == other.options
             && self.headers == other.headers
             && self.read_timeout == other.read_timeout
-            && key(self) == key(other)
+            && self.has_key_of(other)
     }
 }
 
@@ -174,10 +172,25 @@ impl ModelServerConfig {
             spec,
             base_url: spec.vendor_url.into(),
             key: None,
+            key_var: spec.key_var.into(),
             options: BTreeMap::new(),
             read_timeout: READ_TIMEOUT,
             headers: BTreeMap::new(),
         }
+    }
+
+    fn has_key_of(&self, other: &ModelServerConfig) -> bool {
+        let key = |config: &ModelServerConfig| {
+            let key = config.key.as_ref();
+            key.map(|key| key.expose_secret().to_string())
+        };
+        key(self) == key(other)
+    }
+
+    /// Returns whether requests of both go to the same server with the same key, so that they share its limits.
+    pub fn shares_limits_with(&self, other: &ModelServerConfig) -> bool {
+        let origin = super::origin(&self.base_url);
+        origin.is_some() && origin == super::origin(&other.base_url) && self.has_key_of(other)
     }
 
     pub fn option(&self, name: &str) -> Option<&str> {

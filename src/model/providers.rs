@@ -50,6 +50,16 @@ pub fn choose(
     Ok(spec.map(ProviderChoice::Server))
 }
 
+/// Returns the provider of the server at `base_url`, if only its address is known: the one whose vendor has the address
+/// and whose [`AutoSelect`] depends on that, else [`COMPATIBLE`].
+pub fn of_address(base_url: &str) -> &'static ProviderSpec {
+    let mut all = PROVIDERS.iter().copied();
+    let is_own = |spec: &&ProviderSpec| {
+        spec.auto_select == AutoSelect::VendorAddress && spec.is_vendor_address(base_url)
+    };
+    all.find(is_own).unwrap_or(COMPATIBLE)
+}
+
 fn by_name(name: &str) -> Result<ProviderChoice, String> {
     if let Some(spec) = PROVIDERS.iter().find(|spec| spec.name == name) {
         return Ok(ProviderChoice::Server(spec));
@@ -143,6 +153,18 @@ mod tests {
                 Ok(wanted),
                 "{name:?} {set:?}"
             );
+        }
+    }
+
+    #[test]
+    fn address_of_openai_alone_selects_its_own_api() {
+        for (url, expected) in [
+            ("https://api.openai.com/v1", &responses::SPEC),
+            ("https://api.groq.com/openai/v1", &openai::SPEC),
+            ("http://127.0.0.1:11434/v1", &openai::SPEC),
+            ("no address", &openai::SPEC),
+        ] {
+            assert_eq!(of_address(url).name, expected.name, "{url}");
         }
     }
 

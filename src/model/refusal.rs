@@ -14,19 +14,19 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length of a server's message in an error, in characters. A longer message is cut.
 const ERROR_TEXT_MAX: usize = 300;
 
-/// Converts an HTTP error status into an error with a hint. `text` is the server's message; `provider` is `None` for
-/// the scripted model.
+/// Converts an HTTP error status into an error with a hint. `text` is the server's message. `provider` has the environment
+/// variable with the API key beside it; it is `None` for the scripted model.
 pub fn status_error(
     code: u16,
     text: &str,
     model: &str,
     base: &str,
-    provider: Option<&ProviderSpec>,
+    provider: Option<(&ProviderSpec, &str)>,
 ) -> ModelError {
-    let key = provider.map_or("the key", |spec| spec.key_var);
+    let key = provider.map_or("the key", |(_, variable)| variable);
     let lower = text.to_lowercase();
     let hints = provider
-        .map(|spec| (spec.refusal_hints)(code, &lower))
+        .map(|(spec, _)| (spec.refusal_hints)(code, &lower))
         .unwrap_or_default();
     let detail = if text.is_empty() {
         String::new()

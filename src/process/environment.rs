@@ -17,10 +17,21 @@ pub fn set_allowed(names: impl IntoIterator<Item = String>) {
     *ALLOWED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
 }
 
-/// Removes variables that look like secrets from the environment of `command`, except those allowed by [`set_allowed`].
+/// Names of the variables that child processes do not get, because headers of model calls use them.
+static WITHHELD: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
+
+/// Replaces the set of variables that child processes do not get although they do not look like secrets.
+pub fn set_withheld(names: BTreeSet<String>) {
+    *WITHHELD.write().unwrap_or_else(PoisonError::into_inner) = names;
+}
+
+/// Removes variables that look like secrets, and those of [`set_withheld`], from the environment of `command`, except
+/// those allowed by [`set_allowed`].
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
-    for (name, _) in secrets(std::env::vars_os()) {
+    let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);
+    let secrets = secrets(std::env::vars_os()).map(|(name, _)| name);
+    for name in secrets.chain(withheld.iter().map(OsString::from)) {
         if !name.to_str().is_some_and(|name| allowed.contains(name)) {
             command.env_remove(name);
         }

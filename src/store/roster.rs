@@ -7,7 +7,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::Name;
-use crate::domain::team::{ExternalSession, Member, MemberStatus, Team};
+use crate::domain::team::{ExternalSession, Member, MemberStatus, ModelChoice, Team};
 use crate::domain::timestamp::Timestamp;
 
 /// The roster of a project. Clones share the pending notices.
@@ -124,8 +124,26 @@ impl Roster {
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn set_model(&self, name: &Name, model: String) -> Result<Team, StoreError> {
-        self.change_member(name, |member| member.model = model)
+    pub fn set_model(&self, name: &Name, model: ModelChoice) -> Result<Team, StoreError> {
+        self.change_member(name, |member| {
+            member.model = model.name;
+            member.model_named = model.named;
+        })
+    }
+
+    /// Sets the model that the user has chosen for the lead in `session`, and returns the new team. `None` removes it.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_lead_model(
+        &self,
+        session: &str,
+        model: Option<ModelChoice>,
+    ) -> Result<Team, StoreError> {
+        self.change(|team| {
+            team.set_lead_model(session, model);
+            Ok(())
+        })
     }
 
     /// Marks a member as shut down and clears its session and its first instructions, so that it is not restarted when

@@ -1,11 +1,21 @@
 //! Named models in a whole crew: which agent calls which model, what happens if one fails, and what `doctor` says.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use crewdeck::app::now;
+use crewdeck::crew::Crew;
+use crewdeck::domain::ids::Name;
+use crewdeck::model::script::Script;
+use crewdeck::protocol::event::{CrewEvent, EventKind};
+use crewdeck::protocol::{Command, CommandIds, bus};
 use serde_json::{Value, json};
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
+use crate::common::crew::crew_parts;
 use crate::common::project::Project;
 
 /// The lead spawns alice, who answers with the text of the model that she uses.
@@ -147,6 +157,18 @@ fn failing_model_is_replaced_by_its_fallback_within_the_turn() {
 }
 
 #[test]
+fn fallback_and_summary_model_that_cannot_be_used_are_named() {
+    let project = project(
+        "[models.down]\nprovider = 'script:down.yaml'\nfallback = 'keyless'\n[models.keyless]\nprovider = 'anthropic'\nkey_var = 'MISSING_API_KEY'\n[use]\nlead = 'down'\n",
+    );
+    project.write("down.yaml", "rules: [{ times: 0, fault: { status: 401 } }]");
+    let ran = project.run(&["run", "go"]);
+    assert_eq!(ran.code(), 1);
+    let expected = "it has no fallback: the model 'keyless' cannot be used: There is no API key";
+    assert!(ran.err().contains(expected), "{}", ran.err());
+}
+
+#[test]
 fn doctor_checks_the_named_models() {
     let project = project(
         "[models.boss]\nprovider = 'script:lead.yaml'\n[models.strong]\nprovider = 'anthropic'\nkey_var = 'MISSING_API_KEY'\n[models.odd]\nbase_url = 'http://127.0.0.1:9/v1'\nheaders = { X-Team = '${UNSET_TEAM}' }\n[use]\nlead = 'boss'\n",
@@ -159,6 +181,74 @@ fn doctor_checks_the_named_models() {
     ] {
         assert!(out.contains(expected), "{expected}\n{out}");
     }
+}
+
+#[test]
+fn key_of_the_provider_goes_to_all_addresses_of_its_vendor_only() {
+    let address = |name: &str, provider: &str, url: &str| {
+        format!("[models.{name}]\nprovider = '{provider}'\nbase_url = '{url}'\n")
+    };
+    let settings = [
+        address("az", "azure", "https://r.openai.azure.com"),
+        address("az2", "azure", "https://r.services.ai.azure.com/openai/v1"),
+        address("plain", "azure", "http://r.openai.azure.com"),
+        address("claude", "anthropic", "https://api.anthropic.com"),
+        address("proxy", "anthropic", "https://models.example.com"),
+    ];
+    let project = project(&settings.concat());
+    let mut command = project.command(&["doctor", "--provider", "script:lead.yaml"]);
+    let none = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    command.env("AZURE_OPENAI_API_KEY", "key");
+    command.env("ANTHROPIC_API_KEY", "key");
+    let with = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    for name in ["az", "az2", "claude"] {
+        let refused = format!("{name} cannot be used: There is no API key");
+        assert!(none.contains(&refused), "{refused}\n{none}");
+        assert!(with.contains(&format!("{name}: {name} of ")), "{with}");
+    }
+    for (name, server) in [
+        ("plain", "azure at http://r.openai.azure.com"),
+        ("proxy", "anthropic at https://models.example.com"),
+    ] {
+        let keyless = format!("{name}: {name} of {server}, no key is sent (key_var is not set)");
+        assert!(none.contains(&keyless), "{keyless}\n{none}");
+        assert!(with.contains(&keyless), "{keyless}\n{with}");
+    }
+}
+
+#[test]
+fn doctor_names_the_variable_of_the_key_that_is_sent() {
+    let project = project(
+        "[models.proxy]\nprovider = 'anthropic'\nbase_url = 'http://127.0.0.2:9'\nkey_var = 'PROXY_API_KEY'\n[models.own]\nprovider = 'anthropic'\nkey_var = 'MY_API_KEY'\n[use]\nlead = 'proxy'\n",
+    );
+    let mut command = project.command(&["doctor"]);
+    command.env("PROXY_API_KEY", "key").env("MY_API_KEY", "key");
+    let ran = command.output().unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    let sent = "the API key in PROXY_API_KEY is sent to http://127.0.0.2:9";
+    assert!(err.contains(sent), "{err}");
+    let out = String::from_utf8(ran.stdout).unwrap();
+    for expected in [
+        "proxy: proxy of anthropic at http://127.0.0.2:9, with the key in PROXY_API_KEY",
+        "own: own of anthropic at https://api.anthropic.com",
+    ] {
+        assert!(out.contains(expected), "{expected}\n{out}");
+    }
+}
+
+#[test]
+fn model_of_the_project_can_fall_back_to_one_of_the_user() {
+    let project = project("[models.own]\nprovider = 'script:other.yaml'\n");
+    project.write(
+        ".crewdeck/config.toml",
+        "[models.shared]\nprovider = 'script:lead.yaml'\nfallback = 'own'\n",
+    );
+    let run = |args: &[&str]| {
+        project.run(&[&["run", "go", "--provider", "script:other.yaml"], args].concat())
+    };
+    let approved = project.run(&["trust", "--yes"]);
+    let ran = run(&[]);
+    assert_eq!(ran.code(), 0, "{}{}", ran.err(), approved.err());
 }
 
 #[test]
@@ -277,4 +367,58 @@ fn thinking_budget_becomes_an_effort_where_there_is_no_such_limit() {
         let body: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
         assert_eq!(body["reasoning_effort"], expected);
     }
+}
+
+/// Runs a crew, in which the lead is given the model `chosen`, if any. Returns the lead's models as they were published.
+async fn lead_models(
+    root: &Path,
+    session: &str,
+    resumes: bool,
+    chosen: Option<&str>,
+) -> Vec<String> {
+    let (event_sender, mut receiver) = bus::bus(now);
+    let model = Arc::new(Script::parse("rules: [{ times: 0, say: Done. }]", 1.0).unwrap());
+    let mut parts = crew_parts(root, event_sender, now, model);
+    parts.setup.session = session.into();
+    parts.resumes = resumes;
+    let crew = Crew::start(parts).await.unwrap();
+    let mut ids = CommandIds::default();
+    if let Some(name) = chosen {
+        let (name, agent) = (name.to_string(), None);
+        crew.submit(ids.assign(Command::UseModel { name, agent }))
+            .unwrap();
+    }
+    let prompt = Command::prompt(Name::lead(), "go");
+    crew.submit(ids.assign(prompt)).unwrap();
+    let mut models = Vec::new();
+    let ended = async {
+        while let Some(event) = receiver.next().await {
+            match event.kind {
+                EventKind::Crew(CrewEvent::Ready(setup)) => models.push(setup.model),
+                EventKind::Crew(CrewEvent::AllIdle) => return,
+                _ => {}
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), ended)
+        .await
+        .unwrap();
+    crew.stop().await.unwrap();
+    models
+}
+
+#[tokio::test]
+async fn model_that_the_user_chose_for_the_lead_is_kept_on_resume() {
+    let root = tempfile::tempdir().unwrap();
+    crewdeck::store::prepare(root.path()).unwrap();
+    let root = root.path();
+    assert_eq!(
+        lead_models(root, "0190aaaa", false, Some("other")).await,
+        ["script", "other"]
+    );
+    assert_eq!(
+        lead_models(root, "0190aaaa", true, None).await,
+        ["script", "other"]
+    );
+    assert_eq!(lead_models(root, "0190bbbb", false, None).await, ["script"]);
 }

@@ -271,6 +271,18 @@ fn missing_view() -> Option<String> {
 }
 
 #[test]
+fn commands_do_not_see_variables_in_headers_of_models() {
+    let settings = "[models.a]\nbase_url = 'http://127.0.0.1:9/v1'\nheaders = { X-Corp = '${RUSTFLAGS}', X-Java = '${JAVA_HOME}' }\n";
+    let passed = format!("pass_env = ['JAVA_HOME']\n{settings}");
+    for (settings, times) in [(settings, 0), (&*passed, 1)] {
+        let environment = command_environment(&Project::git(), settings);
+        assert!(!environment.contains("RUSTFLAGS="), "{environment}");
+        let found = environment.matches("JAVA_HOME=").count();
+        assert_eq!(found, times, "{environment}");
+    }
+}
+
+#[test]
 fn variables_in_pass_env_reach_commands() {
     let settings = "pass_env = ['PGPASSWORD', 'DATABASE_URL']\n";
     let project = Project::git();

@@ -1,6 +1,6 @@
 //! Handles failures of a turn: decides which are retried, and which end the turn.
 
-use super::{Retry, Turn, TurnEffect, TurnPhase};
+use super::{FallbackState, Retry, Turn, TurnEffect, TurnPhase};
 use crate::domain::chat::Block;
 use crate::model::retry::{self, FailedTries};
 use crate::model::{ErrorKind, ModelError};
@@ -28,7 +28,7 @@ impl Turn {
         &mut self,
         error: &ModelError,
         jitter: f64,
-        has_fallback: bool,
+        fallback: FallbackState,
     ) -> Vec<TurnEffect> {
         let again = match &self.phase {
             TurnPhase::Calling if error.kind == ErrorKind::ContextTooLong => {
@@ -57,7 +57,7 @@ impl Turn {
                     cause: error.message.clone(),
                 }]
             }
-            None if has_fallback => {
+            None if fallback == FallbackState::Usable => {
                 self.tries = FailedTries::default();
                 self.phase = TurnPhase::Waiting(again);
                 let why = error.message.clone();
@@ -67,7 +67,7 @@ impl Turn {
             }
             None => {
                 let tries = self.tries.count();
-                let error_text = if tries > 1 {
+                let mut error_text = if tries > 1 {
                     let waited = self.tries.total_wait().as_secs();
                     format!(
                         "{what}{} (given up after {tries} tries in {waited} s)",
@@ -76,6 +76,10 @@ impl Turn {
                 } else {
                     format!("{what}{}", error.message)
                 };
+                if let FallbackState::Unusable(why) = fallback {
+                    error_text.push_str("; it has no fallback: ");
+                    error_text.push_str(&why);
+                }
                 self.end(TurnEnd::Failed {
                     error: error_text,
                     hint: error.hint.clone(),

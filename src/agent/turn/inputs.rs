@@ -25,9 +25,10 @@ pub enum TurnInput {
         /// A random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
         /// time.
         jitter: f64,
-        /// Whether another model can replace the one that failed.
-        has_fallback: bool,
+        fallback: FallbackState,
     },
+    /// Answers [`TurnEffect::Call`]: the model was not called yet, because it must get this text first.
+    Advice(Vec<Block>),
     /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
     /// Answers [`TurnEffect::Run`] with the result of one of its calls.
@@ -85,6 +86,16 @@ impl TurnInput {
     }
 }
 
+/// Whether another model can replace one that has failed for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FallbackState {
+    /// No other model is set.
+    None,
+    Usable,
+    /// The other model cannot be used either. The value says why, in one line.
+    Unusable(String),
+}
+
 /// What [`super::Turn::step`] asks the driver to do. If an effect is interrupted, the driver answers with
 /// [`TurnInput::Interrupt`] instead of the answers that are missing.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,8 +104,8 @@ pub enum TurnEffect {
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`]
-    /// or [`TurnInput::Stop`].
+    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`],
+    /// [`TurnInput::Advice`] or [`TurnInput::Stop`].
     Call,
     /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`], or with
     /// [`TurnInput::CompactionRefused`].
@@ -118,7 +129,7 @@ pub enum TurnEffect {
         /// Why the last try failed, in one line.
         cause: String,
     },
-    /// Change to the agent's fallback model, because its model has failed for good.
+    /// Replace the model whose call has failed, because it has failed for good.
     UseFallback {
         /// Why the model failed, in one line.
         why: String,

@@ -36,7 +36,7 @@ fn model_failure(fault: ErrorKind) -> TurnInput {
     TurnInput::ModelFailed {
         error: ModelError::new(fault, "it failed", ""),
         jitter: 0.5,
-        has_fallback: false,
+        fallback: FallbackState::None,
     }
 }
 
@@ -109,6 +109,34 @@ fn summary_is_requested_only_above_the_limit() {
     // The turn continues after the compaction.
     let effects = turn.step(reply(vec![Block::text("done")], StopReason::EndTurn, 90));
     assert_eq!(effects.last(), Some(&TurnEffect::End(TurnEnd::Done)));
+}
+
+#[test]
+fn outage_of_the_summary_model_replaces_it() {
+    let (mut turn, _) = grown(900, "fine");
+    let mut tries = 0;
+    loop {
+        let effects = turn.step(TurnInput::ModelFailed {
+            error: ModelError::new(ErrorKind::Unreachable, "it is down", ""),
+            jitter: 0.5,
+            fallback: FallbackState::Usable,
+        });
+        match &effects[..] {
+            [TurnEffect::Wait { .. }] => {
+                turn.step(TurnInput::RetryDue);
+            }
+            [TurnEffect::UseFallback { why }, TurnEffect::Summarise(_)] => {
+                assert_eq!(why, "it is down");
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+        tries += 1;
+        assert!(tries < 100, "an outage must end");
+    }
+    let summary = vec![Block::text("so far so good")];
+    let effects = turn.step(reply(summary, StopReason::EndTurn, 900));
+    assert_eq!(effects, vec![TurnEffect::Archive]);
 }
 
 #[test]

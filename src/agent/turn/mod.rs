@@ -28,7 +28,7 @@ use crate::model::{Reply, StopReason};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use calls::{Calls, signature};
 use compacting::{AfterSummary, Length, Summary};
-pub use inputs::{TurnEffect, TurnInput};
+pub use inputs::{FallbackState, TurnEffect, TurnInput};
 use progress::{LoopDetector, Round};
 
 /// After this many answers in a row without a `todo` call, an agent with open todo items is reminded of them after each
@@ -167,6 +167,13 @@ impl Turn {
     pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
             TurnInput::Say(blocks) => self.say(blocks),
+            TurnInput::Advice(blocks) => {
+                let effects = self.say(blocks);
+                match self.phase {
+                    TurnPhase::Calling => self.gather(),
+                    _ => effects,
+                }
+            }
             TurnInput::ResultImages(blocks) => {
                 self.pending_texts.extend(blocks);
                 vec![]
@@ -184,8 +191,8 @@ impl Turn {
             TurnInput::ModelFailed {
                 error,
                 jitter,
-                has_fallback,
-            } => self.on_model_failed(&error, jitter, has_fallback),
+                fallback,
+            } => self.on_model_failed(&error, jitter, fallback),
             TurnInput::RetryDue => self.retry(),
             TurnInput::ToolDone {
                 call,

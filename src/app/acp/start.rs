@@ -41,7 +41,7 @@ impl EditorSession {
         trust::check(&blueprint.project)?;
         trust::report(&blueprint.extensions);
         if let Some((key, address)) = model_setup::key_address(&blueprint) {
-            eprint_key_address(key, &address);
+            eprint_key_address(&key, &address);
         }
         let earlier = completed_tasks(root);
         let (event_sender, mut events) = bus::bus(now);

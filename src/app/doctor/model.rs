@@ -14,10 +14,10 @@ use crate::cli::GlobalOptions;
 use crate::config::Settings;
 use crate::doctor::{ModelFacts, ModelListing, ModelServer};
 use crate::domain::named_model::NamedModel;
-use crate::model::ModelError;
 use crate::model::provider::ModelServerConfig;
 use crate::model::providers::ProviderChoice;
 use crate::model::script::Script;
+use crate::model::{ModelError, is_local};
 
 /// The timeout of the request for the server's model list.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -44,12 +44,19 @@ pub fn named_models(settings: &Settings) -> Vec<(String, Result<String, String>)
     let state = |(name, entry): (&String, &NamedModel)| {
         let model = entry.model.as_ref().unwrap_or(name);
         let state = models.endpoint(entry).map(|endpoint| match endpoint {
-            Some(Endpoint::Server(config)) => {
-                format!("{model} of {} at {}", config.spec.name, config.base_url)
+            Endpoint::Server(config) => {
+                let key = match model_setup::foreign_key_address(&config) {
+                    Some((key, _)) => format!(", with the key in {key}"),
+                    None if config.key.is_none() && !is_local(&config.base_url) => {
+                        ", no key is sent (key_var is not set)".into()
+                    }
+                    None => String::new(),
+                };
+                let (provider, url) = (config.spec.name, &config.base_url);
+                format!("{model} of {provider} at {url}{key}")
             }
-            Some(Endpoint::Script(Some(file))) => format!("scripted: {file}"),
-            Some(Endpoint::Script(None)) => "scripted: the demo's".into(),
-            None => format!("{model} of the server that is found on this machine"),
+            Endpoint::Script(Some(file)) => format!("scripted: {file}"),
+            Endpoint::Script(None) => "scripted: the demo's".into(),
         });
         (name.clone(), state.map_err(|e| e.to_string()))
     };
@@ -109,30 +116,19 @@ async fn offer(global: &GlobalOptions, settings: &Settings) -> Result<ModelFacts
             None => return Err(model_setup::no_model().into()),
         },
     };
-    let key = config.spec.key_var;
-    Ok(server(
-        &config,
-        why,
-        key,
-        ModelConnections::wanted_by_lead(settings).cloned(),
-    )
-    .await)
+    let wanted = ModelConnections::wanted_by_lead(settings).cloned();
+    Ok(server(&config, why, wanted).await)
 }
 
-async fn server(
-    config: &ModelServerConfig,
-    why: String,
-    key: &str,
-    wanted: Option<String>,
-) -> ModelFacts {
+async fn server(config: &ModelServerConfig, why: String, wanted: Option<String>) -> ModelFacts {
     if let Some((key, address)) = model_setup::foreign_key_address(config) {
-        headless::eprint_key_address(key, &address);
+        headless::eprint_key_address(&key, &address);
     }
     ModelFacts::Server(ModelServer {
         provider: config.spec.name,
         why,
         url: config.base_url.clone(),
-        key: (key.to_string(), config.key.is_some()),
+        key: (config.key_var.clone(), config.key.is_some()),
         wanted,
         listing: ask(config).await,
     })
@@ -142,7 +138,7 @@ async fn server(
 struct LeadModel {
     name: String,
     entry: NamedModel,
-    endpoint: Option<Endpoint>,
+    endpoint: Endpoint,
 }
 
 /// Returns the named model that the lead uses; `None` if it uses no named model.
@@ -166,17 +162,15 @@ fn named(settings: &Settings) -> Result<Option<LeadModel>> {
 
 async fn lead_model(lead: LeadModel) -> Result<ModelFacts> {
     match lead.endpoint {
-        Some(Endpoint::Script(Some(file))) => Ok(ModelFacts::Scripted { what: file }),
-        Some(Endpoint::Script(None)) => Ok(ModelFacts::Scripted {
+        Endpoint::Script(Some(file)) => Ok(ModelFacts::Scripted { what: file }),
+        Endpoint::Script(None) => Ok(ModelFacts::Scripted {
             what: "the demo's".into(),
         }),
-        Some(Endpoint::Server(config)) => {
+        Endpoint::Server(config) => {
             let why = format!("the model {}", lead.name);
-            let key = lead.entry.key_var.as_deref().unwrap_or(config.spec.key_var);
             let model = lead.entry.model.clone().unwrap_or(lead.name);
-            Ok(server(&config, why, key, Some(model)).await)
+            Ok(server(&config, why, Some(model)).await)
         }
-        None => Err(model_setup::no_model().into()),
     }
 }
 

@@ -55,7 +55,9 @@ impl Teammates {
     /// Returns what answers for a member of a resumed session. If its own model or external agent cannot be used any
     /// more, warns the user and returns the shared model.
     pub(super) async fn source_of_restored(&self, member: &Member) -> AnswerSource {
-        match self.source_of(member) {
+        let models = &self.builder.models;
+        let checked = models.check_choice(&member.model, member.model_named);
+        match checked.and_then(|()| self.source_of(member)) {
             Ok(source) => source,
             Err(why) => {
                 let text = format!("{} uses the lead's model: {why}", member.name);

@@ -94,6 +94,7 @@ impl Teammates {
         {
             member.model.clone_from(&role.model);
         }
+        member.model_named = self.builder.models.choice(member.model.clone()).named;
         member.set_color(role.as_ref().and_then(|applied| applied.role.color));
         let source = self.source_of(&member)?;
         let added = self.team.add(member.clone(), self.limits.agents_max).await;

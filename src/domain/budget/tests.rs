@@ -99,11 +99,42 @@ fn approval_raises_limit_above_the_amount_used() {
             is_estimate: false,
             allowed,
             raised,
+            date: Day::default(),
         };
         assert_eq!(reached, expected);
         ledger.raise(&reached);
         assert_eq!(ledger.reached_budget(&name("bob")), None);
     }
+}
+
+#[test]
+fn approval_after_the_end_of_a_period_raises_nothing() {
+    let mut ledger = Ledger::new(UsageBudgets {
+        day_tokens: Some(5),
+        month_tokens: Some(15),
+        ..UsageBudgets::default()
+    });
+    let bob = name("bob");
+    let on = |ledger: &mut Ledger, date: &str, used| {
+        let mut total = UsageTotal::default();
+        total.add(tokens(used), None);
+        ledger.set_periods(PeriodUsage {
+            date: Day(date.into()),
+            day: total,
+            month: total,
+        });
+        ledger.reached_budget(&bob).unwrap()
+    };
+    let yesterday = on(&mut ledger, "2026-11-30", 17);
+    assert_eq!(
+        (yesterday.key.0, yesterday.raised),
+        (UsageBudget::DayTokens, 20.0)
+    );
+    let today = on(&mut ledger, "2026-12-01", 5);
+    ledger.raise(&yesterday);
+    assert_eq!(ledger.reached_budget(&bob), Some(today.clone()));
+    ledger.raise(&today);
+    assert_eq!(ledger.reached_budget(&bob), None);
 }
 
 #[test]

@@ -117,7 +117,8 @@ impl Anthropic {
         let base = base.strip_suffix("/v1").unwrap_or(base);
         Ok(Anthropic {
             http: Http::new(base, headers, config.spec, config.read_timeout)?
-                .with_headers(&config.headers)?,
+                .with_headers(&config.headers)?
+                .with_key_var(&config.key_var),
             server: config.server_name(),
             forms: Arc::default(),
         })

@@ -113,7 +113,8 @@ impl OpenAi {
         let headers = key_header.into_iter().collect();
         Ok(OpenAi {
             http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?
-                .with_headers(&config.headers)?,
+                .with_headers(&config.headers)?
+                .with_key_var(&config.key_var),
             dialect,
             server: config.server_name(),
         })

@@ -1,4 +1,4 @@
-//! The rate limiter of the whole team: limits concurrent model calls and applies one shared back-off.
+//! The rate limiter of a model server: limits concurrent model calls of all agents and applies one shared back-off.
 //!
 //! The rate limiter wraps a model and is a model itself. A call is queued when it is made, and frees its slot when its
 //! stream ends or is dropped. While a call waits, its stream reports the reason ([`CallWait`]), so that the UI can show
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::{CallWait, ContextWindow, Delta, Model, ModelError, ModelRequest};
 use call_queue::{Admission, CallNumber, CallQueue};
 
-/// Wraps a model and sends all its calls through one queue.
+/// Wraps a model and sends all its calls through one queue, which several models of one server can share.
 pub struct RateLimiter {
     model: Arc<dyn Model>,
     shared: Arc<RateLimiterState>,
@@ -48,6 +48,16 @@ impl RateLimiter {
                 start: Instant::now(),
                 jitter,
             }),
+        }
+    }
+
+    /// Creates a rate limiter for `model` whose calls go through the queue of this one. For another client of the same
+    /// server with the same key.
+    #[must_use]
+    pub fn share_with(&self, model: Arc<dyn Model>) -> RateLimiter {
+        RateLimiter {
+            model,
+            shared: Arc::clone(&self.shared),
         }
     }
 }

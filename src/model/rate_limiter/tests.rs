@@ -187,6 +187,21 @@ async fn calls_of_many_agents_respect_limit_and_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_clients_of_one_server_share_the_queue() {
+    let answer = vec![Behavior::Answer(ms(0), ms(100))];
+    let (rate_limiter, fake) = rate_limiter_of(1, answer.clone());
+    let (_, other) = rate_limiter_of(1, answer);
+    let shared = Arc::new(rate_limiter.share_with(Arc::clone(&other) as Arc<dyn Model>));
+    tokio::join!(
+        call_until_done(rate_limiter, "a1".into()),
+        call_until_done(shared, "a2".into())
+    );
+    let calls = |fake: &FakeModel| fake.started.lock().unwrap().clone();
+    assert_eq!(calls(&fake), [("a1".into(), ms(0))]);
+    assert_eq!(calls(&other), [("a2".into(), ms(100))]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn rate_limit_pauses_all_calls_and_one_goes_first() {
     let answer = Behavior::Answer(ms(40), ms(60));
     let behaviors = vec![Behavior::Fail(ms(20), rate_limited(Some(2500))), answer];

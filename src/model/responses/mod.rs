@@ -66,7 +66,8 @@ impl Responses {
         let headers = openai::bearer(config).into_iter().collect();
         Ok(Responses {
             http: Http::new(&config.base_url, headers, config.spec, config.read_timeout)?
-                .with_headers(&config.headers)?,
+                .with_headers(&config.headers)?
+                .with_key_var(&config.key_var),
             server: config.server_name(),
             refused: Arc::default(),
         })

@@ -6,7 +6,7 @@ use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::model::{CrewModel, ModelList};
+use crate::ui::model::ModelList;
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
 /// The content of the model picker: the models that the provider lists.
@@ -24,15 +24,27 @@ pub fn open(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 /// Returns the index of the row with the model in use, or 0 if the list does not contain that model.
-fn in_use(model: &CrewModel) -> usize {
-    let ModelList::Listed(names) = &model.models else {
+fn in_use(app: &App) -> usize {
+    let ModelList::Listed(names) = &app.model.models else {
         return 0;
     };
-    let current = model.setup.as_ref().map_or("", |s| s.model.as_str());
+    let current = current(app);
     let latest = format!("{current}:latest");
     let at = names.iter().position(|name| name == current);
     at.or_else(|| names.iter().position(|name| *name == latest))
         .unwrap_or(0)
+}
+
+/// Returns the name of the model in use: for a teammate whose conversation is shown, the one that was chosen for it, else
+/// that of the lead.
+fn current(app: &App) -> &str {
+    let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
+    let member = app.model.team.find(&shown);
+    let own = member.map(|member| member.model.as_str());
+    own.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+        let setup = app.model.setup.as_ref();
+        setup.map_or("", |setup| setup.model.as_str())
+    })
 }
 
 /// Asks the crew to use the model `name`: for the teammate whose conversation is shown, else for all agents without a
@@ -40,10 +52,10 @@ fn in_use(model: &CrewModel) -> usize {
 pub fn use_model(app: &mut App, name: String, out: &mut Vec<Effect>) {
     let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
     let agent = Some(shown).filter(|agent| !agent.is_lead());
-    let who = agent
-        .as_ref()
-        .map_or_else(String::new, |agent| format!("{agent}: "));
-    app.say(format!("{who}{name} is used from the next model call on."));
+    app.say(match &agent {
+        Some(agent) => format!("The model of {agent} changes to {name} with its next call."),
+        None => format!("The model changes to {name} with the next call."),
+    });
     out.push(Effect::Command(Command::UseModel { name, agent }));
 }
 
@@ -66,7 +78,7 @@ impl Choices for ModelChoices {
         let ModelList::Listed(names) = &app.model.models else {
             return Vec::new();
         };
-        let current = app.model.setup.as_ref().map_or("", |s| s.model.as_str());
+        let current = current(app);
         let row = |name: &String| {
             let is_current = *name == current || *name == format!("{current}:latest");
             let aside = if is_current { "in use" } else { "" };

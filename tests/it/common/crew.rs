@@ -52,6 +52,8 @@ pub fn crew_parts(
                 options: ModelOptions::default(),
             },
             prices: std::collections::BTreeMap::new(),
+            is_chosen: false,
+            max_tokens: 1000,
             named: Arc::new(NoNamedModels),
             uses: ModelUses::default(),
             calls_max: 4,

@@ -87,6 +87,20 @@ async fn every_error_status_has_its_kind_and_a_hint() {
 }
 
 #[tokio::test]
+async fn hint_about_a_refused_key_names_the_variable_of_the_key() {
+    for config in [anthropic, openai, responses] {
+        let server = mock_server(ResponseTemplate::new(401)).await;
+        let config = ModelServerConfig {
+            key_var: "PROXY_API_KEY".into(),
+            ..config(&server)
+        };
+        let error = call_model(&config).await.unwrap_err();
+        let hint = &error.hint;
+        assert!(hint.starts_with("Check PROXY_API_KEY: "), "{hint}");
+    }
+}
+
+#[tokio::test]
 async fn hint_names_only_settings_of_its_provider() {
     let field = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'";
     for (status, message, at_anthropic, at_openai) in [

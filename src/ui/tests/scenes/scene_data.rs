@@ -128,6 +128,7 @@ pub fn large_team() -> Vec<EventKind> {
     let mut team = Team {
         team_name: "parser".into(),
         members: vec![],
+        lead_models: std::collections::BTreeMap::new(),
         extra: Map::new(),
     };
     let mut out = Vec::new();
@@ -265,6 +266,7 @@ pub fn long_names() -> Vec<EventKind> {
     let mut team = Team {
         team_name: "parser".into(),
         members: vec![],
+        lead_models: std::collections::BTreeMap::new(),
         extra: Map::new(),
     };
     for (who, role) in [

@@ -14,7 +14,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::pty::Screen;
-use common::{SIZE, crewdeck, median, process, report, repository, settle, time_until_shown};
+use common::{
+    SIZE, crewdeck, median, process, report, repository, settle, time_until_shown, turns,
+};
 use serde_json::{Map, Value, json};
 
 const AGENTS: usize = 16;
@@ -222,40 +224,6 @@ fn body_length(mut stream: TcpStream) -> usize {
     length.unwrap_or(0)
 }
 
-/// Returns the number of finished turns in the journals of all sessions.
-fn turns(root: &Path) -> usize {
-    let sessions = std::fs::read_dir(root.join(".crewdeck/sessions"));
-    let journals = sessions.into_iter().flatten().flatten().map(|session| {
-        let text = std::fs::read_to_string(session.path().join("journal.jsonl"));
-        text.unwrap_or_default().matches("\"turn_ended\"").count()
-    });
-    journals.sum()
-}
-
-/// Returns the process `pid` and its descendants.
-fn family(pid: u32) -> Vec<u32> {
-    let parent = |pid: u32| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        text.rsplit(')')
-            .next()?
-            .split_whitespace()
-            .nth(1)?
-            .parse::<u32>()
-            .ok()
-    };
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let all: Vec<(u32, Option<u32>)> = all.map(|pid| (pid, parent(pid))).collect();
-    let mut found = vec![pid];
-    let mut at = 0;
-    while let Some(parent) = found.get(at).copied() {
-        let children = all.iter().filter(|(_, of)| *of == Some(parent));
-        found.extend(children.map(|(pid, _)| *pid));
-        at += 1;
-    }
-    found
-}
-
 /// Compares the memory after all agents have called tools and are idle.
 fn agents(without: &Path, with: &Path) {
     let memory = [without, with].map(|root| {
@@ -275,7 +243,7 @@ fn agents(without: &Path, with: &Path) {
         let pids = std::fs::read_to_string(root.join("pids")).unwrap_or_default();
         let servers: Vec<u32> = pids.lines().map(|pid| pid.parse().unwrap()).collect();
         // Supervisors are part of crewdeck: they map the same program, which lowers its own share.
-        let own = family(screen.pid()).into_iter();
+        let own = process::family(screen.pid()).into_iter();
         let own: f64 = own
             .filter(|pid| !servers.contains(pid))
             .map(process::pss_mib)

@@ -166,3 +166,13 @@ pub fn echo(screen: &mut Screen, typed: &mut String, n: usize) -> f64 {
     screen.wait_for(typed);
     ms(began.elapsed())
 }
+
+/// Returns the number of finished turns in the journals of all sessions.
+pub fn turns(root: &Path) -> usize {
+    let sessions = std::fs::read_dir(root.join(".crewdeck/sessions"));
+    let journals = sessions.into_iter().flatten().flatten().map(|session| {
+        let text = std::fs::read_to_string(session.path().join("journal.jsonl"));
+        text.unwrap_or_default().matches("\"turn_ended\"").count()
+    });
+    journals.sum()
+}

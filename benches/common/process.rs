@@ -29,6 +29,43 @@ pub fn pss_mib(pid: u32) -> f64 {
     kib.unwrap_or(0.0) / 1024.0
 }
 
+/// Returns the memory in MiB that no other process shares; 0 if the process has ended.
+pub fn private_mib(pid: u32) -> f64 {
+    let text = stat(pid, "smaps_rollup");
+    let private = text.lines().filter(|line| line.starts_with("Private_"));
+    let kib = private.filter_map(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    kib.sum::<f64>() / 1024.0
+}
+
+/// Returns the program and the arguments, separated by spaces; empty if the process has ended.
+pub fn command_line(pid: u32) -> String {
+    stat(pid, "cmdline").replace('\0', " ")
+}
+
+/// Returns the process `pid` and its descendants.
+pub fn family(pid: u32) -> Vec<u32> {
+    let parent = |pid: u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        text.rsplit(')')
+            .next()?
+            .split_whitespace()
+            .nth(1)?
+            .parse::<u32>()
+            .ok()
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let all: Vec<(u32, Option<u32>)> = all.map(|pid| (pid, parent(pid))).collect();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = all.iter().filter(|(_, of)| *of == Some(parent));
+        found.extend(children.map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found
+}
+
 /// Formats the load average and the number of cores.
 pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

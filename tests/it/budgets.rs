@@ -1,5 +1,7 @@
 //! Token and cost budgets, end to end: an agent that reaches one pauses until its request is decided.
 
+mod kills;
+
 use std::process::Stdio;
 
 use serde_json::Value;

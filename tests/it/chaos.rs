@@ -1,7 +1,7 @@
-//! Runs a whole crew against a server where 30 % of the calls meet a fault, with every kind of server failure.
+//! Runs a whole crew against servers where 30 % of the calls meet a fault, with every kind of server failure.
 //!
-//! `cargo test --test it chaos` runs one seed with the Messages API, `-- --include-ignored` also with Chat Completions.
-//! `CREWDECK_ROUNDS=20 cargo test --test it chaos -- --include-ignored --nocapture` runs 20 seeds and prints statistics.
+//! `cargo test --test it chaos -- --ignored` runs one seed with each API, and one with three servers at once.
+//! `CREWDECK_ROUNDS=20 cargo test --test it chaos -- --ignored --nocapture` runs 20 seeds of each and prints statistics.
 //! `CREWDECK_SEED=7` sets the first seed.
 
 mod encoder;
@@ -19,6 +19,7 @@ use serde_json::Value;
 use fault::{Fault, FaultPlan};
 use request::Wire;
 use run::RunResult;
+use scripted_model::TeamModels;
 use server::ObservedCall;
 
 /// Share of the calls that meet a fault, in percent.
@@ -29,16 +30,19 @@ fn env_number(name: &str, default: u64) -> u64 {
     set.map_or(default, |text| text.parse().expect(name))
 }
 
-fn run_seeds(wire: Wire) {
+fn run_seeds(wires: &[Wire]) {
     let first = env_number("CREWDECK_SEED", 116);
     for seed in first..first + env_number("CREWDECK_ROUNDS", 1) {
         let percent = PERCENT;
-        let ran = run::run_crew(wire, FaultPlan { seed, percent });
-        println!("{wire:?}, seed {seed}: {}", statistics(&ran));
-        let violations = violations(&ran);
+        let ran = run::run_crew(wires, FaultPlan { seed, percent });
+        println!("{wires:?}, seed {seed}: {}", statistics(&ran));
+        let mut violations = violations(&ran);
+        if wires.len() > 1 {
+            violations.extend(check_servers(&ran));
+        }
         assert!(
             violations.is_empty(),
-            "{wire:?}, seed {seed}:\n{}\nthe last events:\n{}",
+            "{wires:?}, seed {seed}:\n{}\nthe last events:\n{}",
             violations.join("\n"),
             ran.tail(12)
         );
@@ -48,13 +52,84 @@ fn run_seeds(wire: Wire) {
 #[test]
 #[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn work_completes_despite_faults_of_the_messages_api() {
-    run_seeds(Wire::Messages);
+    run_seeds(&[Wire::Messages]);
 }
 
 #[test]
 #[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn work_completes_despite_faults_of_chat_completions() {
-    run_seeds(Wire::Completions);
+    run_seeds(&[Wire::Completions]);
+}
+
+#[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
+fn work_completes_despite_faults_of_the_responses_api() {
+    run_seeds(&[Wire::Responses]);
+}
+
+#[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
+fn work_completes_despite_faults_of_three_servers_at_once() {
+    run_seeds(&Wire::ALL);
+}
+
+/// Checks that each agent has called the server of its model only, and that the calls of each server met faults.
+fn check_servers(ran: &RunResult) -> Vec<String> {
+    let mut out = Vec::new();
+    for call in &ran.calls {
+        let expected = TeamModels::wire(&call.agent);
+        if call.wire != expected {
+            out.push(format!("{} called {:?}", call.agent, call.wire));
+        }
+    }
+    for wire in Wire::ALL {
+        let calls = ran.calls.iter().filter(|call| call.wire == wire);
+        let agents: BTreeSet<&str> = calls.clone().map(|call| call.agent.as_str()).collect();
+        let faults = calls.filter(|call| call.fault.is_some()).count();
+        println!("  {wire:?}: {faults} faults of the calls of {agents:?}");
+        if agents.len() < 2 || faults < 5 {
+            out.push(format!("{wire:?}: {faults} faults, agents {agents:?}"));
+        }
+    }
+    if ran.agents().len() != scripted_model::TEAMMATES.len() + 1 {
+        out.push(format!("only these agents: {:?}", ran.agents()));
+    }
+    out
+}
+
+/// Checks that each task was completed once and wrote its file, and that each stored conversation is valid.
+fn check_work(ran: &RunResult, board: &[Value]) -> Vec<String> {
+    let mut out = Vec::new();
+    for task in board {
+        let (id, owner) = (&task["id"], task["owner"].as_str().unwrap_or_default());
+        let file = ran.dir.path().join(format!("out/{id}.txt"));
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if text != format!("{owner} wrote this.\n") || task["attempts"] != 1 {
+            out.push(format!("{} has {text:?}, task: {task}", file.display()));
+        }
+    }
+    let mut completions = BTreeMap::<u64, u64>::new();
+    let mut last = BTreeMap::<u64, String>::new();
+    for event in ran.events.iter().filter(|e| e["type"] == "board_changed") {
+        for task in event["changed"].as_array().into_iter().flatten() {
+            let (id, status) = (
+                task["id"].as_u64().unwrap(),
+                task["status"].as_str().unwrap().to_string(),
+            );
+            let before = last.insert(id, status.clone());
+            if status == "completed" && before.as_deref() != Some("completed") {
+                *completions.entry(id).or_default() += 1;
+            }
+        }
+    }
+    if completions.len() != board.len() || completions.values().any(|count| *count != 1) {
+        out.push(format!("completions by task: {completions:?}"));
+    }
+    let conversations = crate::crash::state_check::conversations(ran.dir.path(), &mut out);
+    if conversations.len() != ran.agents().len() {
+        out.push(format!("stored conversations: {:?}", conversations.keys()));
+    }
+    out
 }
 
 fn statistics(ran: &RunResult) -> String {
@@ -92,6 +167,7 @@ fn violations(ran: &RunResult) -> Vec<String> {
     if subjects.len() != board.len() {
         out.push(format!("a task was created twice: {board:?}"));
     }
+    out.extend(check_work(ran, &board));
     for event in ran
         .events
         .iter()
@@ -183,19 +259,19 @@ fn check_waits(ran: &RunResult, agent: &str) -> Vec<String> {
     out
 }
 
-/// Checks that a refusal stops new calls until its wait is over. Calls in the first 0.25 s are ignored and fewer than
+/// Checks that a refusal of a server stops new calls to it until its wait is over. Calls in the first 0.25 s are ignored and fewer than
 /// [`run::CAP`] later ones are allowed, because the client may have started them before it read the refusal.
 fn check_rate_limits(ran: &RunResult) -> Vec<String> {
     let refused = ran
         .calls
         .iter()
-        .filter_map(|s| Some((s.finished_at, s.retry_after?)));
-    let violations = refused.filter_map(|(at, wait)| {
+        .filter_map(|s| Some((s.wire, s.finished_at, s.retry_after?)));
+    let violations = refused.filter_map(|(wire, at, wait)| {
         let quiet = at + 0.25..at + wait.as_secs_f64();
         let early = ran
             .calls
             .iter()
-            .filter(|s| quiet.contains(&s.received_at))
+            .filter(|s| s.wire == wire && quiet.contains(&s.received_at))
             .count();
         (early >= run::CAP).then(|| format!("{early} calls within {wait:?} after a refusal"))
     });

@@ -9,9 +9,9 @@
 //! CREWDECK_SEED=17 cargo test --test it crash -- --include-ignored --nocapture
 //! ```
 
-mod debris;
+pub mod debris;
 mod round;
-mod state_check;
+pub mod state_check;
 
 use std::sync::OnceLock;
 use std::time::Instant;

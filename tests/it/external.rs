@@ -1,5 +1,8 @@
 //! External agents as teammates of a whole crew, played by a scripted agent (`external/agent.py`).
 
+#[cfg(target_os = "linux")]
+mod kills;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

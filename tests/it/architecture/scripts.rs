@@ -19,6 +19,11 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "The job only takes some time, so that a kill can hit it.",
     ),
     (
+        "tests/it/external/kills/round.rs",
+        "sleep 0.3 && echo checked",
+        "The command takes some time, so that a kill can hit it.",
+    ),
+    (
         "tests/it/hook_events/turns.rs",
         "\"sleep 3\"",
         "The hook is slower than the time after which a hook is shown.",

@@ -1,4 +1,4 @@
-//! Encodes model replies as the server-sent events of either API.
+//! Encodes model replies as the server-sent events of each API.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,9 @@ use super::scripted_model::Reply;
 pub fn error_body(wire: Wire, kind: &str, message: &str) -> String {
     match wire {
         Wire::Messages => json!({"type": "error", "error": {"type": kind, "message": message}}),
-        Wire::Completions => json!({"error": {"type": kind, "message": message, "code": null}}),
+        Wire::Completions | Wire::Responses => {
+            json!({"error": {"type": kind, "message": message, "code": null}})
+        }
     }
     .to_string()
 }
@@ -26,7 +28,9 @@ impl ResponseEncoder {
             wire,
             id: id.into(),
             usage: match wire {
-                Wire::Messages => json!({"input_tokens": 900, "output_tokens": 12}),
+                Wire::Messages | Wire::Responses => {
+                    json!({"input_tokens": 900, "output_tokens": 12})
+                }
                 Wire::Completions => {
                     json!({"prompt_tokens": 900, "completion_tokens": 12, "total_tokens": 912})
                 }
@@ -51,12 +55,15 @@ impl ResponseEncoder {
             (Wire::Completions, _) => {
                 json!({"prompt_tokens": bad, "completion_tokens": bad, "prompt_tokens_details": {"cached_tokens": bad}})
             }
+            (Wire::Responses, _) => {
+                json!({"input_tokens": bad, "output_tokens": bad, "input_tokens_details": {"cached_tokens": bad}})
+            }
         };
     }
 
     fn event(&self, value: &Value) -> String {
         match self.wire {
-            Wire::Messages => format!(
+            Wire::Messages | Wire::Responses => format!(
                 "event: {}\ndata: {value}\n\n",
                 value["type"].as_str().unwrap()
             ),
@@ -86,6 +93,17 @@ impl ResponseEncoder {
             Wire::Completions => {
                 self.delta(&json!({"role": "assistant", "content": "Well, "}), None)
             }
+            Wire::Responses => {
+                let created = json!({"type": "response.created", "response": self.response("in_progress", &[])});
+                let item =
+                    json!({"type": "message", "id": "msg-0", "role": "assistant", "content": []});
+                let added =
+                    json!({"type": "response.output_item.added", "output_index": 0, "item": item});
+                [created, added, text_delta(0, "msg-0", "Well, ")]
+                    .iter()
+                    .map(|v| self.event(v))
+                    .collect()
+            }
         }
     }
 
@@ -96,6 +114,10 @@ impl ResponseEncoder {
             Wire::Completions => {
                 let call = json!({"index": 0, "id": "never", "type": "function", "function": {"name": "write_file", "arguments": ""}});
                 self.delta(&json!({"tool_calls": [call]}), None)
+            }
+            Wire::Responses => {
+                let item = json!({"type": "function_call", "id": "fc-7", "call_id": "never", "name": "write_file", "arguments": ""});
+                self.event(&json!({"type": "response.output_item.added", "output_index": 7, "item": item}))
             }
         }
     }
@@ -108,6 +130,7 @@ impl ResponseEncoder {
                 let call = json!({"index": 0, "function": {"arguments": text}});
                 self.delta(&json!({"tool_calls": [call]}), None)
             }
+            Wire::Responses => self.event(&arguments_delta(7, "fc-7", text)),
         }
     }
 
@@ -116,6 +139,7 @@ impl ResponseEncoder {
         match self.wire {
             Wire::Messages => self.event(&json!({"type": "error", "error": {"details": null, "type": "overloaded_error", "message": "Overloaded"}})),
             Wire::Completions => self.event(&json!({"error": {"code": 503, "type": "unavailable_error", "message": "Loading model"}})),
+            Wire::Responses => self.event(&json!({"type": "error", "code": "server_error", "message": "Overloaded", "param": null})),
         }
     }
 
@@ -124,6 +148,7 @@ impl ResponseEncoder {
         match self.wire {
             Wire::Messages => "event: weather\ndata: {\"type\": \"weather\", \"index\": 3}\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n".into(),
             Wire::Completions => "event: weather\ndata: {\"object\": \"weather\", \"choices\": []}\n\n".into(),
+            Wire::Responses => "event: response.weather\ndata: {\"type\": \"response.weather\", \"output_index\": 3}\n\n".into(),
         }
     }
 
@@ -132,6 +157,7 @@ impl ResponseEncoder {
         match self.wire {
             Wire::Messages => self.messages(reply),
             Wire::Completions => self.completions(reply),
+            Wire::Responses => self.responses(reply),
         }
     }
 
@@ -206,6 +232,60 @@ impl ResponseEncoder {
         out.push("data: [DONE]\n\n".into());
         out
     }
+
+    fn responses(&self, reply: &Reply) -> Vec<String> {
+        let mut out = vec![
+            json!({"type": "response.created", "response": self.response("in_progress", &[])}),
+        ];
+        let mut output = Vec::new();
+        let mut add = |empty: Value, whole: Value, deltas: Vec<Value>| {
+            let index = output.len();
+            out.push(
+                json!({"type": "response.output_item.added", "output_index": index, "item": empty}),
+            );
+            out.extend(deltas);
+            out.push(
+                json!({"type": "response.output_item.done", "output_index": index, "item": whole}),
+            );
+            output.push(whole);
+        };
+        if !reply.text.is_empty() {
+            let item = |content: Value| json!({"type": "message", "id": "msg-0", "role": "assistant", "content": content});
+            let (one, two) = split_in_half(&reply.text);
+            add(
+                item(json!([])),
+                item(json!([{"type": "output_text", "text": reply.text, "annotations": []}])),
+                vec![text_delta(0, "msg-0", one), text_delta(0, "msg-0", two)],
+            );
+        }
+        let first = usize::from(!reply.text.is_empty());
+        for (at, (name, input)) in reply.calls.iter().enumerate() {
+            let text = input.to_string();
+            let (one, two) = split_in_half(&text);
+            let (item_id, call_id) = (format!("fc-{at}"), format!("call-{}-{at}", self.id));
+            let item = |arguments: &str| json!({"type": "function_call", "id": item_id, "call_id": call_id, "name": name, "arguments": arguments});
+            let delta = |part: &str| arguments_delta(first + at, &item_id, part);
+            add(item(""), item(&text), vec![delta(one), delta(two)]);
+        }
+        out.push(
+            json!({"type": "response.completed", "response": self.response("completed", &output)}),
+        );
+        out.iter().map(|v| self.event(v)).collect()
+    }
+
+    /// Returns a response of the Responses API with these output items.
+    fn response(&self, status: &str, output: &[Value]) -> Value {
+        json!({"id": self.id, "object": "response", "model": "played", "status": status, "error": null,
+            "output": output, "usage": self.usage})
+    }
+}
+
+fn text_delta(index: usize, item: &str, delta: &str) -> Value {
+    json!({"type": "response.output_text.delta", "output_index": index, "item_id": item, "content_index": 0, "delta": delta})
+}
+
+fn arguments_delta(index: usize, item: &str, delta: &str) -> Value {
+    json!({"type": "response.function_call_arguments.delta", "output_index": index, "item_id": item, "delta": delta})
 }
 
 fn split_in_half(text: &str) -> (&str, &str) {

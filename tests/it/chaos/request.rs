@@ -1,14 +1,37 @@
-//! Parses the request body of either API into a conversation, and rejects what a strict server rejects.
+//! Parses the request body of each API into a conversation, and rejects what a strict server rejects.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// The API: Anthropic Messages or OpenAI Chat Completions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The API: Anthropic Messages, OpenAI Chat Completions or OpenAI Responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wire {
     Messages,
     Completions,
+    Responses,
+}
+
+impl Wire {
+    pub const ALL: [Wire; 3] = [Wire::Messages, Wire::Completions, Wire::Responses];
+
+    /// Returns the name of the provider, which is also the name of the named model in a crew with all three.
+    pub fn provider(self) -> &'static str {
+        match self {
+            Wire::Messages => "anthropic",
+            Wire::Completions => "openai",
+            Wire::Responses => "responses",
+        }
+    }
+
+    /// Returns the end of the base address, and the path of a call after it.
+    pub fn paths(self) -> (&'static str, &'static str) {
+        match self {
+            Wire::Messages => ("", "/v1/messages"),
+            Wire::Completions => ("/v1", "/chat/completions"),
+            Wire::Responses => ("/v1", "/responses"),
+        }
+    }
 }
 
 /// One part of a conversation: a text of the user or the model, a tool call, or its result.
@@ -40,6 +63,7 @@ impl ModelRequest {
         let (system, steps) = match wire {
             Wire::Messages => messages(body)?,
             Wire::Completions => completions(body)?,
+            Wire::Responses => responses(body)?,
         };
         let agent = if system.starts_with("You are the lead") {
             "lead".into()
@@ -208,4 +232,59 @@ fn completions(body: &Value) -> Result<(String, Vec<Step>), String> {
         return Err(format!("the last message is of {last}, open are {open:?}"));
     }
     Ok((text(&all[0], "content")?.into(), steps))
+}
+
+fn responses(body: &Value) -> Result<(String, Vec<Step>), String> {
+    let (mut steps, mut seen, mut open) = (Vec::new(), HashSet::new(), Vec::<String>::new());
+    let mut last = "";
+    if body["store"] != false || body.get("previous_response_id").is_some() {
+        return Err("a request that needs stored responses".into());
+    }
+    for item in list(body, "input")? {
+        let kind = match text(item, "role") {
+            Ok(role) => role,
+            Err(_) => text(item, "type")?,
+        };
+        let is_message = ["user", "assistant"].contains(&kind);
+        if is_message && !open.is_empty() {
+            return Err(format!("no result for {open:?}"));
+        }
+        match kind {
+            "user" | "assistant" => {
+                let words = text(item, "content")?.to_string();
+                if words.trim().is_empty() {
+                    return Err("an empty message".into());
+                }
+                steps.push(if kind == "user" {
+                    Step::UserText(words)
+                } else {
+                    Step::ModelText(words)
+                });
+            }
+            "function_call" => {
+                if last == "function_call_output" && !open.is_empty() {
+                    return Err(format!("a call before the results of {open:?}"));
+                }
+                let id = register_id(&mut seen, text(item, "call_id")?)?;
+                open.push(id.clone());
+                let input = text(item, "arguments")?;
+                let input: Value = serde_json::from_str(input).map_err(|e| e.to_string())?;
+                if !input.is_object() {
+                    return Err(format!("arguments that are not an object: {input:.200}"));
+                }
+                let name = text(item, "name")?.into();
+                steps.push(Step::Call { id, name, input });
+            }
+            "function_call_output" => steps.push(Step::Result {
+                id: take_open_call(&mut open, text(item, "call_id")?)?,
+                text: text(item, "output")?.into(),
+            }),
+            other => return Err(format!("an item {other}")),
+        }
+        last = kind;
+    }
+    if !open.is_empty() || last == "assistant" {
+        return Err(format!("the last item is {last}, open are {open:?}"));
+    }
+    Ok((text(body, "instructions")?.into(), steps))
 }

@@ -1,4 +1,4 @@
-//! One run of crewdeck against the fake server, and its result.
+//! One run of crewdeck against the fake servers, and its result.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::fault::FaultPlan;
+use super::fault::{FaultPlan, hash_number};
 use super::request::Wire;
+use super::scripted_model::TeamModels;
 use super::server::{FakeServer, ObservedCall};
 
-/// The limit for concurrent model calls of the team, which the server checks.
+/// The limit for concurrent model calls of the team, which each server checks.
 pub const CAP: usize = 4;
 /// A run that takes longer counts as hanging.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -24,44 +25,75 @@ pub struct RunResult {
     pub events: Vec<Value>,
     pub calls: Vec<ObservedCall>,
     pub violations: Vec<String>,
+    /// Largest number of concurrent calls to one server.
     pub max_in_flight: usize,
     pub seconds: f64,
     pub memory_kib: u64,
-    dir: tempfile::TempDir,
+    pub dir: tempfile::TempDir,
 }
 
-/// Runs a crew against a server with these faults until it ends.
-pub fn run_crew(wire: Wire, faults: FaultPlan) -> RunResult {
+/// Runs a crew against one server for each of `wires`, with these faults, until it ends. With several, each has a named
+/// model.
+pub fn run_crew(wires: &[Wire], faults: FaultPlan) -> RunResult {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .unwrap();
-    let server = runtime.block_on(FakeServer::open(wire, faults, CAP));
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::create_dir(dir.path().join(".crewdeck")).unwrap();
-    let settings = format!("calls_max = {CAP}\nmodel_timeout_s = 1\n");
-    std::fs::write(dir.path().join(".crewdeck/config.toml"), settings).unwrap();
-    let (provider, path) = match wire {
-        Wire::Messages => ("anthropic", ""),
-        Wire::Completions => ("openai", "/v1"),
+    let team = match wires {
+        [_] => TeamModels::One,
+        _ => TeamModels::Three,
     };
-    let url = format!("http://127.0.0.1:{}{path}", server.port);
+    let open = |wire: Wire| {
+        let mut faults = faults;
+        if team == TeamModels::Three {
+            // Each server begins with other kinds of faults.
+            faults.seed = hash_number((faults.seed, wire.provider()));
+        }
+        runtime.block_on(FakeServer::open(wire, team, faults, CAP))
+    };
+    let servers: Vec<FakeServer> = wires.iter().map(|wire| open(*wire)).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let key_variable = |wire: Wire| format!("{}_API_KEY", wire.provider().to_uppercase());
+    let key = |wire: Wire| format!("sk-played-{}", wire.provider());
+    let mut settings = format!("calls_max = {CAP}\nmodel_timeout_s = 1\n");
+    let mut args: Vec<String> = ["run", "--json", "Have twenty notes written."]
+        .map(String::from)
+        .into();
+    args.extend(["--tool".into(), "auto".into()]);
+    for (wire, server) in wires.iter().zip(&servers) {
+        let (name, url) = (wire.provider(), server.url(*wire));
+        match team {
+            TeamModels::One => {
+                args.extend(["--provider", name, "--base-url", &url].map(String::from));
+                args.extend(["--model", "played"].map(String::from));
+            }
+            TeamModels::Three => settings.push_str(&format!(
+                "[models.{name}]\nprovider = '{name}'\nbase_url = '{url}'\nmodel = 'played'\nkey_var = '{}'\n",
+                key_variable(*wire)
+            )),
+        }
+    }
+    if team == TeamModels::Three {
+        let [lead, teammate] = [TeamModels::wire("lead"), Wire::Completions].map(Wire::provider);
+        settings.push_str(&format!(
+            "[use]\nlead = '{lead}'\nteammate = '{teammate}'\n"
+        ));
+    }
+    // The user's settings, because a project may not choose servers.
+    let folder = dir.path().join(".config/crewdeck");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), settings).unwrap();
+    let keys = Wire::ALL.map(|wire| (key_variable(wire), key(wire)));
     let began = Instant::now();
     let mut child = Command::new(env!("CARGO_BIN_EXE_crewdeck"))
-        .args([
-            "run",
-            "--json",
-            "Have twenty notes written.",
-            "--provider",
-            provider,
-        ])
-        .args(["--base-url", &url, "--model", "played", "--tool", "auto"])
+        .args(args)
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap())
         .env("HOME", dir.path())
-        .env("ANTHROPIC_API_KEY", "sk-played")
-        .env("OPENAI_API_KEY", "sk-played")
+        .envs(keys)
+        // With one server, the key of Responses comes from the variable of OpenAI.
+        .envs((wires == [Wire::Responses]).then(|| ("OPENAI_API_KEY", key(Wire::Responses))))
         .current_dir(dir.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -109,15 +141,20 @@ pub fn run_crew(wire: Wire, faults: FaultPlan) -> RunResult {
     has_ended.store(true, Ordering::SeqCst);
     watcher.join().unwrap();
     runtime.shutdown_background();
-    let mut log = server.log.lock().unwrap();
-    violations.append(&mut log.violations);
+    let (mut calls, mut max_in_flight) = (Vec::new(), 0);
+    for server in &servers {
+        let mut log = server.log.lock().unwrap();
+        violations.append(&mut log.violations);
+        calls.append(&mut log.calls);
+        max_in_flight = max_in_flight.max(log.max_in_flight);
+    }
     RunResult {
         code,
         stderr: errors.join().unwrap(),
         events,
-        calls: std::mem::take(&mut log.calls),
+        calls,
         violations,
-        max_in_flight: log.max_in_flight,
+        max_in_flight,
         seconds,
         memory_kib: memory.load(Ordering::SeqCst),
         dir,

@@ -4,11 +4,44 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::request::{ModelRequest, Step, finished_calls};
+use super::request::{ModelRequest, Step, Wire, finished_calls};
 
 pub const TASKS: usize = 20;
 /// Teammates that the lead spawns.
 pub const TEAMMATES: [&str; 7] = ["ann", "bea", "cid", "dan", "eve", "fay", "gus"];
+
+/// Which models the lead chooses for its teammates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TeamModels {
+    /// All agents use the lead's model.
+    One,
+    /// One third of the teammates uses each of three models: those of `[use]` for teammates, and two by name.
+    Three,
+}
+
+impl TeamModels {
+    /// Returns the API that an agent uses in a crew with three models.
+    pub fn wire(agent: &str) -> Wire {
+        let at = TEAMMATES.iter().position(|name| *name == agent);
+        match at.map(|at| at % 3) {
+            None => Wire::Messages,
+            Some(0) => Wire::Completions,
+            Some(1) => Wire::Responses,
+            Some(_) => Wire::Messages,
+        }
+    }
+
+    /// Returns the input of `spawn_teammate`.
+    fn spawn(self, name: &str) -> Value {
+        let mut input = json!({"name": name, "role": "writer"});
+        let wire = TeamModels::wire(name);
+        // The setting `use.teammate` applies to the others.
+        if self == TeamModels::Three && wire != Wire::Completions {
+            input["model"] = wire.provider().into();
+        }
+        input
+    }
+}
 
 /// What the model answers to a request: text and tool calls.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -34,9 +67,9 @@ impl Reply {
 }
 
 /// Returns the reply, which depends only on the agent and the conversation in the request.
-pub fn next_reply(request: &ModelRequest) -> Reply {
+pub fn next_reply(request: &ModelRequest, team: TeamModels) -> Reply {
     if request.agent == "lead" {
-        lead(request)
+        lead(request, team)
     } else {
         teammate(request)
     }
@@ -50,7 +83,7 @@ fn subject(n: usize) -> String {
     format!("Write note {n}")
 }
 
-fn lead(request: &ModelRequest) -> Reply {
+fn lead(request: &ModelRequest, team: TeamModels) -> Reply {
     let field_values = |tool: &str, key: &str| -> HashSet<String> {
         let ok = request
             .finished_calls()
@@ -85,10 +118,7 @@ fn lead(request: &ModelRequest) -> Reply {
         .filter(|m| !spawned.contains(*m))
         .collect();
     if !missing.is_empty() {
-        let call = |m: &&str| {
-            let input = json!({"name": m, "role": "writer"});
-            ("spawn_teammate".to_string(), input)
-        };
+        let call = |m: &&str| ("spawn_teammate".to_string(), team.spawn(m));
         return Reply {
             text: "I spawn the team.".into(),
             calls: missing.iter().map(call).collect(),

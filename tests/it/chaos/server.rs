@@ -13,7 +13,7 @@ use super::encoder::{ResponseEncoder, error_body};
 use super::fault::{Fault, FaultPlan};
 use super::request::{ModelRequest, Wire};
 use super::responder::Call;
-use super::scripted_model;
+use super::scripted_model::{self, TeamModels};
 
 /// How long the server does not listen after [`Fault::Away`].
 const AWAY_TIME: Duration = Duration::from_millis(400);
@@ -25,6 +25,7 @@ const THINKING_TIME: Duration = Duration::from_millis(40);
 #[derive(Debug, Clone)]
 pub struct ObservedCall {
     pub agent: String,
+    pub wire: Wire,
     pub fault: Option<Fault>,
     /// When the request was complete, as Unix time in seconds.
     pub received_at: f64,
@@ -65,6 +66,8 @@ pub struct FakeServer {
 pub struct ServerState {
     pub wire: Wire,
     pub faults: FaultPlan,
+    /// Which models the lead chooses for its teammates.
+    team: TeamModels,
     cap: usize,
     log: Arc<Mutex<Log>>,
     pub away: mpsc::Sender<()>,
@@ -77,13 +80,14 @@ pub fn unix_now() -> f64 {
 
 impl FakeServer {
     /// Starts a server for `wire`. If more than `cap` calls are in flight, it records a violation.
-    pub async fn open(wire: Wire, faults: FaultPlan, cap: usize) -> FakeServer {
+    pub async fn open(wire: Wire, team: TeamModels, faults: FaultPlan, cap: usize) -> FakeServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (away, leave) = mpsc::channel(64);
         let log: Arc<Mutex<Log>> = Arc::default();
         let state = ServerState {
             wire,
+            team,
             faults,
             cap,
             log: Arc::clone(&log),
@@ -91,6 +95,11 @@ impl FakeServer {
         };
         tokio::spawn(serve(state, listener, leave, port));
         FakeServer { port, log }
+    }
+
+    /// Returns the base address for clients.
+    pub fn url(&self, wire: Wire) -> String {
+        format!("http://127.0.0.1:{}{}", self.port, wire.paths().0)
     }
 }
 
@@ -223,6 +232,7 @@ impl ServerState {
         let mut log = self.log.lock().unwrap();
         log.calls.push(ObservedCall {
             agent,
+            wire: self.wire,
             fault,
             received_at,
             finished_at,
@@ -258,8 +268,16 @@ impl ServerState {
                 return KeepAlive::Yes;
             }
         };
-        if !head.to_ascii_lowercase().contains("sk-played") {
-            self.report_violation(format!("no key in {head}"));
+        let (base, path) = self.wire.paths();
+        if !head.starts_with(&format!("POST {base}{path} ")) {
+            self.report_violation(format!("another path than {base}{path} in {head}"));
+        }
+        // Each server has a key of its own.
+        if !head
+            .to_ascii_lowercase()
+            .contains(&format!("sk-played-{}", self.wire.provider()))
+        {
+            self.report_violation(format!("no key, or that of another server, in {head}"));
         }
         let (nth, fault) = {
             let mut log = self.log.lock().unwrap();
@@ -281,7 +299,7 @@ impl ServerState {
             nth,
             encoder: ResponseEncoder::new(self.wire, &format!("{}-{nth}", request.agent)),
         };
-        call.respond(scripted_model::next_reply(&request), fault)
+        call.respond(scripted_model::next_reply(&request, self.team), fault)
             .await
     }
 }

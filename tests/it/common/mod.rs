@@ -5,6 +5,7 @@ pub mod limited_resources;
 pub mod process_tree;
 pub mod project;
 pub mod pty;
+pub mod random;
 pub mod repository;
 #[cfg(target_os = "linux")]
 pub mod supervised;

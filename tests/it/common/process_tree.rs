@@ -1,4 +1,4 @@
-//! Kills a process together with all its descendants (Linux only).
+//! Finds processes by their environment, and kills a process together with all its descendants (Linux only).
 
 use std::process::Child;
 
@@ -45,7 +45,7 @@ fn is_stopped(id: i32) -> bool {
 
 /// Returns whether the process can still have open files: one of its threads has not ended. The first thread can be a
 /// zombie while another is still ending.
-fn is_alive(id: i32) -> bool {
+pub fn is_alive(id: i32) -> bool {
     thread_states(id).any(|state| !"ZX".contains(state))
 }
 
@@ -65,6 +65,13 @@ pub fn signal(id: i32, signal: Signal) {
     }
 }
 
+/// Returns the ids of the processes that a process has started, and of those that they have started.
+pub fn descendants_of(id: i32) -> Vec<i32> {
+    let mut all = Vec::new();
+    descendants(id, &mut all);
+    all
+}
+
 fn descendants(id: i32, into: &mut Vec<i32>) {
     let tasks = std::fs::read_dir(format!("/proc/{id}/task"));
     for task in tasks.into_iter().flatten().flatten() {
@@ -74,4 +81,37 @@ fn descendants(id: i32, into: &mut Vec<i32>) {
             descendants(child, into);
         }
     }
+}
+
+/// A process that was found by its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundProcess {
+    pub id: i32,
+    /// The program and its arguments.
+    pub words: Vec<String>,
+}
+
+impl FoundProcess {
+    /// Returns whether `word` is one of the arguments, or the end of one.
+    pub fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|w| w.ends_with(word))
+    }
+}
+
+/// Returns the processes that have `variable` with `value` in the environment with which they were started.
+pub fn find_by_variable(variable: &str, value: &str) -> Vec<FoundProcess> {
+    let setting = format!("{variable}={value}");
+    let read = |id: i32, file: &str| {
+        let bytes = std::fs::read(format!("/proc/{id}/{file}")).unwrap_or_default();
+        let words = bytes.split(|b| *b == 0).map(String::from_utf8_lossy);
+        words.map(String::from).collect::<Vec<_>>()
+    };
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| read(*id, "environ").contains(&setting))
+        .map(|id| FoundProcess {
+            id,
+            words: read(id, "cmdline"),
+        })
+        .collect()
 }

@@ -57,6 +57,12 @@ impl Project {
         self.dir.path()
     }
 
+    /// Keeps the folder after the end of the test, and returns its path.
+    pub fn keep(mut self) -> PathBuf {
+        self.dir.disable_cleanup(true);
+        self.path().to_path_buf()
+    }
+
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

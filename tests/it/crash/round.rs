@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{debris, state_check};
+use crate::common::random::Random;
 use crate::common::repository;
 
 const SCRIPT: &str = include_str!("script.yaml");
@@ -50,24 +51,6 @@ pub struct Outcome {
     pub findings: Vec<String>,
     /// The folder of a failed round, kept for inspection; empty if the round succeeded.
     pub dir: String,
-}
-
-/// Seeded random number generator (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, most: Duration) -> Duration {
-        let most = u64::try_from(most.as_micros()).unwrap().max(1);
-        Duration::from_micros(self.next() % most)
-    }
 }
 
 impl Plan {

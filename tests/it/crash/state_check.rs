@@ -8,6 +8,7 @@ use crewdeck::domain::chat::{Block, Role, validate as check_chat};
 use crewdeck::domain::conversation::{Conversation, LogRecord};
 use serde_json::Value;
 
+use crate::common::process_tree::{FoundProcess, find_by_variable};
 use crate::common::repository::{git, git_output};
 
 pub fn try_git(dir: &Path, args: &[&str]) -> (bool, String) {
@@ -68,7 +69,7 @@ pub fn name(path: &Path) -> String {
 }
 
 /// Checks that every state file can be parsed, and that none was set aside as damaged.
-fn check_state_files(project: &Path, problems: &mut Vec<String>) {
+pub fn check_state_files(project: &Path, problems: &mut Vec<String>) {
     let mut all = Vec::new();
     for folder in [".tasks", ".team", ".transcripts", ".crewdeck"] {
         all_files(&project.join(folder), &mut all);
@@ -101,7 +102,7 @@ fn check_state_files(project: &Path, problems: &mut Vec<String>) {
     }
 }
 
-fn values(dir: &Path) -> Vec<Value> {
+pub fn values(dir: &Path) -> Vec<Value> {
     let json = |p: &PathBuf| p.extension().is_some_and(|e| e == "json");
     let read = |p: PathBuf| serde_json::from_str(&std::fs::read_to_string(p).unwrap()).ok();
     files(dir)
@@ -111,7 +112,7 @@ fn values(dir: &Path) -> Vec<Value> {
         .collect()
 }
 
-fn lines(path: &Path) -> Vec<Value> {
+pub fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines()
         .filter_map(|l| serde_json::from_str(l).ok())
@@ -180,7 +181,7 @@ fn check_journal(project: &Path, problems: &mut Vec<String>) {
 }
 
 /// Returns the conversation of each agent by its name, and checks that each is valid.
-fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<String, Conversation> {
+pub fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<String, Conversation> {
     let mut all = BTreeMap::new();
     for path in files(&project.join(".transcripts")) {
         let name = name(&path);
@@ -385,21 +386,7 @@ pub fn remaining_processes(variable: &str, home: &Path) -> Vec<String> {
 
 /// Returns the processes that have `variable=home` in their environment at this moment (Linux only).
 pub fn remaining_now(variable: &str, home: &Path) -> Vec<String> {
-    let setting = format!("{variable}={}", home.display());
-    let mut remaining = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        let is_ours = environment
-            .split(|b| *b == 0)
-            .any(|entry| entry == setting.as_bytes());
-        if is_ours {
-            let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            remaining.push(format!(
-                "process {} still runs: {command}",
-                entry.file_name().display()
-            ));
-        }
-    }
-    remaining
+    let found = find_by_variable(variable, &home.display().to_string());
+    let text = |p: FoundProcess| format!("process {} still runs: {}", p.id, p.words.join(" "));
+    found.into_iter().map(text).collect()
 }

@@ -1,26 +1,32 @@
 #!/usr/bin/env python3
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
-permission, `write PATH` writes a file, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a
-refused permission, `lie` does not complete the task, `plan` submits a plan first."""
+permission, `write PATH` writes a file, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a
+cancel, `refuse` ends the turn after a refused permission, `lie` does not complete the task, `plan` submits a plan
+first. A prompt without a task can ask for a text: `stream COUNT MILLISECONDS [WORD]`."""
 
 import argparse
 import json
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--log", default="", help="a file that gets a line for each start, session and prompt")
 parser.add_argument("--no-load", action="store_true", help="session/load fails")
+parser.add_argument("--stubborn", action="store_true", help="does not end with its input or SIGTERM")
+parser.add_argument("--fork", default="", help="a command that runs beside it, in a session of its own")
 args = parser.parse_args()
 
 lock = threading.Lock()
 waiting = {}
 sessions = {}
+begun = set()
 next_id = [0]
 
 
@@ -103,21 +109,46 @@ class Turn:
 
     def work(self):
         settings = sessions[self.session]
-        if "tools" not in settings and settings["servers"]:
+        tools = settings.get("tools")
+        if settings["servers"] and (tools is None or tools.process.poll() is not None):
             settings["tools"] = CrewTools(settings["servers"][0])
         # A new session begins with a summary of the earlier tasks, so the last one is meant.
-        _, _, newest = self.text.rpartition("<auto-claimed>")
-        task = re.match(r"Task #(\d+)", newest) or re.search(r"<reminder>Task #(\d+)", self.text)
-        if not task:
+        tasks = list(re.finditer(r"<(auto-claimed|reminder)>Task #(\d+)", self.text))
+        if not tasks:
+            stream = re.search(r"^stream (\d+) (\d+) ?(\w*)$", self.text, re.M)
+            if stream:
+                self.stream(int(stream[1]), int(stream[2]) / 1000, stream[3])
             self.say("ready")
             return
-        self.say(f"I start with task {task[1]}.")
-        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
+        marker, task = tasks[-1].groups()
+        newest = self.text[tasks[-1].start(2):]
+        if marker == "reminder" and task not in begun:
+            # An earlier program has begun it.
+            whole = json.loads(settings["tools"].call("task_get", {"task_id": int(task)}))["description"]
+            newest = "\n".join(re.findall(r"^(?:work|write)\b.*$", whole, re.M))
+        begun.add(task)
+        log(f"task {task}")
+        self.say(f"I start with task {task}.")
+        for call, word, rest in re.findall(r"^((ask|write|work|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
         if not re.search(r"^lie\b", newest, re.M):
-            self.say(settings["tools"].call("task_update", {"task_id": int(task[1]), "status": "completed"}))
+            self.say(settings["tools"].call("task_update", {"task_id": int(task), "status": "completed"}))
+
+    def stream(self, count, pause, word):
+        """Says `count` numbers. With a word before them, the log gets the time of each in nanoseconds since 1970."""
+        for number in range(count):
+            if self.cancelled.wait(pause):
+                return
+            if word:
+                log(f"said {number} {time.time_ns()}")
+            self.say(f"{word}{number:04} ")
+
+    def do_work(self, count):
+        for number in range(int(count)):
+            self.say(f"step {number} ")
+            time.sleep(0.03)
 
     def do_write(self, path):
         self.update("tool_call", toolCallId="w", title=f"Write {path}", kind="edit", status="in_progress")
@@ -222,6 +253,13 @@ def handle(message):
         send(id=number, error={"code": -32601, "message": "Method not found"})
 
 
+if args.stubborn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if args.fork:
+    subprocess.Popen(["sh", "-c", args.fork], start_new_session=True, stdin=subprocess.DEVNULL,
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 log(f"start {os.getpid()}")
 for line in sys.stdin:
     handle(json.loads(line))
+while args.stubborn:
+    time.sleep(1)

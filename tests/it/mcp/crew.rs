@@ -2,13 +2,15 @@
 //! is left.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::{server_script, wait_until_none_uses};
+use crate::common::process_tree::find_by_variable;
 use crate::common::project::{Project, RunResult};
+use crate::common::random::Random;
 use crate::common::supervised::Sleep;
 use crate::common::wait::wait_until;
 
@@ -221,22 +223,67 @@ fn killed_crew_leaves_no_server() {
     });
 }
 
-/// Kills a crew whose three servers run. With `CREWDECK_ROUNDS`, kills further crews at different moments after their
-/// start.
-#[test]
-fn killed_crews_leave_no_server_and_start_none_twice() {
-    let rounds = std::env::var("CREWDECK_ROUNDS").map_or(1, |text| text.parse().unwrap());
-    for round in 0..rounds {
-        kill_crew(round);
+/// The servers of the crews that are killed.
+const KILLED_SERVERS: [&str; 3] = ["a", "b", "c"];
+/// Environment variable by which the processes of a killed crew are found. They inherit it; its value is the project.
+const KILL_VARIABLE: &str = "CREWDECK_KILLED_CREW";
+
+/// When a crew is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KillMoment {
+    /// So long after the start of crewdeck, whatever runs then.
+    AnyTime(Duration),
+    /// So long after the first of the servers was started.
+    DuringStart(Duration),
+    /// So long after all servers were started, each with a program of its own beside it.
+    Running(Duration),
+}
+
+impl KillMoment {
+    /// Every second round kills a crew whose servers run, the first one at once.
+    fn of_round(round: u64) -> KillMoment {
+        let mut random = Random(round);
+        let ms = Duration::from_millis;
+        match round {
+            0 => KillMoment::Running(Duration::ZERO),
+            _ if round.is_multiple_of(2) => KillMoment::Running(random.below(ms(300))),
+            _ if round % 4 == 1 => KillMoment::AnyTime(random.below(ms(900))),
+            _ => KillMoment::DuringStart(random.below(ms(60))),
+        }
     }
 }
 
-fn kill_crew(round: u64) {
-    let names = ["a", "b", "c"];
+/// Kills a crew whose three servers run. With `CREWDECK_ROUNDS`, kills further crews before, during and after the start
+/// of their servers.
+#[test]
+fn killed_crews_leave_no_server_and_start_none_twice() {
+    let rounds = std::env::var("CREWDECK_ROUNDS").map_or(1, |text| text.parse().unwrap());
+    // The number of kills, and the times until nothing was left in milliseconds, by the number of running servers.
+    let mut kills: [Vec<u128>; 4] = Default::default();
+    for round in 0..rounds {
+        let (running, cleaned_after) = kill_crew(round);
+        kills[running].push(cleaned_after.as_millis());
+    }
+    for (running, times) in kills.iter().enumerate().filter(|(_, t)| !t.is_empty()) {
+        let (count, longest) = (times.len(), times.iter().max().unwrap());
+        println!("{running} servers ran: {count} kills, nothing left after at most {longest} ms");
+    }
+    let counts = kills.each_ref().map(|times| times.len() as u64);
+    assert!(counts[3] * 2 >= rounds, "{counts:?}");
+    // Enough rounds for each part of the start.
+    assert!(
+        rounds < 40 || counts[0] > 0 && counts[1] + counts[2] > 0,
+        "{counts:?}"
+    );
+}
+
+/// Kills a crew. Returns how many of its servers ran then, and the time until none of its processes was left.
+fn kill_crew(round: u64) -> (usize, Duration) {
+    let moment = KillMoment::of_round(round);
     let helper = Sleep::new();
     let project = Project::repository(&[("a.txt", "one\n")]);
     let pids = |name: &str| project.file(&format!("pids-{name}"));
-    let servers: serde_json::Map<String, Value> = names
+    let servers: serde_json::Map<String, Value> = KILLED_SERVERS
         .iter()
         .map(|name| {
             let mut args = vec![server_script().display().to_string()];
@@ -255,24 +302,54 @@ fn kill_crew(round: u64) {
     project.write("rules.yaml", rules);
     let mut crew = project
         .command(&["run", "begin", "--provider", "script:rules.yaml"])
+        .env(KILL_VARIABLE, project.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    if round == 0 {
-        wait_until("the start of the servers", || {
-            names.iter().all(|name| super::starts(&pids(name)) > 0)
-        });
-    } else {
-        std::thread::sleep(Duration::from_millis(round * 13 % 1500));
-    }
+    let started = || KILLED_SERVERS.map(|name| super::starts(&pids(name)));
+    let then = match moment {
+        KillMoment::AnyTime(then) => then,
+        KillMoment::DuringStart(then) => {
+            wait_until("the first server", || started() != [0; 3]);
+            then
+        }
+        KillMoment::Running(then) => {
+            wait_until("the start of the servers", || {
+                !started().contains(&0) && helper.sleepers().len() == KILLED_SERVERS.len()
+            });
+            then
+        }
+    };
+    std::thread::sleep(then);
+    let is_running = |name: &&&str| {
+        let pids = std::fs::read_to_string(pids(name)).unwrap_or_default();
+        pids.lines().any(is_running)
+    };
+    let running = KILLED_SERVERS.iter().filter(is_running).count();
     crew.kill().unwrap();
+    let killed = Instant::now();
     crew.wait().unwrap();
+    let value = project.path().display().to_string();
+    // Also the supervisors, and the programs in sessions of their own.
+    wait_until(&format!("round {round}: no process is left"), || {
+        find_by_variable(KILL_VARIABLE, &value).is_empty()
+    });
+    let cleaned_after = killed.elapsed();
     wait_until_none_uses(project.path());
     helper.wait_for_none();
-    for name in names {
-        assert!(super::starts(&pids(name)) <= 1, "round {round}: {name}");
+    // A server that crewdeck was starting when it was killed may have started since then, but none twice.
+    let expected: &[usize] = match moment {
+        KillMoment::Running(_) => &[1],
+        KillMoment::AnyTime(_) | KillMoment::DuringStart(_) => &[0, 1],
+    };
+    for (name, count) in KILLED_SERVERS.iter().zip(started()) {
+        assert!(
+            expected.contains(&count),
+            "round {round}, {moment:?}: {name} was started {count} times"
+        );
     }
+    (running, cleaned_after)
 }
 
 #[test]

@@ -26,6 +26,7 @@ use crate::crew::{
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::memory::ProjectMemory;
+use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
@@ -112,8 +113,10 @@ impl Blueprint {
         } = settings(global, &root)?;
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
+            settings.models.clear();
+            settings.r#use = ModelUses::default();
         }
-        // The demo uses no servers and hooks of the user, so that it is the same for every user.
+        // The demo uses no models, servers and hooks of the user, so that it is the same for every user and needs no key.
         let extensions = if wants_demo {
             Extensions::default()
         } else {

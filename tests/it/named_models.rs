@@ -422,3 +422,26 @@ async fn model_that_the_user_chose_for_the_lead_is_kept_on_resume() {
     );
     assert_eq!(lead_models(root, "0190bbbb", false, None).await, ["script"]);
 }
+
+#[test]
+fn demo_uses_no_model_of_the_user() {
+    let project = Project::new();
+    // Nothing listens at this address.
+    project.write_user_settings(
+        "[models.own]\nprovider = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\nmodel = 'm'\n\
+         [use]\nlead = 'own'\nteammate = 'own'\nsubagent = 'own'\nsummary = 'own'\n",
+    );
+    let demo = project.file("demo");
+    let ran = project.run(&[
+        "run",
+        "--json",
+        "--demo",
+        "--speed",
+        "100",
+        "--dir",
+        demo.to_str().unwrap(),
+    ]);
+    let events = Events::parse(&ran.out());
+    assert_eq!(events.0[0]["provider"], "script", "{}", ran.err());
+    assert!(!events.said("alice").is_empty(), "{}", ran.err());
+}

@@ -99,40 +99,12 @@ pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         return;
     }
     for ((at, traced), area) in messages.iter().enumerate().skip(first).zip(list.rows()) {
-        let progress = traced.status(&app.model.team);
-        let (shape, style) = style::progress(progress, theme);
-        let step = format!("{shape} {}", progress.word());
-        let mut spans = vec![
-            Span::styled(
-                format!(
-                    "{} ",
-                    format_time(traced.message.timestamp, &app.prefs.zone)
-                ),
-                theme.dim,
-            ),
-            Span::styled(
-                format!("{}  ", pad(&route(traced), route_width)),
-                theme.accent,
-            ),
-        ];
-        let step = if has_words {
-            pad(&step, width("✓✓ acted on"))
-        } else {
-            pad(shape, 2)
-        };
-        spans.extend(frame::sides(
-            &sentence::message(&traced.message),
-            match progress {
-                MessageStatus::At(DeliveryState::ActedOn) => theme.dim,
-                MessageStatus::At(
-                    DeliveryState::Sent | DeliveryState::Delivered | DeliveryState::Blocked,
-                )
-                | MessageStatus::Unread => theme.text,
-            },
-            &step,
-            style,
+        let columns = RowColumns {
+            route_width,
             columns,
-        ));
+            has_words,
+        };
+        let spans = row_spans(app, traced, columns, theme);
         let row = RowHighlight::of(app, Pane::Inbox, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
@@ -140,6 +112,60 @@ pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         let used = u16::try_from(messages.len()).unwrap_or(u16::MAX);
         preview(traced, used, theme, list, buffer);
     }
+}
+
+/// The widths of the parts of a row, in columns.
+#[derive(Clone, Copy)]
+struct RowColumns {
+    route_width: usize,
+    /// The columns for the text and the delivery status.
+    columns: usize,
+    /// Whether the delivery status is a symbol and a word, instead of the symbol alone.
+    has_words: bool,
+}
+
+/// Returns a row of the list: time, route, text and delivery status of a message.
+fn row_spans(
+    app: &App,
+    traced: &TrackedMessage,
+    row: RowColumns,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let progress = traced.status(&app.model.team);
+    let (shape, style) = style::progress(progress, theme);
+    let step = format!("{shape} {}", progress.word());
+    let mut spans = vec![
+        Span::styled(
+            format!(
+                "{} ",
+                format_time(traced.message.timestamp, &app.prefs.zone)
+            ),
+            theme.dim,
+        ),
+        Span::styled(
+            format!("{}  ", pad(&route(traced), row.route_width)),
+            theme.accent,
+        ),
+    ];
+    let step = if row.has_words {
+        pad(&step, width("✓✓ acted on"))
+    } else {
+        pad(shape, 2)
+    };
+    spans.extend(frame::sides(
+        &sentence::message(&traced.message),
+        match progress {
+            MessageStatus::At(DeliveryState::ActedOn) => theme.dim,
+            MessageStatus::At(
+                DeliveryState::Sent | DeliveryState::Delivered | DeliveryState::Blocked,
+            )
+            | MessageStatus::Unread => theme.text,
+        },
+        &step,
+        style,
+        row.columns,
+    ));
+    spans
 }
 
 /// Returns the meaning of the symbols of the usual delivery statuses, for the border of a pane whose rows have no room for

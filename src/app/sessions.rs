@@ -235,6 +235,7 @@ mod tests {
             name: "fast".into(),
             named: false,
         };
+        store::prepare(dir.path()).unwrap();
         let roster = Roster::open(dir.path());
         roster.set_lead_model("0190aaaa", Some(choice)).unwrap();
         let words = ["crewdeck", "--provider", "openai", "--model", "slow"];

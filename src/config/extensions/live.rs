@@ -1,0 +1,165 @@
+//! The servers and hooks of a running crew. They are read again after each decision of the user, so that an approval in a
+//! shell takes effect without a restart.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use super::Extensions;
+use crate::config::approvals;
+use crate::domain::hook::HookSpec;
+use crate::domain::mcp::ServerConfig;
+use crate::domain::trust::{ApprovalCheck, NotApproved};
+use crate::store::FileFingerprint;
+
+/// Called with the servers and hooks each time that they were read again.
+type Listener = Box<dyn Fn(&Extensions) + Send + Sync>;
+
+/// The servers and hooks of a project, as they were read at the start or after the user's last decision.
+///
+/// Only a change of the file with the user's decisions leads to a new reading, because agents cannot write that file: an
+/// agent that edits a file with servers or hooks changes nothing before the user has decided.
+pub struct LiveExtensions {
+    /// The project directory; `None` if nothing is read again.
+    root: Option<PathBuf>,
+    current: RwLock<Arc<Reading>>,
+    /// Held while the files are read, so that they are read once after a decision.
+    reading: Mutex<()>,
+    listener: OnceLock<Listener>,
+}
+
+/// What one reading of the files has found.
+#[derive(Debug)]
+struct Reading {
+    /// The number of readings before this one.
+    version: u64,
+    /// The fingerprint of the file with the user's decisions, from before the reading.
+    decisions: Option<FileFingerprint>,
+    extensions: Arc<Extensions>,
+}
+
+impl Reading {
+    fn of(root: &Path, version: u64) -> Reading {
+        // Determined first: a decision during the reading then leads to another reading.
+        let decisions = approvals::fingerprint();
+        Reading {
+            version,
+            decisions,
+            extensions: Arc::new(Extensions::load(root)),
+        }
+    }
+
+    fn is_outdated(&self) -> bool {
+        self.decisions != approvals::fingerprint()
+    }
+}
+
+impl fmt::Debug for LiveExtensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveExtensions")
+            .field("root", &self.root)
+            .field("current", &self.current)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LiveExtensions {
+    /// Reads the servers and hooks of the project `root` and of the user.
+    pub fn load(root: &Path) -> LiveExtensions {
+        LiveExtensions::new(Some(root.to_owned()), Reading::of(root, 0))
+    }
+
+    /// Returns a list without servers and hooks, which never changes.
+    pub fn none() -> LiveExtensions {
+        let reading = Reading {
+            version: 0,
+            decisions: None,
+            extensions: Arc::default(),
+        };
+        LiveExtensions::new(None, reading)
+    }
+
+    fn new(root: Option<PathBuf>, reading: Reading) -> LiveExtensions {
+        LiveExtensions {
+            root,
+            current: RwLock::new(Arc::new(reading)),
+            reading: Mutex::default(),
+            listener: OnceLock::new(),
+        }
+    }
+
+    /// Calls `listener` after each further reading, before the new servers and hooks are used. Has no effect if there
+    /// already is a listener.
+    pub fn on_change(&self, listener: impl Fn(&Extensions) + Send + Sync + 'static) {
+        let _ = self.listener.set(Box::new(listener));
+    }
+
+    /// Returns the servers and hooks of the last reading, without looking for new decisions.
+    pub fn last(&self) -> Arc<Extensions> {
+        Arc::clone(&self.reading().extensions)
+    }
+
+    fn reading(&self) -> Arc<Reading> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
+    /// Returns the current servers and hooks. Reads the files first if the user has decided something since the last
+    /// reading. Blocks.
+    fn refresh(&self) -> Arc<Reading> {
+        let _one_at_a_time = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.reading();
+        let Some(root) = self.root.as_ref().filter(|_| last.is_outdated()) else {
+            return last;
+        };
+        let new = Arc::new(Reading::of(root, last.version + 1));
+        if let Some(listener) = self.listener.get() {
+            listener(&new.extensions);
+        }
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::clone(&new);
+        new
+    }
+}
+
+impl ApprovalCheck for LiveExtensions {
+    fn check_server(&self, server: &ServerConfig) -> Result<ServerConfig, NotApproved> {
+        let reading = self.refresh();
+        let name = &server.name;
+        let known = reading.extensions.servers.iter().find(|s| s.name == *name);
+        let Some(known) = known else {
+            return Err(NotApproved {
+                why: format!("Server {name} is not declared any more, so it does not run"),
+                has_changed: true,
+            });
+        };
+        reading.extensions.trust.check_server(known)?;
+        Ok(known.clone())
+    }
+
+    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+        // Without a new reading, because `hook` comes from the last one.
+        let reading = self.reading();
+        if !reading.extensions.hooks.contains(hook) {
+            return Err(NotApproved {
+                why: format!(
+                    "Hook {} of {} has just been read again after a decision of yours, so it did not run: repeat the action",
+                    hook.label(),
+                    hook.source.file
+                ),
+                has_changed: true,
+            });
+        }
+        reading.extensions.trust.check_hook(hook, dir)
+    }
+
+    fn is_outdated(&self, version: u64) -> bool {
+        let last = self.reading();
+        last.version != version || (self.root.is_some() && last.is_outdated())
+    }
+
+    fn current_hooks(&self) -> Option<(u64, Vec<HookSpec>)> {
+        let reading = self.refresh();
+        Some((reading.version, reading.extensions.active_hooks()))
+    }
+}

@@ -25,9 +25,9 @@ impl Dashboard {
         }));
     }
 
-    /// Shows a server for approval, and keeps exactly what is shown for [`Dashboard::approve_server`].
+    /// Shows a server for approval, and keeps exactly what is shown for [`Dashboard::approve_server`]. While the user still
+    /// reads an earlier review, that one stays: its approval must not cover what has been read since.
     pub(super) fn show_server_review(&mut self, found: Result<ApprovalRequest>) {
-        self.requests.shown_server = None;
         let request = match found {
             Ok(request) => request,
             Err(why) => {
@@ -48,8 +48,9 @@ impl Dashboard {
             runs: one_line(&escape_control_chars(runs)),
             effect: (*effect).to_string(),
         };
-        self.requests.shown_server = Some(request);
-        self.state.show_server_review(review, now());
+        if self.state.show_server_review(review, now()) {
+            self.requests.shown_server = Some(request);
+        }
     }
 
     /// Stores the approval of the server that was shown last, if it is the server `name`, and starts the server.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::Extensions;
 use crate::config::approvals;
@@ -25,7 +25,7 @@ pub struct LiveExtensions {
     current: RwLock<Arc<Reading>>,
     /// Held while the files are read, so that they are read once after a decision.
     reading: Mutex<()>,
-    listener: OnceLock<Listener>,
+    listener: Mutex<Option<Listener>>,
 }
 
 /// What one reading of the files has found.
@@ -84,14 +84,18 @@ impl LiveExtensions {
             root,
             current: RwLock::new(Arc::new(reading)),
             reading: Mutex::default(),
-            listener: OnceLock::new(),
+            listener: Mutex::default(),
         }
     }
 
-    /// Calls `listener` after each further reading, before the new servers and hooks are used. Has no effect if there
-    /// already is a listener.
+    /// Calls `listener` after each further reading, before the new servers and hooks are used. Replaces an earlier
+    /// listener, which belongs to a crew whose start has failed.
     pub fn on_change(&self, listener: impl Fn(&Extensions) + Send + Sync + 'static) {
-        let _ = self.listener.set(Box::new(listener));
+        *self.listener() = Some(Box::new(listener));
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Option<Listener>> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the servers and hooks of the last reading, without looking for new decisions.
@@ -113,7 +117,7 @@ impl LiveExtensions {
             return last;
         };
         let new = Arc::new(Reading::of(root, last.version + 1));
-        if let Some(listener) = self.listener.get() {
+        if let Some(listener) = self.listener().as_ref() {
             listener(&new.extensions);
         }
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
@@ -126,10 +130,16 @@ impl ApprovalCheck for LiveExtensions {
     fn check_server(&self, server: &ServerConfig) -> Result<ServerConfig, NotApproved> {
         let reading = self.refresh();
         let name = &server.name;
-        let known = reading.extensions.servers.iter().find(|s| s.name == *name);
+        // The agents that may use a server were determined by its role when the crew started.
+        let is_same = |s: &&ServerConfig| {
+            s.name == *name && s.role == server.role && s.source == server.source
+        };
+        let known = reading.extensions.servers.iter().find(is_same);
         let Some(known) = known else {
             return Err(NotApproved {
-                why: format!("Server {name} is not declared any more, so it does not run"),
+                why: format!(
+                    "Server {name} is not declared any more in the file in which it was when crewdeck started, so it does not run: restart crewdeck"
+                ),
                 has_changed: true,
             });
         };
@@ -161,5 +171,66 @@ impl ApprovalCheck for LiveExtensions {
     fn current_hooks(&self) -> Option<(u64, Vec<HookSpec>)> {
         let reading = self.refresh();
         Some((reading.version, reading.extensions.active_hooks()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::config::extensions::{Variable, parse_servers};
+    use crate::domain::mcp::ServerSource;
+
+    /// Returns extensions that never change, with one server.
+    fn live(file: &[u8], source: ServerSource) -> LiveExtensions {
+        let parsed = parse_servers(file, source, &|_| Variable::Unset);
+        let servers = parsed.servers.into_iter().map(|server| server.config);
+        let reading = Reading {
+            version: 0,
+            decisions: None,
+            extensions: Arc::new(Extensions {
+                servers: servers.collect(),
+                ..Extensions::default()
+            }),
+        };
+        LiveExtensions::new(None, reading)
+    }
+
+    #[test]
+    fn server_of_another_file_does_not_run_under_the_same_name() {
+        let file = br#"{"mcpServers": {"web": {"url": "https://example.com/mcp"}}}"#;
+        let live = live(file, ServerSource::User);
+        let own = live.last().servers[0].clone();
+        assert_eq!(live.check_server(&own), Ok(own.clone()));
+        let others = [
+            ServerConfig {
+                source: ServerSource::Project,
+                ..own.clone()
+            },
+            ServerConfig {
+                role: Some("reviewer".into()),
+                ..own.clone()
+            },
+        ];
+        for other in others {
+            let refused = live.check_server(&other).unwrap_err();
+            assert!(refused.why.contains("restart crewdeck"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn listener_of_a_later_start_replaces_the_earlier_one() {
+        let live = LiveExtensions::none();
+        let calls = [Arc::new(AtomicUsize::new(0)), Arc::default()];
+        for count in calls.clone() {
+            live.on_change(move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        if let Some(listener) = live.listener().as_ref() {
+            listener(&Extensions::default());
+        }
+        assert_eq!(calls.map(|count| count.load(Ordering::Relaxed)), [0, 1]);
     }
 }

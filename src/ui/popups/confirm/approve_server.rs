@@ -24,18 +24,22 @@ pub struct ApproveServer(ServerReview);
 impl App {
     /// Opens the dialog that asks for approval of a server, unless the list of servers is no longer the topmost popup or
     /// the window is too small for the whole text. Keys are ignored for the time [`SETTLE`](crate::ui::SETTLE) after
-    /// `now`, so that a key pressed before the dialog was visible does not approve anything.
-    pub fn show_server_review(&mut self, review: ServerReview, now: Timestamp) {
+    /// `now`, so that a key pressed before the dialog was visible does not approve anything. Returns whether the dialog was
+    /// opened; otherwise the user may still see the dialog of an earlier review.
+    #[must_use]
+    pub fn show_server_review(&mut self, review: ServerReview, now: Timestamp) -> bool {
         if self.popups.top::<ServersPopup>().is_none() {
-            return;
+            return false;
         }
         let dialog = Confirmation(ApproveServer(review));
         if let Some(why) = dialog.0.why_outdated(self) {
-            return self.warn(why);
+            self.warn(why);
+            return false;
         }
         open_popup(self, dialog);
         self.keys.guard.moved_at = Some(now);
         self.dirty = true;
+        true
     }
 }
 
@@ -111,11 +115,16 @@ mod tests {
         let asked = [Effect::ReviewServer("web".into())];
         assert_eq!(press(&mut state, "G a"), asked);
         let now = state.now;
-        state.show_server_review(review("Server web of .mcp.json: sh ./run.sh"), now);
+        let first = review("Server web of .mcp.json: sh ./run.sh");
+        assert!(state.show_server_review(first, now));
         let shown = picture(&state);
-        for part in ["sh ./run.sh", "outside of the sandbox", "approve"] {
+        for part in ["sh ./run.sh", "with your rights", "approve"] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
+        // The answer to a second press of the key does not replace what the user is reading.
+        let second = review("Server web of .mcp.json: sh ./other.sh");
+        assert!(!state.show_server_review(second, now));
+        assert!(!picture(&state).contains("other.sh"));
         // A key that was meant for the list approves nothing.
         assert_eq!(press(&mut state, "y"), []);
         let approved = [Effect::ApproveServer("web".into())];
@@ -127,11 +136,12 @@ mod tests {
         let mut state = open_servers(35);
         let long = format!("Server web of .mcp.json: sh -c '{}'", "true; ".repeat(500));
         let now = state.now;
-        state.show_server_review(review(&long), now);
+        assert!(!state.show_server_review(review(&long), now));
         let shown = picture(&state);
         assert!(shown.contains("The window is too small"), "{shown}");
         assert_eq!(key(&mut state, SETTLE, "y"), []);
-        state.show_server_review(review("Server web of .mcp.json: sh ./run.sh"), now);
+        let short = review("Server web of .mcp.json: sh ./run.sh");
+        assert!(state.show_server_review(short, now));
         update(&mut state, Msg::Resize(100, 8));
         assert_eq!(key(&mut state, SETTLE * 2, "y"), []);
     }
@@ -141,7 +151,7 @@ mod tests {
         let mut state = open_servers(35);
         press(&mut state, "esc");
         let now = state.now;
-        state.show_server_review(review("Server web"), now);
+        assert!(!state.show_server_review(review("Server web"), now));
         assert!(state.popups.is_empty());
     }
 }

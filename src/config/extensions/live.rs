@@ -22,7 +22,7 @@ type Listener = Box<dyn Fn(&Extensions) + Send + Sync>;
 pub struct LiveExtensions {
     /// The project directory; `None` if nothing is read again.
     root: Option<PathBuf>,
-    current: RwLock<Arc<Reading>>,
+    current: RwLock<Arc<LoadedExtensions>>,
     /// Held while the files are read, so that they are read once after a decision.
     reading: Mutex<()>,
     listener: Mutex<Option<Listener>>,
@@ -30,7 +30,7 @@ pub struct LiveExtensions {
 
 /// What one reading of the files has found.
 #[derive(Debug)]
-struct Reading {
+struct LoadedExtensions {
     /// The number of readings before this one.
     version: u64,
     /// The fingerprint of the file with the user's decisions, from before the reading.
@@ -38,11 +38,11 @@ struct Reading {
     extensions: Arc<Extensions>,
 }
 
-impl Reading {
-    fn of(root: &Path, version: u64) -> Reading {
+impl LoadedExtensions {
+    fn of(root: &Path, version: u64) -> LoadedExtensions {
         // Determined first: a decision during the reading then leads to another reading.
         let decisions = approvals::fingerprint();
-        Reading {
+        LoadedExtensions {
             version,
             decisions,
             extensions: Arc::new(Extensions::load(root)),
@@ -66,12 +66,12 @@ impl fmt::Debug for LiveExtensions {
 impl LiveExtensions {
     /// Reads the servers and hooks of the project `root` and of the user.
     pub fn load(root: &Path) -> LiveExtensions {
-        LiveExtensions::new(Some(root.to_owned()), Reading::of(root, 0))
+        LiveExtensions::new(Some(root.to_owned()), LoadedExtensions::of(root, 0))
     }
 
     /// Returns a list without servers and hooks, which never changes.
     pub fn none() -> LiveExtensions {
-        let reading = Reading {
+        let reading = LoadedExtensions {
             version: 0,
             decisions: None,
             extensions: Arc::default(),
@@ -79,7 +79,7 @@ impl LiveExtensions {
         LiveExtensions::new(None, reading)
     }
 
-    fn new(root: Option<PathBuf>, reading: Reading) -> LiveExtensions {
+    fn new(root: Option<PathBuf>, reading: LoadedExtensions) -> LiveExtensions {
         LiveExtensions {
             root,
             current: RwLock::new(Arc::new(reading)),
@@ -103,20 +103,20 @@ impl LiveExtensions {
         Arc::clone(&self.reading().extensions)
     }
 
-    fn reading(&self) -> Arc<Reading> {
+    fn reading(&self) -> Arc<LoadedExtensions> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
     /// Returns the current servers and hooks. Reads the files first if the user has decided something since the last
     /// reading. Blocks.
-    fn refresh(&self) -> Arc<Reading> {
+    fn refresh(&self) -> Arc<LoadedExtensions> {
         let _one_at_a_time = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self.reading();
         let Some(root) = self.root.as_ref().filter(|_| last.is_outdated()) else {
             return last;
         };
-        let new = Arc::new(Reading::of(root, last.version + 1));
+        let new = Arc::new(LoadedExtensions::of(root, last.version + 1));
         if let Some(listener) = self.listener().as_ref() {
             listener(&new.extensions);
         }
@@ -186,7 +186,7 @@ mod tests {
     fn live(file: &[u8], source: ServerSource) -> LiveExtensions {
         let parsed = parse_servers(file, source, &|_| Variable::Unset);
         let servers = parsed.servers.into_iter().map(|server| server.config);
-        let reading = Reading {
+        let reading = LoadedExtensions {
             version: 0,
             decisions: None,
             extensions: Arc::new(Extensions {

@@ -197,12 +197,13 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     }
     let head = text.floor_char_boundary(max / 2);
     let tail = text.ceil_char_boundary(text.len() - (max - max / 2));
-    format!(
-        "{}\n[… {} bytes cut here …]\n{}",
-        &text[..head],
-        tail - head,
-        &text[tail..]
-    )
+    let marker = cut_marker(tail - head);
+    format!("{}\n{marker}\n{}", &text[..head], &text[tail..])
+}
+
+/// Returns the marker that stands for `bytes` bytes that were cut out of a text.
+pub fn cut_marker(bytes: usize) -> String {
+    format!("[… {bytes} bytes cut here …]")
 }
 
 /// Returns how many bytes [`head_and_tail`] has removed, according to the markers in `text`. A line that only looks

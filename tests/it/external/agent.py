@@ -2,7 +2,10 @@
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
 permission, `write PATH` writes a file, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a
-refused permission, `lie` does not complete the task, `plan` submits a plan first."""
+refused permission, `lie` does not complete the task, `plan` submits a plan first, `edit PATH` writes a file with permission,
+`tools` says which tools the crew's MCP server offers, `call TOOL JSON` calls one of them with permission, `await TOOL`
+waits until the crew's server reports a change after which it offers the tool, `tell JSON` sends a message. A message
+without a task can ask for some of it: `please edit a.txt; please ask ls`."""
 
 import argparse
 import json
@@ -54,6 +57,7 @@ class CrewTools:
         command = [server["command"], *server["args"]]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self.last = 0
+        self.changes = 0
         self.ask("initialize", {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
         })
@@ -71,8 +75,22 @@ class CrewTools:
             if not line:
                 raise RuntimeError("the server of the crew has ended")
             answer = json.loads(line)
+            self.note(answer)
             if answer.get("id") == self.last:
                 return answer
+
+    def note(self, message):
+        if message.get("method") == "notifications/tools/list_changed":
+            self.changes += 1
+
+    def names(self):
+        return [tool["name"] for tool in self.ask("tools/list", {})["result"]["tools"]]
+
+    def wait_for(self, tool):
+        while tool not in self.names():
+            before = self.changes
+            while self.changes == before:
+                self.note(json.loads(self.process.stdout.readline()))
 
     def call(self, name, arguments):
         result = self.ask("tools/call", {"name": name, "arguments": arguments}).get("result", {})
@@ -109,10 +127,13 @@ class Turn:
         _, _, newest = self.text.rpartition("<auto-claimed>")
         task = re.match(r"Task #(\d+)", newest) or re.search(r"<reminder>Task #(\d+)", self.text)
         if not task:
+            asked = re.findall(r"please (ask|edit|call)\b ?([^\n<;\"]*)", self.text)
+            for word, rest in asked:
+                getattr(self, "do_" + word)(rest.strip())
             self.say("ready")
             return
         self.say(f"I start with task {task[1]}.")
-        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -127,17 +148,53 @@ class Turn:
         diff = {"type": "diff", "path": full, "oldText": None, "newText": "written\n"}
         self.update("tool_call_update", toolCallId="w", status="completed", content=[diff])
 
-    def do_ask(self, command):
-        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
-        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+    def do_edit(self, path):
+        full = os.path.join(sessions[self.session]["cwd"], path)
+        diff = {"type": "diff", "path": full, "oldText": None, "newText": "edited\n"}
+        self.update("tool_call", toolCallId="e", title=f"Edit {path}", kind="edit", status="pending", content=[diff])
+        outcome = self.permission("e")
+        if outcome == "y":
+            with open(full, "w") as file:
+                file.write("edited\n")
+        self.update("tool_call_update", toolCallId="e", status="completed" if outcome == "y" else "failed")
+        self.say(f"edit: {outcome}")
+
+    def do_tools(self, _):
+        self.say("tools: " + " ".join(sessions[self.session]["tools"].names()))
+
+    def do_await(self, tool):
+        tools = sessions[self.session]["tools"]
+        tools.wait_for(tool)
+        self.say(f"awaited {tool} after {'a change' if tools.changes else 'no change'}")
+
+    def do_call(self, rest):
+        tool, _, arguments = rest.partition(" ")
+        values = json.loads(arguments or "{}")
+        title = f"mcp__crew__{tool}"
+        self.update("tool_call", toolCallId="c", title=title, kind="other", status="pending", rawInput=values)
+        outcome = self.permission("c")
+        result = sessions[self.session]["tools"].call(tool, values) if outcome == "y" else "not permitted"
+        content = [{"type": "content", "content": {"type": "text", "text": result}}]
+        self.update("tool_call_update", toolCallId="c", status="completed", content=content)
+        self.say(f"called {tool}: {result}")
+
+    def do_tell(self, arguments):
+        sessions[self.session]["tools"].call("send_message", json.loads(arguments))
+
+    def permission(self, call):
         options = [
             {"optionId": "y", "name": "Yes", "kind": "allow_once"},
             {"optionId": "n", "name": "No", "kind": "reject_once"},
         ]
         answer = request("session/request_permission", {
-            "sessionId": self.session, "toolCall": {"toolCallId": "a"}, "options": options,
+            "sessionId": self.session, "toolCall": {"toolCallId": call}, "options": options,
         })
-        outcome = answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        return answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+
+    def do_ask(self, command):
+        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+        outcome = self.permission("a")
         output = "refused"
         if outcome == "y":
             run = subprocess.run(["sh", "-c", command], cwd=sessions[self.session]["cwd"], capture_output=True)
@@ -175,6 +232,7 @@ def open_session(session, params):
         "cwd": params["cwd"], "servers": params["mcpServers"], "mode": "auto", "turn": None,
     }
     log(f"session {session} {params['cwd']}")
+    log("servers " + " ".join(server["name"] for server in params["mcpServers"]))
 
 
 def offer(session):
@@ -211,7 +269,7 @@ def handle(message):
         send(id=number, result={})
     elif method == "session/prompt":
         text = "\n".join(part["text"] for part in params["prompt"] if part["type"] == "text")
-        log(f"prompt {text}")
+        log(f"prompt {text} [{session} in {sessions[session]['cwd']}]")
         turn = sessions[session]["turn"] = Turn(session, number, text)
         threading.Thread(target=turn.run, daemon=True).start()
     elif method == "session/cancel":

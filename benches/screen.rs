@@ -91,7 +91,7 @@ fn first_screens(dir: &Path, provider: &str) {
         ratio <= FIRST,
     );
     let many = repository(dir, "many", MANY);
-    let all = format!("{MANY} tasks");
+    let all = format!("/{MANY} done");
     many_first(
         &format!("first screen with {MANY} tasks"),
         &many,

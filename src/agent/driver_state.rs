@@ -12,6 +12,7 @@ use crate::domain::role::RoleEffort;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::todo::TodoList;
 use crate::domain::usage::{Cost, Usage};
+use crate::model::ContextWindow;
 use crate::store::{Cursor, QueuedPrompt};
 
 /// An entry of a queue on disk that goes into the next conversation message.
@@ -68,8 +69,8 @@ pub(super) struct ModelRefusals {
 /// What was published of the model's last answer.
 #[derive(Debug, Default)]
 pub(super) struct PublishedAnswer {
-    /// The model and the effort that were published last; `None` before the first model call.
-    pub model: Option<(String, Option<RoleEffort>)>,
+    /// The model, the effort and the context window that were published last; `None` before the first model call.
+    pub model: Option<(String, Option<RoleEffort>, Option<ContextWindow>)>,
     /// The number of text blocks of the answer that are already published as answers of their own.
     pub parts: usize,
     /// The time that the model spent thinking before the answer, in milliseconds.

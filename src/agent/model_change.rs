@@ -1,7 +1,7 @@
 //! Changes of an agent's model, as the driver makes and publishes them.
 
 use super::driver::{Driver, ModelConfig};
-use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
+use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 
 impl Driver {
     /// Changes to the model that replaces the current one after it has failed for good, and tells the user why.
@@ -20,16 +20,16 @@ impl Driver {
             .await;
     }
 
-    /// Publishes the agent's model if it is not the one that was published last.
+    /// Publishes the agent's model and its context window if they are not those that were published last.
     pub(super) async fn publish_model(&mut self, model_config: &ModelConfig) {
         let effort = self.effort.or(model_config.options.effort);
-        let published = Some((model_config.name.clone(), effort));
+        let window = model_config.known_window();
+        let published = Some((model_config.name.clone(), effort, window));
         if self.state.published.model == published {
             return;
         }
         self.state.published.model = published;
-        let model = model_config.name.clone();
-        self.publish(AgentEvent::ModelChanged { model, effort }.of(self.name.clone()))
-            .await;
+        let event = model_config.changed_event(effort);
+        self.publish(event.of(self.name.clone())).await;
     }
 }

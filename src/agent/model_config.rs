@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::domain::role::RoleEffort;
 use crate::domain::usage::Price;
 use crate::model::{ContextWindow, Model, known_models};
+use crate::protocol::AgentEvent;
 
 /// A model and its options. If the user selects another model, the configuration is replaced while agents run.
 #[derive(Clone)]
@@ -39,6 +40,17 @@ impl ModelConfig {
         let set = self.window.map(ContextWindow::known);
         set.or_else(|| self.model.listed_window(&self.name))
             .or_else(|| known_models::assumed_window(&self.name))
+    }
+
+    /// Returns the event that reports this model, with its context window, as the one that an agent uses from now on.
+    pub fn changed_event(&self, effort: Option<RoleEffort>) -> AgentEvent {
+        let window = self.known_window();
+        AgentEvent::ModelChanged {
+            model: self.name.clone(),
+            effort,
+            window: window.map(|window| window.tokens),
+            assumed: window.is_some_and(|window| window.is_assumed),
+        }
     }
 
     /// Returns the price: [`ModelConfig::price`] if it is set, else the one of the built-in table. A local server and a

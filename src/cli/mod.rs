@@ -44,6 +44,26 @@ pub struct Cli {
     pub verb: Option<Verb>,
 }
 
+/// The command line of the dashboard: options and no subcommand.
+#[derive(Debug, Parser)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+struct DashboardArgs {
+    #[command(flatten)]
+    global: GlobalOptions,
+}
+
+impl DashboardArgs {
+    /// Parses a command line without a subcommand. Building the subcommands with their options takes longer than the
+    /// rest of the start of the dashboard. Returns `None` for every other command line, also for a wrong one and for
+    /// requests for help.
+    fn parse(args: &[OsString]) -> Option<GlobalOptions> {
+        let DashboardArgs { global } = DashboardArgs::try_parse_from(args).ok()?;
+        // `--resume run` is the subcommand `run`.
+        let is_verb = global.resume.as_deref().is_some_and(Verb::has_subcommand);
+        (!is_verb).then_some(global)
+    }
+}
+
 impl Cli {
     /// Parses the command line `args`, which begins with the name of the program. Global options can be before or after
     /// the subcommand.
@@ -53,6 +73,9 @@ impl Cli {
     /// an error, if the user asked for it.
     pub fn parse_args(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
         let mut args: Vec<OsString> = args.into_iter().collect();
+        if let Some(global) = DashboardArgs::parse(&args) {
+            return Ok(Cli { global, verb: None });
+        }
         if let Some(at) = resume_without_id(&args)
             && let Some(arg) = args.get_mut(at)
         {
@@ -102,6 +125,9 @@ const GLOBAL_HINT: &str = "Global options: see crewdeck --help";
 /// Returns the index of `--resume` in `args` if a subcommand follows it directly; else `None`. clap would take the name
 /// of the subcommand for the session id.
 fn resume_without_id(args: &[OsString]) -> Option<usize> {
+    if !args.iter().any(|arg| arg == "--resume") {
+        return None;
+    }
     let command = command();
     let is_verb = |arg: &OsString| command.get_subcommands().any(|c| arg == c.get_name());
     let needs_value = |arg: &OsString| {

@@ -62,6 +62,7 @@ mod tests {
     use crate::config::settings::{all, find};
     use crate::domain::sandbox::CommandLimits;
     use crate::domain::team::default_agents_max;
+    use crate::domain::theme::ThemeName;
 
     const BEGIN: &str = "<!-- The tables below are written by `UPDATE_DOCS=1 cargo test --lib config::reference`. -->\n\n";
     const END: &str = "<!-- End of the tables. -->";
@@ -159,6 +160,15 @@ mod tests {
             let is_harmless = |n: i64| is_harmless(&toml::Value::Integer(n));
             assert!(is_harmless(highest) && !is_harmless(highest + 1), "{name}");
             assert!(page.contains(documented), "{name}");
+        }
+    }
+
+    #[test]
+    fn page_names_every_theme() {
+        let page = include_str!("../../docs/settings.md");
+        let (_, themes) = page.split_once("## Themes").unwrap();
+        for name in ThemeName::ALL.map(ThemeName::word) {
+            assert!(themes.contains(&format!("`{name}`")), "{name}");
         }
     }
 

@@ -481,15 +481,18 @@ settings! {
             example: "[\"needs\"]",
             in_project: InProject::NeedsApproval { effect: "decides what you are notified about" },
         }
-        /// The theme: `terminal`, `dark`, `light`, `mono`, a palette such as `nord`, or the name of your own. `T` in the
-        /// dashboard lists and changes them. The environment variable `NO_COLOR` overrides it.
+        /// The colours of the dashboard, by the name of a theme: `terminal` (the sixteen colours of your terminal), `dark`,
+        /// `light`, `mono` (no colours), a palette such as `nord`, or NAME of your own `[themes.NAME]`. There is no
+        /// `auto`: leave the setting out for the default. `T` in the dashboard lists all themes and saves your choice
+        /// here. The environment variable `NO_COLOR` turns all colours off.
         theme: Option<String> {
-            default: "`dark` or `light`, like the background of the terminal; `terminal` if the background is unknown",
-            example: "\"dark\"",
+            default: "chosen at each start: `dark` or `light` like the background of the terminal, or `terminal` if the terminal does not report it",
+            example: "\"nord\"",
             in_project: InProject::Applies,
         }
-        /// Your own themes by name; the name of a built-in theme is an error. Each has a `base` (a built-in theme) and
-        /// colours by role, given as `"#rrggbb"`, a name such as `"light-blue"`, or a number from 0 to 255.
+        /// Your own themes: a table `[themes.NAME]` for each, which `theme = "NAME"` then selects. A name has up to
+        /// 24 characters and is not that of a built-in theme. Each has a `base` (a built-in theme) and colours by role,
+        /// given as `"#rrggbb"`, a name such as `"light-blue"`, or a number from 0 to 255.
         #[serde(deserialize_with = "super::themes::read")]
         themes: Vec<Arc<CustomTheme>> {
             default: "none",

@@ -12,7 +12,7 @@ use crate::domain::named_model::ModelUses;
 use crate::domain::role::is_model_alias;
 use crate::domain::usage::Price;
 use crate::model::Model;
-use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, SessionInfo};
+use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 
 /// Finds the models of a crew by name.
 struct Models {
@@ -160,9 +160,8 @@ impl ModelSwitch {
             ));
         }
         let found = self.models.find(name)?;
-        let (model, effort) = (found.name.clone(), found.options.effort);
+        let event = found.changed_event(found.options.effort);
         handle.model.set_own(found);
-        let event = AgentEvent::ModelChanged { model, effort };
         self.context.publish(event.of(agent.clone())).await;
         Ok(())
     }
@@ -174,7 +173,8 @@ impl ModelSwitch {
             // The window of the settings still applies to this model.
             found.window = found.window.or(before.window);
         }
-        let (model, window) = (found.name.clone(), found.window);
+        let window = found.known_window().filter(|window| !window.is_assumed);
+        let (model, window) = (found.name.clone(), window.map(|window| window.tokens));
         {
             let mut shared = self
                 .models

@@ -115,13 +115,20 @@ pub enum AgentEvent {
         #[serde(default)]
         calls: u64,
     },
-    /// An agent uses another model or another reasoning effort from now on. Also sent before an agent's first model call.
+    /// An agent uses another model or another reasoning effort from now on. Also sent before an agent's first model call,
+    /// and before a call for which the size of the context window is newly known.
     ModelChanged {
         /// The model, by the name that its server uses.
         model: String,
         /// The reasoning effort; `None` for the default of the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effort: Option<RoleEffort>,
+        /// Size of the model's context window in tokens, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+        /// Whether `window` is only assumed, for example derived from the model's name.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        assumed: bool,
     },
     /// An agent's conversation was shortened, automatically or to answer [`crate::protocol::Command::Compact`].
     Compacted {

@@ -56,6 +56,19 @@ pub struct Titles {
     pub calls: bool,
     /// The text of an empty pane, in whole sentences. It says what will appear in the pane.
     pub placeholder: Option<String>,
+    /// Whether the tab line directly above the pane shows the pane's key and name. They are then left out of the title.
+    pub is_named_above: bool,
+}
+
+impl Titles {
+    /// Returns what the title of `pane` says beyond the name that its tab shows.
+    fn beyond_tab(&self, pane: Pane) -> &str {
+        match self.name.strip_prefix(pane.title()) {
+            Some("") => "",
+            Some(rest) => rest.strip_prefix(" · ").unwrap_or(&self.name),
+            None => &self.name,
+        }
+    }
 }
 
 /// Draws a pane's border, titles, scrollbar and placeholder. The pane that has the focus has a border on all sides if no
@@ -79,12 +92,22 @@ pub fn pane(
     };
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
     let room = usize::from(area.width).saturating_sub(aside + 8);
-    let mut name = vec![
-        Span::styled(format!(" {} ", pane_key(&app.prefs, pane)), theme.dim),
-        Span::styled(fit(&titles.name, room), title),
-        // A separate span, because the name may be shown reversed.
-        Span::raw(" "),
-    ];
+    // A pane of one row has no tab.
+    let (key, words) = if titles.is_named_above && area.height > 1 {
+        (" ".into(), titles.beyond_tab(pane))
+    } else {
+        let key = format!(" {} ", pane_key(&app.prefs, pane));
+        (key, titles.name.as_str())
+    };
+    let mut name = Vec::new();
+    if !words.is_empty() {
+        name = vec![
+            Span::styled(key, theme.dim),
+            Span::styled(fit(words, room), title),
+            // A separate span, because the name may be shown reversed.
+            Span::raw(" "),
+        ];
+    }
     if let (1, Some(words)) = (area.height, &titles.placeholder) {
         // Aligns the placeholders of several panes of one row.
         let missing = PLACEHOLDER_FROM.saturating_sub(width(&titles.name));

@@ -74,6 +74,14 @@ impl AgentModelLabel {
     pub fn text(&self) -> &str {
         &self.0
     }
+
+    /// Returns whether this label names the model `model`, with any reasoning effort. True for an empty label, because an
+    /// agent that has not called a model yet uses the shared one.
+    fn may_name(&self, model: &str) -> bool {
+        let other = AgentModelLabel::new(model, None);
+        let rest = self.0.strip_prefix(other.text());
+        self.0.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
 }
 
 /// The properties of a subagent.
@@ -152,8 +160,19 @@ impl AgentView {
                     cost: Cost::from_fields(*cost, *estimated),
                 });
             }
-            AgentEvent::ModelChanged { model, effort } => {
-                self.model = AgentModelLabel::new(model, *effort);
+            AgentEvent::ModelChanged {
+                model,
+                effort,
+                window,
+                assumed,
+            } => {
+                let label = AgentModelLabel::new(model, *effort);
+                // A report without a window says nothing new about the window of the same model.
+                if window.is_some() || self.model != label {
+                    self.window = *window;
+                    self.window_is_assumed = *assumed;
+                }
+                self.model = label;
             }
             AgentEvent::TodoChanged { list } => self.todo = list.clone(),
             AgentEvent::AnswerFinished { text, .. } => {
@@ -328,11 +347,14 @@ impl Agents {
         self.change(name, |agent| agent.apply(at, event));
     }
 
-    /// Makes the context window of every agent unknown until the next answer of the agent. Called when another model is
-    /// used.
-    pub fn clear_windows(&mut self) {
+    /// Sets the context window of the agents that used the model `before`. `window` is that of the model that they use
+    /// from now on, in tokens; if it is `None`, the window is unknown until the next model call of the agent.
+    pub fn replace_window(&mut self, before: &str, window: Option<u64>) {
         for agent in self.known.values_mut() {
-            agent.window = None;
+            if agent.model.may_name(before) {
+                agent.window = window;
+                agent.window_is_assumed = false;
+            }
         }
     }
 

@@ -31,6 +31,8 @@ pub struct PaneCanvas<'a> {
     pub cache: &'a mut ViewCache,
     pub theme: &'a Theme,
     pub buffer: &'a mut Buffer,
+    /// Whether the tab line directly above the pane shows the pane's key and name, so that the title need not.
+    pub is_named_above: bool,
 }
 
 /// A pane with its state. In all methods, `area` is the pane's frame on the screen, or `None` if the pane is not
@@ -217,9 +219,15 @@ pub trait PaneFeature {
         None
     }
 
-    /// Returns whether there is a selected item whose preview can be opened.
-    fn can_peek(&self, app: &App) -> bool {
+    /// Returns whether there is a selected item whose preview can be opened. `area` is the frame of the pane; `None` if
+    /// the pane is not visible.
+    fn can_peek(&self, app: &App, _area: Option<Rect>) -> bool {
         self.selected_item(app).is_some()
+    }
+
+    /// Returns the sentence that says why no preview can be opened.
+    fn why_no_preview(&self, _app: &App) -> &'static str {
+        "This pane has nothing to preview yet."
     }
 
     fn preview(&self, _app: &App, _columns: usize, _theme: &Theme) -> Option<Preview> {

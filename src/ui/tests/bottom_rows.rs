@@ -97,7 +97,7 @@ fn hints_begin_with_what_the_card_does_not_show() {
         press(&mut state, "alt+w");
         let shown = last_row(&state);
         let at = |word: &str| shown.find(word).unwrap_or(usize::MAX);
-        let first = at("Space preview");
+        let first = at("e edit");
         assert!(first < usize::MAX, "{shown}");
         for word in ["approve", "reject", "decline", "for the team", "choose"] {
             assert!(first < at(word), "{word}: {shown}");

@@ -289,3 +289,42 @@ fn ctrl_c_interrupts_agent_without_arming_quit() {
         assert_eq!(press(&mut state, keys), [], "{keys}");
     }
 }
+
+#[test]
+fn esc_leaves_a_request_that_has_just_appeared() {
+    let first = lead_permission_after("one", 0.0);
+    let next = lead_permission_after("two", 9.0);
+    let another_appears = |state: &mut UiState| {
+        event(state, 0.1, request_event(&next));
+        event(state, 0.1, rejection_event(&first));
+        assert_eq!(state.focus, NEEDS);
+        assert_eq!(key(state, 0.1, "a"), []);
+        assert!(picture(state).contains("Key ignored"));
+    };
+    let mut state = screen_with_request(&first);
+    press(&mut state, "alt+w");
+    another_appears(&mut state);
+    assert_eq!(key(&mut state, 0.0, "esc"), []);
+    assert_ne!(state.focus, NEEDS);
+    // A key that the user presses in the pane that Esc has led to counts at once.
+    assert_eq!(key(&mut state, 0.0, "?"), []);
+    assert_eq!(state.popups.len(), 1);
+}
+
+#[test]
+fn esc_that_closes_the_preview_lets_no_decision_through() {
+    let mut first = lead_permission_after("one", 0.0);
+    first.body = format!("bash\n{}", "true\n".repeat(90));
+    let next = lead_permission_after("two", 9.0);
+    let mut state = screen_with_request(&first);
+    press(&mut state, "alt+w space");
+    assert_eq!(state.popups.len(), 1);
+    event(&mut state, 0.1, request_event(&next));
+    event(&mut state, 0.1, rejection_event(&first));
+    assert_eq!(key(&mut state, 0.1, "esc"), []);
+    assert!(state.popups.is_empty());
+    for keys in ["a", "r"] {
+        assert_eq!(key(&mut state, 0.0, keys), [], "{keys}");
+    }
+    assert_eq!(state.selected_request().map(|r| &r.id), Some(&next.id));
+}

@@ -266,3 +266,21 @@ fn todo_and_requests_of_a_lone_lead_leave_the_width() {
         assert_eq!((lead(&state).width, places(&state).request), (width, None));
     }
 }
+
+#[test]
+fn pane_below_its_tab_does_not_repeat_the_name() {
+    for (size, keys, name) in [
+        ((100, 30), "esc 4", "4 Team"),
+        ((80, 24), "esc 3", "3 Board"),
+        ((80, 24), "esc 1", "1 Lead"),
+    ] {
+        let mut state = busy(size.0, size.1);
+        press(&mut state, keys);
+        let text = picture(&state);
+        assert_eq!(text.matches(name).count(), 1, "{text}");
+    }
+    // What the tab does not say stays in the title.
+    let mut state = busy(80, 24);
+    press(&mut state, "esc 3 / \"zzz\"");
+    assert!(picture(&state).contains("╭ 0 of "), "{}", picture(&state));
+}

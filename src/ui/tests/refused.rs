@@ -5,12 +5,12 @@ use pretty_assertions::assert_eq;
 use crate::domain::ids::Name;
 use crate::domain::request::{Decision, Request, Verdict};
 use crate::domain::team::Activity;
-use crate::protocol::{AgentEvent, Command, CommandId, EventKind, TeamEvent};
-use crate::ui::Effect;
+use crate::protocol::{AgentEvent, Command, CommandId, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, name, permission, picture, plan, press, started_screen,
+    apply_events, busy, name, permission, picture, plan, press, ready, started_screen,
 };
 use crate::ui::model::ModelList;
+use crate::ui::{Effect, UiState};
 
 fn rejection_event(command: u64) -> EventKind {
     EventKind::rejection(CommandId(command), "no")
@@ -166,4 +166,28 @@ fn rejection_returns_the_form_that_it_names() {
         "{shown}"
     );
     assert!(!shown.contains("Draw"), "{shown}");
+}
+
+#[test]
+fn offered_models_are_forgotten_when_they_may_have_changed() {
+    let listed = || {
+        let names = vec!["model-of-the-first-server".into()];
+        EventKind::Crew(CrewEvent::ModelsListed { names })
+    };
+    let is_shown = |state: &UiState| picture(state).contains("model-of-the-first-server");
+    let mut state = started_screen(100, 30);
+    press(&mut state, "\"/model\" enter");
+    apply_events(&mut state, vec![listed()]);
+    assert!(is_shown(&state));
+    // The server does not answer any more.
+    press(&mut state, "esc \"/model\" enter");
+    apply_events(&mut state, vec![rejection_event(2)]);
+    assert!(!is_shown(&state));
+    // A model of another server is used from now on.
+    apply_events(&mut state, vec![listed()]);
+    assert!(is_shown(&state));
+    press(&mut state, "esc");
+    apply_events(&mut state, vec![ready()]);
+    press(&mut state, "\"/model\" enter");
+    assert!(!is_shown(&state) && picture(&state).contains("Loading models…"));
 }

@@ -111,6 +111,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         screen.wait("nothing to merge", |t| !t.contains("⇡"));
         let content = std::fs::read_to_string(&sample).unwrap();
         assert!(content.starts_with(expected), "{content}");
+        std::thread::sleep(crewdeck::ui::SETTLE * 2);
         screen.send("w");
         screen.wait("the card has the focus", |t| {
             t.contains("lead waits for your decision")

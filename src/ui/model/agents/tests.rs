@@ -154,6 +154,51 @@ fn compaction_updates_the_context_size_at_once() {
 }
 
 #[test]
+fn model_change_brings_the_window_of_the_new_model() {
+    let mut agent = AgentView {
+        context: 50,
+        ..AgentView::default()
+    };
+    let mut change = |model: &str, window| {
+        let event = AgentEvent::ModelChanged {
+            model: model.into(),
+            effort: None,
+            window,
+            assumed: false,
+        };
+        agent.apply(Timestamp(1.0), &event);
+        agent.context_share()
+    };
+    assert_eq!(change("small", Some(100)), Some(50));
+    assert_eq!(change("small", None), Some(50), "the same model");
+    assert_eq!(change("large", Some(500)), Some(10));
+    assert_eq!(change("unknown", None), None);
+}
+
+#[test]
+fn shared_model_changes_the_window_of_its_agents_only() {
+    let mut agents = Agents::default();
+    let names = ["lead", "ann", "bob"].map(|name| Name::party(name).unwrap());
+    let models = ["shared", "own-1", ""];
+    for (name, model) in names.iter().zip(models) {
+        let agent = agents.entry(name);
+        agent.model =
+            AgentModelLabel::new(model, Some(RoleEffort::High).filter(|_| !model.is_empty()));
+        agent.context = 50;
+        agent.window = Some(100);
+    }
+    let shares = |agents: &Agents| {
+        names
+            .each_ref()
+            .map(|n| agents.get(n).unwrap().context_share())
+    };
+    agents.replace_window("shared", Some(500));
+    assert_eq!(shares(&agents), [Some(10), Some(50), Some(10)]);
+    agents.replace_window("shared", None);
+    assert_eq!(shares(&agents), [None, Some(50), None]);
+}
+
+#[test]
 fn context_share_is_in_percent_of_the_window() {
     let cases = [
         (0, Some(100), Some(0)),

@@ -39,7 +39,7 @@ const STEP: u16 = 4;
 
 impl PaneFeature for BoardPane {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
-        view::draw(self, app, canvas.theme, area, canvas.buffer);
+        view::draw(self, app, area, canvas);
         None
     }
 

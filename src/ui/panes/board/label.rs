@@ -12,6 +12,9 @@ pub const INDENT: usize = 2;
 /// Maximum value that [`Label::min_width`] returns, in columns. A label that needs more columns may be truncated.
 const LEAST_MAX: usize = 30;
 
+/// Minimum width of a readable part of a subject, in columns.
+const SUBJECT_LEAST: usize = 10;
+
 /// Minimum width that nodes reserve for the owner's name, in columns, without the space and the `@` before the name.
 const OWNER_MIN: usize = 5;
 const OWNER_MAX: usize = 12;
@@ -77,6 +80,17 @@ impl Label {
         Some(rows)
     }
 
+    /// Returns whether a node of `columns` columns and `rows` rows shows the whole subject or at least [`SUBJECT_LEAST`]
+    /// columns of it, beside the `owners` columns for the owner.
+    pub fn is_readable(&self, columns: usize, rows: usize, owners: usize) -> bool {
+        let first = columns.saturating_sub(self.head());
+        let next = columns.saturating_sub(INDENT);
+        let last = if rows > 1 { next } else { first };
+        // The owner takes at most half of the last row.
+        let room = first + next * rows.saturating_sub(1) - owners.min(last / 2);
+        width(&self.subject).min(SUBJECT_LEAST) <= room
+    }
+
     fn head(&self) -> usize {
         self.number.len() + 3
     }
@@ -100,6 +114,27 @@ pub fn label(task: &Task) -> Label {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn label_is_readable_if_enough_of_its_subject_is_shown() {
+        let label = |subject: &str| Label {
+            number: "#2".into(),
+            subject: subject.into(),
+            owner: String::new(),
+        };
+        let cases = [
+            ("Write lib/count.sh", 12, 1, 7, false),
+            ("Write lib/count.sh", 21, 1, 7, false),
+            ("Write lib/count.sh", 22, 1, 7, true),
+            ("Write lib/count.sh", 12, 2, 7, true),
+            ("Fuzz", 12, 1, 7, true),
+            ("Fuzz", 9, 1, 7, false),
+        ];
+        for (subject, columns, rows, owners, expected) in cases {
+            let found = label(subject).is_readable(columns, rows, owners);
+            assert_eq!(found, expected, "{subject} {columns} {rows}");
+        }
+    }
 
     #[test]
     fn least_width_keeps_words_whole() {

@@ -57,7 +57,7 @@ pub struct BoardPane {
     /// The cached rows of the list. The cache key holds the version of the board and the filter text.
     rows: Memo<(u64, String), Arc<ListRows>>,
     /// The cached drawing of the graph. The cache key holds the version of the board and the parameters of the drawing.
-    drawing: Memo<(u64, DrawingKey), Option<Arc<Drawing>>>,
+    drawing: Memo<(u64, DrawingKey), Option<DrawnGraph>>,
     /// The cached result of [`BoardPane::rows_wanted()`]. The cache key holds the version of the board, the parameters
     /// of the drawing, the shape and the filter text.
     rows_wanted: Memo<(u64, DrawingKey, BoardShape, String), usize>,
@@ -95,6 +95,16 @@ pub enum ListReason {
     Deep(usize),
     /// There are too many edges to draw as a graph.
     Tangled,
+    /// The nodes are too narrow for readable subjects.
+    Narrow,
+}
+
+/// A drawing of the graph.
+#[derive(Debug, Clone)]
+struct DrawnGraph {
+    drawing: Arc<Drawing>,
+    /// Whether each node shows its subject, or enough of it to recognise the task.
+    is_readable: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -161,9 +171,15 @@ impl BoardPane {
 
     /// Returns the drawing of the graph, laid out for an area of the size of `room`. The drawing may be larger than
     /// `room`. `None` if the graph has too many edges to draw.
-    fn graph_drawing(&self, model: &CrewModel, room: Rect) -> Option<Arc<Drawing>> {
+    fn graph_drawing(&self, model: &CrewModel, room: Rect) -> Option<DrawnGraph> {
         let key = self.drawing_key(model, room);
-        let make = || draw_graph(model, key).map(Arc::new);
+        let make = || {
+            let drawing = draw_graph(model, key)?;
+            Some(DrawnGraph {
+                is_readable: is_readable(model, &drawing, key),
+                drawing: Arc::new(drawing),
+            })
+        };
         self.drawing.get((model.memo.version(), key), make)
     }
 
@@ -224,6 +240,14 @@ fn draw_graph(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
         return graph::draw(&wanted).filter(fits).or(Some(high));
     }
     Some(low)
+}
+
+/// Returns whether the subjects in `drawing` can be read. They count as readable if the user has zoomed out, because the
+/// user has then asked for short labels.
+fn is_readable(model: &CrewModel, drawing: &Drawing, key: DrawingKey) -> bool {
+    let mut nodes = model.board.tasks().zip(&drawing.nodes);
+    key.zoom != Zoom::Cards
+        || nodes.all(|(task, node)| label(task).is_readable(node.width, node.height, key.owners))
 }
 
 /// Returns the number of columns that each node reserves for its owner, based on the longest name of a team member or

@@ -8,12 +8,15 @@ use crate::domain::screen::BoardShape;
 use crate::ui::graph;
 use crate::ui::model::board::index;
 use crate::ui::panes::board::filter::BoardQuery;
-use crate::ui::panes::board::{BoardPane, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
+use crate::ui::panes::board::{BoardPane, DrawnGraph, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
 use crate::ui::widgets::list::first_row;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum height of the board's content, in rows, to show a line below the graph that describes the selected task.
 pub const ABOUT_FROM: u16 = 5;
+
+/// Width of the mark before the selected node of the graph, with the blank after it, in columns.
+pub const MARK_WIDTH: u16 = 2;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoardPaneLayout {
@@ -48,9 +51,9 @@ impl BoardPane {
         };
         let about_rows = u16::from(body.height >= ABOUT_FROM);
         let drawn = Rect {
-            // The column before the nodes is for the selection mark.
-            x: body.x + body.width.min(1),
-            width: body.width.saturating_sub(1),
+            // The columns before the nodes of the first layer are for the selection mark.
+            x: body.x + body.width.min(MARK_WIDTH),
+            width: body.width.saturating_sub(MARK_WIDTH),
             height: body.height - about_rows,
             ..body
         };
@@ -107,7 +110,11 @@ impl BoardPane {
                 return Shown::List(ListReason::Deep(steps));
             }
         }
-        let Some(drawing) = self.graph_drawing(model, room) else {
+        let Some(DrawnGraph {
+            drawing,
+            is_readable,
+        }) = self.graph_drawing(model, room)
+        else {
             return Shown::List(ListReason::Tangled);
         };
         match self.shape {
@@ -115,6 +122,7 @@ impl BoardPane {
             BoardShape::Fitting if drawing.width > widest => {
                 Shown::List(ListReason::Deep(drawing.layers))
             }
+            BoardShape::Fitting if !is_readable => Shown::List(ListReason::Narrow),
             BoardShape::Fitting | BoardShape::Graph | BoardShape::List => Shown::Graph(drawing),
         }
     }

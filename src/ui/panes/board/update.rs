@@ -29,14 +29,22 @@ fn graph_needed_message(prefs: &Preferences) -> String {
 /// Says why the tasks were shown as a list although the user had not asked for one, and how to see the parts of the
 /// graph that are outside of the pane.
 fn say_why_list(app: &mut App, reason: ListReason) {
+    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
+    let zoom = key(Action::ZoomOut);
     let (size, back, on) = match reason {
         ListReason::Deep(_) => ("wider", PanDirection::Left, PanDirection::Right),
         ListReason::Many(_) => ("much higher", PanDirection::Up, PanDirection::Down),
+        ListReason::Narrow => {
+            let full = app.prefs.keymap.key(Context::Panes, Action::Enlarge);
+            let words = format!(
+                "The pane is too narrow for whole names: {full} shows it in full screen, {zoom} zooms out."
+            );
+            app.say(words);
+            return;
+        }
         ListReason::Asked | ListReason::Filtered | ListReason::Tangled => return,
     };
-    let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
     let (back, on) = (key(Action::Pan(back)), key(Action::Pan(on)));
-    let zoom = key(Action::ZoomOut);
     let words =
         format!("The graph is {size} than the pane: {back} and {on} pan, {zoom} zooms out.");
     app.say(words);
@@ -193,7 +201,8 @@ impl BoardPane {
                 ListReason::Asked
                 | ListReason::Filtered
                 | ListReason::Many(_)
-                | ListReason::Deep(_),
+                | ListReason::Deep(_)
+                | ListReason::Narrow,
             ) => {
                 // A graph that fits stays the usual form, so that a later board that does not fit is a list.
                 self.shape = BoardShape::Fitting;

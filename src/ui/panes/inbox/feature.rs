@@ -23,7 +23,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for InboxPane {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
-        view::draw(self, app, canvas.theme, area, canvas.buffer);
+        view::draw(self, app, area, canvas);
         None
     }
 
@@ -74,7 +74,7 @@ impl PaneFeature for InboxPane {
         !app.model.messages.is_empty()
     }
 
-    fn can_peek(&self, app: &App) -> bool {
+    fn can_peek(&self, app: &App, _area: Option<Rect>) -> bool {
         !app.model.messages.is_empty()
     }
 

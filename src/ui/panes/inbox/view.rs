@@ -13,6 +13,7 @@ use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{sentence, style};
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::inbox::InboxPane;
 use crate::ui::text::{fit, format_time, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
@@ -32,7 +33,13 @@ const PLACEHOLDER: &str =
     "No messages yet. Messages between agents appear here; @name in the composer sends one.";
 
 /// Draws the messages, newest last.
-pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
+    let PaneCanvas {
+        theme,
+        buffer,
+        is_named_above,
+        ..
+    } = canvas;
     let numbers = pane.message_numbers(app);
     let messages: Vec<&TrackedMessage> = numbers
         .iter()
@@ -76,6 +83,7 @@ pub fn draw(pane: &InboxPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         bar: Scrollbar::of_list(area, list, first, messages.len()),
         placeholder: (app.model.messages.is_empty() && filter.is_none())
             .then(|| PLACEHOLDER.into()),
+        is_named_above,
         ..Titles::default()
     };
     frame::pane(app, Pane::Inbox, titles, theme, area, buffer);

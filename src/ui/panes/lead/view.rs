@@ -32,6 +32,7 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
         cache,
         theme,
         buffer,
+        is_named_above,
     } = canvas;
     let agent = app.model.agents.get(&app.shown);
     let titles = Titles {
@@ -43,6 +44,7 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
         aside: activity_spans(app, theme),
         below: follow::follow_mark(app, area)
             .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
+        is_named_above,
         ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Lead, titles, theme, area, buffer);

@@ -157,6 +157,12 @@ pub fn card_layout(pane: &NeedsPane, model: &CrewModel, inside: Rect, theme: &Th
     }
 }
 
+/// Returns whether the pane with the frame `area` shows all lines of the selected request and its choices.
+pub fn shows_all(pane: &NeedsPane, model: &CrewModel, area: Rect) -> bool {
+    let layout = card_layout(pane, model, inside(area), &Theme::default());
+    layout.card.lines.len() <= usize::from(layout.text.height)
+}
+
 /// Returns whether all lines of choice `number` of the selected request, counted from 1, are visible, or as many as the
 /// card has rows. False if there is no such choice or the pane is not visible. `area` is the frame of the pane.
 pub fn shows_choice(

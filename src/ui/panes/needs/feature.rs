@@ -29,7 +29,7 @@ const HEIGHT_MIN: u16 = 6;
 
 impl PaneFeature for NeedsPane {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
-        view::draw(self, app, canvas.theme, area, canvas.buffer);
+        view::draw(self, app, area, canvas);
         None
     }
 
@@ -127,6 +127,20 @@ impl PaneFeature for NeedsPane {
 
     fn selected_item(&self, app: &App) -> Option<SelectedItem> {
         self.selected_id(app).map(SelectedItem::Request)
+    }
+
+    /// Returns `false` for a request that the pane shows whole: its preview would repeat the same lines.
+    fn can_peek(&self, app: &App, area: Option<Rect>) -> bool {
+        self.selected_request(app).is_some()
+            && !area.is_some_and(|area| card::shows_all(self, app, area))
+    }
+
+    fn why_no_preview(&self, app: &App) -> &'static str {
+        if app.model.requests.is_empty() {
+            "This pane has nothing to preview yet."
+        } else {
+            "The pane already shows the whole request."
+        }
     }
 
     fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {

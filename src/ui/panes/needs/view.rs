@@ -14,6 +14,7 @@ use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::requests::is_for_lead;
 use crate::ui::model::sentence;
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::needs::{NeedsPane, buttons, card};
 use crate::ui::text::{format_time, width};
 use crate::ui::theme::Theme;
@@ -35,11 +36,18 @@ fn placeholder(pane: &NeedsPane, app: &App) -> String {
 }
 
 /// Draws the headings of the requests, the text and the choices of the selected request and, below them, its buttons.
-pub fn draw(pane: &NeedsPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(pane: &NeedsPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
+    let PaneCanvas {
+        theme,
+        buffer,
+        is_named_above,
+        ..
+    } = canvas;
     let selected = pane.selected_request(app);
     let mut titles = Titles {
         name: "Needs you".into(),
         calls: app.model.requests.for_user() > 0,
+        is_named_above,
         ..Titles::default()
     };
     if let (Some((at, _)), n @ 2..) = (selected, app.model.requests.len()) {

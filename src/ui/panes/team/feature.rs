@@ -25,7 +25,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for TeamPane {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
-        view::draw(self, app, canvas.theme, area, canvas.buffer);
+        view::draw(self, app, area, canvas);
         None
     }
 

@@ -1,6 +1,5 @@
 //! Draws the team: activity, task and context usage of each agent.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
@@ -13,6 +12,7 @@ use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::team::figures::{
     ACTIVITY_HEADING, CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings,
     words_width,
@@ -32,7 +32,13 @@ const ARGUMENT_MIN: usize = 10;
 const PLACEHOLDER: &str =
     "No teammates yet. The lead spawns them: ask it for as many as the work needs.";
 
-pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
+    let PaneCanvas {
+        theme,
+        buffer,
+        is_named_above,
+        ..
+    } = canvas;
     let members = pane.rows(app);
     let selected = pane.selected_member(app).map(|(at, _)| at);
     let places = pane.places(app, frame_layout::inside(area));
@@ -55,6 +61,7 @@ pub fn draw(pane: &TeamPane, app: &App, theme: &Theme, area: Rect, buffer: &mut 
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
         placeholder: (members.is_empty() && places.filter.is_none()).then(|| PLACEHOLDER.into()),
+        is_named_above,
         ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Team, titles, theme, area, buffer);

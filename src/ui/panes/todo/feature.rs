@@ -22,7 +22,7 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 impl PaneFeature for TodoListPane {
     fn draw(&self, app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
-        view::draw(self, app, canvas.theme, area, canvas.buffer);
+        view::draw(self, app, area, canvas);
         None
     }
 

@@ -1,6 +1,5 @@
 //! Draws the todo list of the shown agent.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
@@ -11,13 +10,19 @@ use crate::ui::frame;
 use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::todo;
 use crate::ui::panes::todo::TodoListPane;
 use crate::ui::text::fit;
-use crate::ui::theme::Theme;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(pane: &TodoListPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
+    let PaneCanvas {
+        theme,
+        buffer,
+        is_named_above,
+        ..
+    } = canvas;
     let items = app.shown_todo();
     let selected = pane.selected_row(app);
     let list = frame_layout::inside(area);
@@ -39,6 +44,7 @@ pub fn draw(pane: &TodoListPane, app: &App, theme: &Theme, area: Rect, buffer: &
         placeholder: items.is_empty().then(|| {
             format!("No todo list yet. {who} writes one when its work has several steps.")
         }),
+        is_named_above,
         ..Titles::default()
     };
     let inner = frame::pane(app, Pane::Todo, titles, theme, area, buffer);

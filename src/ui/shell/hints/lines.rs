@@ -174,10 +174,10 @@ pub fn tab_line(
 /// Returns how long the count in the tab of `pane` is kept where not all counts fit; a higher weight is kept longer.
 fn count_weight(pane: Pane) -> u8 {
     match pane {
-        Pane::Lead | Pane::Todo | Pane::Inbox => 0,
-        Pane::Team => 1,
-        Pane::Board => 2,
         Pane::Needs => 3,
+        Pane::Board => 2,
+        Pane::Team => 1,
+        _ => 0,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::ui::panes::needs::card;
 use crate::ui::popups;
 use crate::ui::shell::hints::labels::words;
 use crate::ui::shell::layout;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
 use crate::ui::widgets::placed::PlacedPart;
@@ -202,7 +203,7 @@ fn does_something(state: &UiState, binding: &KeyBinding) -> bool {
             let area = layout::layout(state, state.size).peek;
             area.is_some_and(|area| peek::scrollbar(state, area).is_some())
         }
-        Action::Peek => pane.can_peek(state),
+        Action::Peek => pane.can_peek(state, areas::frame_of(state, state.focus.pane())),
         Action::Filter => pane.can_filter(state),
         Action::Back if binding.context == Context::Panes => {
             let steps_back = pane.back_label(state).is_some();

@@ -60,7 +60,8 @@ fn wanted_height(state: &UiState, pane: Pane, column: Rect) -> u16 {
         (_, 0) => shares::PLACEHOLDER,
         (Pane::Board | Pane::Todo, _) => feature.wanted_height(state, column.width, column.height),
         (Pane::Team, members) => shares::team_height(members),
-        (Pane::Lead | Pane::Inbox | Pane::Needs, rows) => {
+        // A list that grows without end.
+        (_, rows) => {
             let height = shares::inbox_height(column.height);
             let is_whole = rows + 2 <= usize::from(height);
             // A longer list has all rows while its tab is selected.

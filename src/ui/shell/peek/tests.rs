@@ -190,21 +190,21 @@ fn preview_accepts_actions_and_closes_when_empty() {
     let done = press(&mut state, "!");
     let nudged = matches!(done.as_slice(), [Effect::Command(crate::protocol::Command::Nudge { member })] if *member == name("alice"));
     assert!(nudged, "{done:?}");
-    press(&mut state, "space alt+w space");
-    assert_eq!(title(&state), "╭ Request 1 ");
-    let id = state.model.requests.at(0).unwrap().id.clone();
-    let request = crate::domain::request::Request {
-        id,
-        ..crate::ui::fixture::plan("r0", "")
+    let previewed = || {
+        let mut state = started_screen(160, 45);
+        let request = long_permission("r0");
+        let asked = EventKind::Team(TeamEvent::RequestChanged { request });
+        apply_events(&mut state, vec![asked]);
+        press(&mut state, "alt+w space");
+        assert_eq!(title(&state), "╭ Request 1 ");
+        state
     };
-    apply_events(
-        &mut state,
-        vec![crate::ui::fixture::approval_event(request, "lead")],
-    );
+    let mut state = previewed();
+    let decided = crate::ui::fixture::approval_event(long_permission("r0"), "lead");
+    apply_events(&mut state, vec![decided]);
     assert!(state.popups.is_empty(), "{:?}", state.popups);
     // When the crew of another process ends, the preview closes too, because no key may reach a hidden preview.
-    let mut state = busy(160, 45);
-    press(&mut state, "alt+w space");
+    let mut state = previewed();
     state.end_crew(state.now);
     assert!(state.popups.is_empty(), "{:?}", state.popups);
 }
@@ -281,4 +281,24 @@ fn preview_is_as_high_as_its_text_if_there_is_room() {
     let state = peeked_plan(60, 16);
     let layout = layout::layout(&state, state.size);
     assert_eq!(layout.pane(Pane::Needs).unwrap().height, 1);
+}
+
+#[test]
+fn request_that_is_shown_whole_has_no_preview() {
+    for (width, height) in [(160, 45), (100, 30), (70, 20)] {
+        let mut state = started_screen(width, height);
+        let request = crate::ui::fixture::plan("r0", "1. One step.");
+        let asked = EventKind::Team(TeamEvent::RequestChanged { request });
+        apply_events(&mut state, vec![asked]);
+        press(&mut state, "alt+w");
+        let hints = |state: &UiState| picture(state).lines().last().unwrap().to_string();
+        assert!(!hints(&state).contains("preview"), "{}", hints(&state));
+        press(&mut state, "space");
+        assert!(state.popups.is_empty());
+        let text = picture(&state);
+        assert!(text.contains("already shows the whole request"), "{text}");
+        let mut state = peeked_plan(width, height);
+        press(&mut state, "esc");
+        assert!(hints(&state).contains("preview"), "{}", hints(&state));
+    }
 }

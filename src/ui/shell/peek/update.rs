@@ -11,14 +11,16 @@ use crate::ui::shell::state::UiState;
 use crate::ui::shell::{layout, peek};
 
 /// Opens the preview of the item that is selected in the focused pane. If the pane has nothing to preview, shows a
-/// status message instead.
+/// status message that says why instead.
 pub fn open(state: &mut UiState) {
     let pane = state.focus.pane();
-    if state.panes.get(pane).can_peek(state) {
+    let area = areas::frame_of(state, pane);
+    if state.panes.get(pane).can_peek(state, area) {
         popup::open(state, Peek::new(pane));
         note_read(state);
     } else {
-        state.say("This pane has nothing to preview yet.");
+        let why = state.panes.get(pane).why_no_preview(state);
+        state.say(why);
         if let Some(message) = &mut state.status {
             message.nothing_in = Some(pane);
         }

@@ -150,12 +150,16 @@ fn board_changed(app: &mut App, changed: &[Arc<Task>], removed: &[TaskId]) {
 
 /// Handles the event that reports the start of the crew or a change of its model.
 fn ready(app: &mut App, setup: &SessionInfo) {
-    let before = app.model.setup.as_ref().map(|s| s.model.as_str());
-    if before.is_some_and(|model| model != setup.model) {
+    let before = app.model.setup.as_ref().map(|s| s.model.clone());
+    if let Some(before) = before.filter(|model| *model != setup.model) {
         let text = format!("Model: {}.", one_line(&setup.model));
         app.say(text);
         app.remove_model_page();
-        app.model.agents.clear_windows();
+        app.model.agents.replace_window(&before, setup.window);
+    }
+    // Another server may offer other models. An open picker keeps its list until the answer to its request arrives.
+    if !shows(app, Context::Picker) {
+        app.model.models = ModelList::Unknown;
     }
     app.model.setup = Some(setup.clone());
 }

@@ -65,6 +65,10 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
         state.keys.guard.moved_at = None;
         return false;
     }
+    // The key may only have closed the preview. Then the keys that follow are still ignored.
+    if leaves_request(state, key, name) {
+        return false;
+    }
     state.keys.prefix = None;
     let is_text = matches!(key.code, KeyCode::Char(_))
         && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
@@ -85,6 +89,16 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     };
     state.note(NoticeLevel::Info, &why);
     true
+}
+
+/// Returns whether `key` is Esc and leaves the pane "Needs you" or closes the preview of its request. This decides nothing,
+/// so it does not matter for which request it was meant.
+fn leaves_request(state: &UiState, key: KeyEvent, name: &str) -> bool {
+    let is_in_pane = state.is_in_panes() || state.popups.top::<Peek>().is_some();
+    key.code == KeyCode::Esc
+        && state.focus == Focus::Pane(Pane::Needs)
+        && is_in_pane
+        && state.prefs.keymap.lookup(&state.contexts(), name) == KeyLookup::Action(Action::Back)
 }
 
 /// Returns whether `key` is never ignored. True for a combination with Ctrl or Alt, or a function key, that moves the

@@ -36,6 +36,7 @@ use crate::ui::notifier::WindowFocus;
 use crate::ui::panes::lead::{complete_update, offers};
 use crate::ui::panes::needs::{answers, focus};
 use crate::ui::pictures::PictureUpdate;
+use crate::ui::shell::layout::areas;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::shell::update::apply::apply_event;
@@ -138,11 +139,15 @@ pub fn update(state: &mut UiState, msg: Msg) -> Vec<Effect> {
     out
 }
 
-/// Removes the status message "This pane has nothing to preview yet." once the pane to which the message refers has
+/// Removes the status message that says why no preview can be opened once the pane to which the message refers has
 /// something to preview.
 fn withdraw_nothing_to_preview(state: &mut UiState) {
     let pane = state.status.as_ref().and_then(|message| message.nothing_in);
-    if pane.is_some_and(|pane| state.panes.get(pane).can_peek(state)) {
+    let can_peek = |pane| {
+        let area = areas::frame_of(state, pane);
+        state.panes.get(pane).can_peek(state, area)
+    };
+    if pane.is_some_and(can_peek) {
         state.status = None;
         state.dirty = true;
     }

@@ -47,7 +47,12 @@ pub fn press(state: &mut UiState, key: KeyEvent, out: &mut Vec<Effect>) {
     }
     match found {
         KeyLookup::Action(action) => {
+            let focus = state.focus;
             act(state, action, out);
+            // The user has moved the focus, so the next key is meant for it.
+            if state.focus != focus {
+                state.keys.guard.moved_at = None;
+            }
             state.keys.left_composer &= action == Action::Back;
         }
         KeyLookup::Prefix => state.keys.prefix = Some(whole),

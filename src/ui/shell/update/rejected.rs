@@ -36,9 +36,8 @@ pub fn on_command_rejected(app: &mut App, id: Option<CommandId>, why: &str) {
             answers::restore_rejected(app, &request, why);
         }
         Command::Task(command) => task_form::on_command_rejected(app, &command, why),
-        Command::ListModels if app.model.models == ModelList::Asked => {
-            app.model.models = ModelList::Listed(Vec::new());
-        }
+        // What the server offered earlier may no longer be true, for example because it was restarted.
+        Command::ListModels => app.model.models = ModelList::Listed(Vec::new()),
         _ => {}
     }
 }

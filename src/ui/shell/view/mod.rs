@@ -76,6 +76,7 @@ fn draw_on(
             cache,
             theme,
             buffer,
+            is_named_above: is_below_tab(&layout, *area),
         };
         let cursor = state.panes.get(*pane).draw(state, *area, canvas);
         searching = searching.or(cursor);
@@ -111,6 +112,16 @@ fn draw_on(
     }
     hints::draw_above(state, theme, layout.hints, buffer);
     cursor
+}
+
+/// Returns whether the pane with the frame `area` is directly below the line of tabs, one of which names it. The line that
+/// announces open requests may be in between.
+fn is_below_tab(layout: &Layout, area: Rect) -> bool {
+    layout.tabs.as_ref().is_some_and(|(tabs, _)| {
+        let between = layout.banner.filter(|line| line.y == tabs.bottom());
+        let top = between.unwrap_or(*tabs).bottom();
+        top == area.y && tabs.x == area.x
+    })
 }
 
 /// Draws the tabs of the panes that share one area.

@@ -202,7 +202,7 @@ pub fn scenes() -> Vec<Scene> {
         without("popup_costs_empty", "esc $"),
         peek("popup_peek_team", working_events, "esc 4 space"),
         peek("popup_peek_scrolled", working_events, "esc 4 space pgup"),
-        peek("popup_peek_long", long_request, "alt+w space j pgdn"),
+        peek("popup_peek_long", long_request, "alt+w l space pgdn"),
         peek("popup_peek_board", none, "esc 3 j j space"),
         peek("popup_peek_inbox", none, "esc 5 k space"),
         peek(
@@ -213,7 +213,7 @@ pub fn scenes() -> Vec<Scene> {
         peek(
             "popup_peek_needs",
             scene_data::many_requests,
-            "alt+w space j",
+            "alt+w l space",
         ),
         popup_scene("popup_jobs", work::jobs, "esc b"),
         without("popup_jobs_empty", "esc b"),

@@ -13,9 +13,13 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::TaskStatus;
 use crate::domain::timestamp::Timestamp;
-use crate::ui::fixture::{NOON, after_events, apply_events, blank, cells, name, press, ready};
+use crate::ui::fixture::{
+    NOON, after_events, apply_events, blank, cells, name, picture, press, ready,
+};
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board::index;
+use crate::ui::panes::board::label::label;
+use crate::ui::panes::board::{ListReason, Shown};
 use crate::ui::shell::layout::layout;
 use crate::ui::text::width;
 use crate::ui::{Msg, Theme, UiState, update};
@@ -149,7 +153,7 @@ fn title_says_that_a_list_is_shown() {
         ((160, 45), board(5, &[(1, 2)], 0), "", "3 Board ─"),
         ((160, 45), board(5, &[(1, 2)], 0), "v", "Board · list ─"),
         ((160, 45), board(5, &[(1, 2)], 0), "v v", "3 Board ─"),
-        ((100, 30), board(9, &chain, 0), "", "Board · list ─"),
+        ((100, 30), board(9, &chain, 0), "", " list ─"),
         ((160, 45), board(390, &random(390), 0), "", "Board · list ─"),
         ((160, 45), board(120, &[], 0), "", "Board · list ─"),
         ((160, 45), board(120, &[], 0), "v", "3 Board ─"),
@@ -293,4 +297,43 @@ fn task_page_shows_the_history() {
     assert!(page.contains("completed by alice"), "{page}");
     press(&mut state, "esc l enter");
     insta::assert_snapshot!("task_history_100x30", crate::ui::fixture::picture(&state));
+}
+
+#[test]
+fn graph_with_unreadable_names_becomes_a_list() {
+    let edges = [(1, 2), (1, 3), (2, 4), (3, 4)];
+    let mut state = state((160, 45), board(4, &edges, 0));
+    let mut reasons = Vec::new();
+    for (width, height) in (20..140).flat_map(|width| [(width, 3), (width, 30)]) {
+        let room = Rect::new(0, 0, width, height);
+        let pane = &state.panes.board;
+        match pane.layout(&state, room).shown {
+            Shown::Graph(drawing) => {
+                let nodes = state.model.board.tasks().zip(&drawing.nodes);
+                for (task, node) in nodes {
+                    let label = label(task);
+                    assert!(label.is_readable(node.width, node.height, 7), "{width}");
+                }
+            }
+            Shown::List(reason) => reasons.push((reason, room)),
+        }
+    }
+    let narrow = reasons.iter().find(|(r, _)| *r == ListReason::Narrow);
+    let (_, room) = *narrow.unwrap();
+    // The user can have the graph nevertheless.
+    let UiState { app, panes, .. } = &mut state;
+    panes.board.toggle_shape(app, room, &mut Vec::new());
+    let shown = panes.board.layout(app, room).shown;
+    assert!(matches!(shown, Shown::Graph(_)), "{shown:?}");
+    assert!(picture(&state).contains("too narrow for whole names"));
+}
+
+#[test]
+fn selected_node_has_one_mark_before_its_symbol() {
+    let mut state = state((160, 45), board(5, &[(1, 2), (2, 3)], 1));
+    assert!(pane(&state).contains("─› ● #2 "), "{}", pane(&state));
+    assert!(pane(&state).contains("▸ ◌ #3 "), "{}", pane(&state));
+    press(&mut state, "h");
+    assert!(pane(&state).contains("│› ✓ #1 "), "{}", pane(&state));
+    assert!(pane(&state).contains("▸ ● #2 "), "{}", pane(&state));
 }

@@ -19,6 +19,7 @@ use crate::ui::model::style;
 use crate::ui::panes::board::BoardPane;
 use crate::ui::panes::board::label;
 use crate::ui::panes::board::label::INDENT;
+use crate::ui::panes::board::places::MARK_WIDTH;
 use crate::ui::text::{fit, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 
@@ -155,10 +156,11 @@ pub fn draw(
     let Some(node) = selected.and_then(|at| drawing.nodes.get(at)) else {
         return;
     };
-    // The selection mark is drawn in the column before the node. For nodes of the first layer, this is the blank column
-    // to the left of the graph.
+    // The selection mark is drawn with a blank before the node. It replaces the arrow of the edges that end at the node;
+    // for nodes of the first layer, it is to the left of the graph.
     if let Some((x, y)) = window.place(node.x, node.y) {
-        buffer.set_stringn(x.saturating_sub(1), y, "›", 1, theme.accent);
+        let x = x.saturating_sub(MARK_WIDTH);
+        buffer.set_stringn(x, y, "›", 1, theme.accent);
     }
     // While a popup has the focus, the selected node has the mark but no highlighted background.
     if !app.is_in_panes() {

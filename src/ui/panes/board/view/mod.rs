@@ -23,6 +23,7 @@ use crate::ui::model::board::{branches, index, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::board::filter::BoardQuery;
 use crate::ui::panes::board::{BoardPane, ListReason, Shown, label};
+use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::text::{fit, longest_fitting, width};
 use crate::ui::theme::Theme;
 
@@ -30,7 +31,13 @@ use crate::ui::theme::Theme;
 /// are only counted.
 const NEXT_MAX: usize = 4;
 
-pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) {
+pub fn draw(pane: &BoardPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
+    let PaneCanvas {
+        theme,
+        buffer,
+        is_named_above,
+        ..
+    } = canvas;
     let index = index(app);
     let places = pane.layout(app, frame_layout::inside(area));
     let below = match &places.shown {
@@ -53,6 +60,7 @@ pub fn draw(pane: &BoardPane, app: &App, theme: &Theme, area: Rect, buffer: &mut
         bar: pane.bar(app, &places, area),
         placeholder: (app.model.board.is_empty() && places.filter.is_none())
             .then(|| placeholder(app)),
+        is_named_above,
         ..Titles::default()
     };
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
@@ -111,7 +119,11 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
         }
         // The reason is not in the title, where it would displace the counts. The key that asks for the graph says it.
         Shown::List(
-            ListReason::Asked | ListReason::Many(_) | ListReason::Deep(_) | ListReason::Tangled,
+            ListReason::Asked
+            | ListReason::Many(_)
+            | ListReason::Deep(_)
+            | ListReason::Tangled
+            | ListReason::Narrow,
         ) => format!("{name} · list"),
     }
 }

@@ -29,7 +29,12 @@ const NAME_MAX: usize = 64;
 pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&'a str> {
     let acts_itself = matches!(
         call.kind,
-        AgentToolKind::Execute | AgentToolKind::Edit | AgentToolKind::Delete | AgentToolKind::Move
+        AgentToolKind::Execute
+            | AgentToolKind::Edit
+            | AgentToolKind::Delete
+            | AgentToolKind::Move
+            | AgentToolKind::Fetch
+            | AgentToolKind::SwitchMode
     );
     if acts_itself || !call.diffs.is_empty() || command(call).is_some() {
         return None;
@@ -62,6 +67,16 @@ pub fn command(call: &AgentToolCall) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the shell command of a call that the agent reports as reading or thinking; `None` if the call has another kind
+/// or no command.
+pub fn reading_command(call: &AgentToolCall) -> Option<String> {
+    let reads = matches!(
+        call.kind,
+        AgentToolKind::Read | AgentToolKind::Search | AgentToolKind::Think
+    );
+    command(call).filter(|_| reads)
 }
 
 /// Returns the command line for the words of a command. A shell that gets its command as an argument is left out.

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::calls::{as_tool_call, command, paths};
+use super::calls::{as_tool_call, command, paths, reading_command};
 use super::crew_tools::CrewToolNames;
 use crate::domain::agent_update::{AgentToolCall, AgentToolKind};
 use crate::domain::chat::ToolCall;
@@ -12,7 +12,7 @@ use crate::domain::chat::ToolCall;
 pub const FILES_MAX: usize = 32;
 
 /// Returns a call as the calls that hooks get. A call that reads or changes several files is one call for each file, so
-/// that a hook sees each path.
+/// that a hook sees each path. A command that the agent reports as reading is a command and a call for each file.
 ///
 /// # Errors
 /// Fails with the reason if the call has more than [`FILES_MAX`] files.
@@ -23,17 +23,16 @@ pub fn as_hook_calls(call: &AgentToolCall, tools: &CrewToolNames) -> Result<Vec<
         input,
         ..whole.clone()
     };
-    let calls: Vec<(&str, Value)> = match call.kind {
+    let read = |path| ("read_file", json!({ "path": path }));
+    let mut calls: Vec<(&str, Value)> = match call.kind {
+        _ if reading_command(call).is_some() => paths(call).into_iter().map(read).collect(),
         AgentToolKind::Execute => {
             let given = command(call);
             let command = given.unwrap_or_else(|| call.title.trim_matches('`').into());
             vec![("bash", json!({ "command": command }))]
         }
         AgentToolKind::Edit => edits(call),
-        AgentToolKind::Read => {
-            let read = |path: &str| ("read_file", json!({ "path": path }));
-            each_path(call).into_iter().map(read).collect()
-        }
+        AgentToolKind::Read => each_path(call).into_iter().map(read).collect(),
         AgentToolKind::Fetch => vec![("WebFetch", fetched(call))],
         AgentToolKind::Delete | AgentToolKind::Move => {
             let input = |path: &str| {
@@ -48,6 +47,9 @@ pub fn as_hook_calls(call: &AgentToolCall, tools: &CrewToolNames) -> Result<Vec<
         | AgentToolKind::SwitchMode
         | AgentToolKind::Other => vec![(&whole.name, whole.input.clone())],
     };
+    if let Some(command) = reading_command(call) {
+        calls.insert(0, ("bash", json!({ "command": command })));
+    }
     match calls.len() {
         0..=FILES_MAX => Ok(calls.into_iter().map(as_call).collect()),
         more => Err(format!(
@@ -174,6 +176,19 @@ mod tests {
             let found = names_and_inputs(&call(kind, title, input));
             assert_eq!(found, [(name.to_string(), expected)]);
         }
+    }
+
+    #[test]
+    fn command_that_is_reported_as_reading_is_a_command_for_hooks() {
+        let input = json!({"command": ["bash", "-lc", "cat a"], "path": "/a"});
+        let expected = [
+            ("bash".into(), json!({"command": "cat a"})),
+            ("read_file".into(), json!({"path": "/a"})),
+        ];
+        assert_eq!(
+            names_and_inputs(&call(AgentToolKind::Read, "Read a", input)),
+            expected
+        );
     }
 
     #[test]

@@ -7,23 +7,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::calls::{self, as_tool_call, command, crew_tool};
+use super::calls::{self, as_tool_call, command, crew_tool, reading_command};
 use super::crew_tools::CrewToolNames;
 use super::hooked_calls::as_hook_calls;
 use crate::acp::{AskedPermission, PermissionAnswer};
 use crate::agent::driver::run_blocking;
-use crate::agent::hooks::{AgentHooks, HookPermission};
+use crate::agent::hooks::{AgentHooks, HookPermission, RequestHook};
 use crate::agent::server_tools::ServerTools;
 use crate::agent::tool_hooks::Notes;
 use crate::agent::tool_runner::ToolRunner;
 use crate::domain::agent_update::{AgentToolCall, AgentToolKind};
+use crate::domain::chat::ToolCall;
 use crate::domain::hook::{HookEvent, external_call};
 use crate::domain::ids::Name;
+use crate::domain::mcp::server_of;
 use crate::domain::path::without_dots;
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::tools::policy::{self, PlanGate, Ruling};
-use crate::tools::table;
+use crate::tools::{Access, table};
 
 /// Maximum size, in bytes, of the reason of a decision in the next prompt.
 const REASON_MAX: usize = 4 * 1024;
@@ -79,46 +81,50 @@ impl ExternalPermissions {
         let (mut hooked, mut notes) = (HookPermission::Rules, String::new());
         // The hooks of a call of the crew's tools run when the call arrives.
         let hooks = self.runner.hooks.as_ref();
-        if let Some(hooks) = hooks.filter(|_| crew_tool(asked, &tools).is_none()) {
-            (hooked, notes) = self.run_hooks_before(hooks, asked, &tools).await?;
+        let hooks = hooks.filter(|_| crew_tool(asked, &tools).is_none());
+        let mut calls = Vec::new();
+        if let Some(hooks) = hooks.filter(|hooks| decide_permissions(hooks)) {
+            calls = as_hook_calls(asked, &tools).map_err(|why| format!("not allowed: {why}"))?;
+            (hooked, notes) = self.run_hooks_before(hooks, &calls).await?;
         }
         let is_in_checkout = self.works_in_checkout().await;
-        let ruling = self.rule(asked, &tools, is_in_checkout);
-        let call = as_tool_call(asked, &tools);
-        let permit = self
-            .runner
-            .permit(&self.agent, &call, |_| ruling.clone(), &hooked)
-            .await?;
-        match permit.input.filter(|input| *input != call.input) {
-            Some(input) => Err(changed_input(&input)),
-            None => Ok(notes + &permit.note),
+        let why = match hooked.apply(self.rule(asked, &tools, is_in_checkout)) {
+            Ruling::Allow => return Ok(notes),
+            Ruling::Deny { why } => return Err(format!("not allowed: {why}")),
+            Ruling::Ask { why } => why,
+        };
+        if self.run_request_hooks(&calls).await? {
+            return Ok(notes);
         }
+        let call = match reading_command(asked) {
+            Some(command) => ToolCall {
+                name: "bash".into(),
+                input: json!({ "command": command }),
+                ..as_tool_call(asked, &tools)
+            },
+            None => as_tool_call(asked, &tools),
+        };
+        let is_ruled = is_ruled_like_own(asked, &call.name, is_in_checkout);
+        let may_store = is_ruled && !matches!(hooked, HookPermission::MustAsk(_));
+        let stored = self.runner.asked_call(&call, &why).filter(|_| may_store);
+        let note = self.runner.ask(&self.agent, &call, &why, stored).await?;
+        Ok(notes + &note)
     }
 
-    /// Runs the hooks before a call. Returns their decision and their texts for the agent.
+    /// Runs the hooks before `calls`, which are the parts of one call. Returns their decision and their texts for the
+    /// agent.
     ///
     /// # Errors
     /// Returns the reason if the call may not run.
     async fn run_hooks_before(
         &self,
         hooks: &AgentHooks,
-        asked: &AgentToolCall,
-        tools: &CrewToolNames,
+        calls: &[ToolCall],
     ) -> Result<(HookPermission, String), String> {
-        let has_hooks = hooks.caller.has_hooks(HookEvent::PreToolUse);
-        let calls = match as_hook_calls(asked, tools) {
-            Ok(calls) => calls,
-            Err(why) if has_hooks => return Err(format!("not allowed: {why}")),
-            Err(_) => Vec::new(),
-        };
         let (mut all, mut texts) = (None, String::new());
         for call in calls {
-            let hooked = self.runner.run_before(hooks, &self.agent, &call).await?;
-            let dir = &self.runner.workdir;
-            let shown = |input: &Value| external_call(&call.name, input, dir).input;
-            if shown(&hooked.call.input) != shown(&call.input) {
-                return Err(changed_input(&shown(&hooked.call.input)));
-            }
+            let hooked = self.runner.run_before(hooks, &self.agent, call).await?;
+            self.check_unchanged(call, &hooked.call.input)?;
             texts.push_str(&hooked.notes.text());
             all = Some(match (all, hooked.permission) {
                 (None, decided) => decided,
@@ -129,6 +135,35 @@ impl ExternalPermissions {
             });
         }
         Ok((all.unwrap_or_default(), texts))
+    }
+
+    /// Runs the hooks of the approval request for `calls`, which are the parts of one call. Returns whether they approve
+    /// each of them.
+    ///
+    /// # Errors
+    /// Returns the reason if they deny one of them.
+    async fn run_request_hooks(&self, calls: &[ToolCall]) -> Result<bool, String> {
+        let mut approves = !calls.is_empty();
+        for call in calls {
+            match self.runner.run_request_hooks(&self.agent, call).await {
+                RequestHook::Ask => approves = false,
+                RequestHook::Denied(why) => return Err(why),
+                RequestHook::Approved(None) => {}
+                RequestHook::Approved(Some(input)) => self.check_unchanged(call, &input)?,
+            }
+        }
+        Ok(approves)
+    }
+
+    /// # Errors
+    /// Fails if `input`, which a hook has set, differs from the input of the call.
+    fn check_unchanged(&self, call: &ToolCall, input: &Value) -> Result<(), String> {
+        let shown = |input| external_call(&call.name, input, &self.runner.workdir).input;
+        let input = shown(input);
+        if input == shown(&call.input) {
+            return Ok(());
+        }
+        Err(changed_input(&input))
     }
 
     /// Returns whether hooks run after the calls of the agent.
@@ -194,10 +229,11 @@ impl ExternalPermissions {
     /// Returns what the permission rules say about a call.
     fn rule(&self, call: &AgentToolCall, tools: &CrewToolNames, is_in_checkout: bool) -> Ruling {
         // The crew checks the calls of its own tools when they arrive.
-        if crew_tool(call, tools).is_some() || call.kind == AgentToolKind::Think {
+        if crew_tool(call, tools).is_some() {
             return Ruling::Allow;
         }
-        if self.gate() == PlanGate::Closed && !only_reads(call.kind) {
+        let is_closed = self.gate() == PlanGate::Closed;
+        if is_closed && !only_reads(call) {
             return Ruling::Deny {
                 why: "a plan must be approved first: submit it with plan_approval".into(),
             };
@@ -206,7 +242,17 @@ impl ExternalPermissions {
             AgentToolKind::Execute => self.rule_command(call, is_in_checkout),
             AgentToolKind::Edit if is_in_checkout => ask("changes your checkout without a task"),
             AgentToolKind::Edit => self.rule_paths(call, "changes"),
-            AgentToolKind::Read | AgentToolKind::Search => self.rule_reading(call),
+            AgentToolKind::Think if only_reads(call) => Ruling::Allow,
+            AgentToolKind::Read | AgentToolKind::Search if !call.diffs.is_empty() => {
+                ask("is reported as reading, but changes a file")
+            }
+            AgentToolKind::Read | AgentToolKind::Search => match self.rule_reading(call) {
+                // Codex reports a command as reading if it recognises what the command reads.
+                Ruling::Allow if reading_command(call).is_some() && !is_closed => {
+                    self.rule_command(call, is_in_checkout)
+                }
+                ruling => ruling,
+            },
             AgentToolKind::Delete => ask("deletes a file"),
             AgentToolKind::Move => ask("moves a file"),
             AgentToolKind::Fetch => ask("uses the network"),
@@ -265,11 +311,29 @@ impl ExternalPermissions {
     }
 }
 
-fn only_reads(kind: AgentToolKind) -> bool {
-    matches!(
-        kind,
+/// Returns whether a call only reads: by its kind, and by the command and the changes that the agent reports.
+fn only_reads(call: &AgentToolCall) -> bool {
+    let is_kind = matches!(
+        call.kind,
         AgentToolKind::Read | AgentToolKind::Search | AgentToolKind::Think
-    )
+    );
+    let runs_reader = || command(call).is_none_or(|command| policy::only_reads(&command));
+    is_kind && call.diffs.is_empty() && runs_reader()
+}
+
+/// Returns whether hooks may decide about a call of the agent before it runs.
+fn decide_permissions(hooks: &AgentHooks) -> bool {
+    let events = [HookEvent::PreToolUse, HookEvent::PermissionRequest];
+    events.iter().any(|event| hooks.caller.has_hooks(*event)) || hooks.stop_reason().is_some()
+}
+
+/// Returns whether the rules decide about a call as about the call of `tool` by one of crewdeck's own agents, so that
+/// session permissions may approve it. They may not if the command is unknown or if another reason than the command
+/// requires approval, and never for a tool of an MCP server that the agent itself has started.
+fn is_ruled_like_own(call: &AgentToolCall, tool: &str, is_in_checkout: bool) -> bool {
+    let is_command = table::find(tool).is_some_and(|tool| tool.access == Access::Run);
+    let is_judged = call.kind == AgentToolKind::Execute && command(call).is_some();
+    server_of(tool).is_none() && (!is_command || is_judged && !is_in_checkout)
 }
 
 /// Returns the reason why a call whose input a hook has changed may not run.
@@ -314,30 +378,4 @@ fn is_inside(dir: &Path, path: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_paths_below_the_directory_are_inside() {
-        let dir = tempfile::tempdir().unwrap();
-        let (work, other) = (dir.path().join("work"), dir.path().join("other"));
-        std::fs::create_dir_all(work.join("src")).unwrap();
-        std::fs::create_dir(&other).unwrap();
-        std::os::unix::fs::symlink(&other, work.join("link")).unwrap();
-        let absolute = work.join("src/new.rs");
-        for (path, expected) in [
-            ("src/a.rs", true),
-            ("new/folder/a.rs", true),
-            (absolute.to_str().unwrap(), true),
-            ("../other/a.rs", false),
-            ("src/../../other/a", false),
-            ("link/a.rs", false),
-            ("/etc/passwd", false),
-            (".git/config", false),
-            (".Git/config", false),
-            (".tasks/task_1.json", false),
-        ] {
-            assert_eq!(is_inside(&work, path), expected, "{path}");
-        }
-    }
-}
+mod tests;

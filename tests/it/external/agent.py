@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
-permission, `write PATH` writes a file, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a
-refused permission, `lie` does not complete the task, `plan` submits a plan first, `edit PATH` writes a file with permission,
-`tools` says which tools the crew's MCP server offers, `call TOOL JSON` calls one of them with permission, `await TOOL`
-waits until the crew's server reports a change after which it offers the tool, `tell JSON` sends a message. A message
-without a task can ask for some of it: `please edit a.txt; please ask ls`."""
+permission, `look COMMAND` does so and reports it as reading, `write PATH` writes a file, `edit PATHS` writes files with one
+permission, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission, `lie`
+does not complete the task, `plan` submits a plan first, `tools` says which tools the crew's MCP server offers, `call TOOL
+JSON` calls one of them with permission, `await TOOL` waits until the crew's server reports a change after which it offers
+the tool, `tell JSON` sends a message. A message without a task can ask for some of it: `please edit a.txt; please ask
+ls`."""
 
 import argparse
 import json
@@ -127,13 +128,13 @@ class Turn:
         _, _, newest = self.text.rpartition("<auto-claimed>")
         task = re.match(r"Task #(\d+)", newest) or re.search(r"<reminder>Task #(\d+)", self.text)
         if not task:
-            asked = re.findall(r"please (ask|edit|call)\b ?([^\n<;\"]*)", self.text)
+            asked = re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", self.text)
             for word, rest in asked:
                 getattr(self, "do_" + word)(rest.strip())
             self.say("ready")
             return
         self.say(f"I start with task {task[1]}.")
-        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|look|write|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -148,13 +149,13 @@ class Turn:
         diff = {"type": "diff", "path": full, "oldText": None, "newText": "written\n"}
         self.update("tool_call_update", toolCallId="w", status="completed", content=[diff])
 
-    def do_edit(self, path):
-        full = os.path.join(sessions[self.session]["cwd"], path)
-        diff = {"type": "diff", "path": full, "oldText": None, "newText": "edited\n"}
-        self.update("tool_call", toolCallId="e", title=f"Edit {path}", kind="edit", status="pending", content=[diff])
+    def do_edit(self, paths):
+        full = [os.path.join(sessions[self.session]["cwd"], path) for path in paths.split()]
+        diffs = [{"type": "diff", "path": path, "oldText": None, "newText": "edited\n"} for path in full]
+        self.update("tool_call", toolCallId="e", title=f"Edit {paths}", kind="edit", status="pending", content=diffs)
         outcome = self.permission("e")
-        if outcome == "y":
-            with open(full, "w") as file:
+        for path in full if outcome == "y" else []:
+            with open(path, "w") as file:
                 file.write("edited\n")
         self.update("tool_call_update", toolCallId="e", status="completed" if outcome == "y" else "failed")
         self.say(f"edit: {outcome}")
@@ -191,8 +192,11 @@ class Turn:
         })
         return answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
 
-    def do_ask(self, command):
-        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
+    def do_look(self, command):
+        self.do_ask(command, kind="read")
+
+    def do_ask(self, command, kind="execute"):
+        self.update("tool_call", toolCallId="a", title="Terminal", kind=kind, status="pending", rawInput={})
         self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
         outcome = self.permission("a")
         output = "refused"

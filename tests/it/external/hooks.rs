@@ -104,6 +104,33 @@ fn changed_input_is_refused_with_the_input_to_use() {
 }
 
 #[test]
+fn hook_of_the_approval_request_decides_about_each_file() {
+    let crew = crew("PermissionRequest", "Write", 0, "");
+    let decide = r#"#!/bin/sh
+case "$(cat)" in
+*second.txt*) decision='"behavior":"deny","message":"keep the second"' ;;
+*) decision='"behavior":"allow"' ;;
+esac
+printf '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{%s}}}\n' "$decision"
+"#;
+    crew.project.write(".claude/hook.sh", decide);
+    // Without a task, each change of the checkout needs approval.
+    let rules = r#"  - agent: lead
+    when: ^go$
+    calls: [{ tool: spawn_teammate, input: { name: bob, agent: fake, prompt: "please edit first.txt; please edit first.txt second.txt" } }]
+  - { times: 0, say: Done. }
+"#;
+    let events = crew.run_rules("go", rules, &["--tool", "auto"]);
+    let said = events.said().join("\n");
+    assert!(
+        said.contains("edit: y") && said.contains("edit: n"),
+        "{said}"
+    );
+    assert!(crew.project.file("first.txt").exists());
+    assert!(!crew.project.file("second.txt").exists());
+}
+
+#[test]
 fn hook_after_a_call_gets_its_output_and_speaks_to_the_agent() {
     let crew = crew("PostToolUse", "Bash", 2, "use printf");
     let events = crew.run(

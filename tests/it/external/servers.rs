@@ -46,7 +46,10 @@ fn external_agent_uses_the_servers_of_the_crew_under_its_rules() {
     let requests = events.0.iter().filter(|e| e["type"] == "request_changed");
     let asked: BTreeSet<String> = requests.map(|e| e["request"]["body"].to_string()).collect();
     let asked: Vec<String> = asked.into_iter().collect();
-    assert!(asked.len() == 1 && asked[0].contains("mcp__s__add"), "{asked:?}");
+    assert!(
+        asked.len() == 1 && asked[0].contains("mcp__s__add"),
+        "{asked:?}"
+    );
     assert!(asked[0].contains("may change or delete data"), "{asked:?}");
     // On the screen, the call has the same name as that of another agent.
     let calls = events.of_bob("tool_finished");

@@ -90,6 +90,16 @@ fn message_after_the_worktree_is_gone_opens_a_session_that_asks_before_it_writes
 }
 
 #[test]
+fn command_that_is_reported_as_reading_is_checked() {
+    let crew = Crew::new(&[]);
+    let rules = rules("look rm -rf ../outside\nlook echo hello", "");
+    let events = crew.run_rules("go", &rules, &["--tool", "deny"]);
+    let said = events.said().join("\n");
+    assert_eq!(said.matches("permission: n").count(), 1, "{said}");
+    assert_eq!(said.matches("permission: y").count(), 1, "{said}");
+}
+
+#[test]
 fn approved_change_of_the_checkout_happens() {
     let crew = Crew::new(&[]);
     let rules = r#"  - agent: lead

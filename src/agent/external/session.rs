@@ -97,11 +97,14 @@ pub async fn ensure(
     }
     // The new session is opened before the old one is closed, because the last session of a program ends the program.
     let old = slot.take();
+    let root = &shared.permissions.runner.root;
     let last = shared.memory.last().filter(|last| {
         let dir = Path::new(&last.dir);
+        // A project that was copied or moved still names the worktrees of the old one.
+        let is_worktree = dir.starts_with(root) && dir.is_dir();
         // The conversation was emptied, so the agent must not continue with it.
         prompt_parts::has_answer(request)
-            && (dir == request.workdir || is_without_task && dir.is_dir())
+            && (dir == request.workdir || is_without_task && is_worktree)
     });
     let is_in_checkout = |dir: &Path| is_without_task && dir == request.workdir;
     let mut opened = None;

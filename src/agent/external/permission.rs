@@ -155,8 +155,10 @@ impl ExternalPermissions {
         Ok(approves)
     }
 
+    /// Checks that a hook which has set `input` has not changed the input of the call.
+    ///
     /// # Errors
-    /// Fails if `input`, which a hook has set, differs from the input of the call.
+    /// Returns the reason why the call may not run, with the input to use instead.
     fn check_unchanged(&self, call: &ToolCall, input: &Value) -> Result<(), String> {
         let shown = |input| external_call(&call.name, input, &self.runner.workdir).input;
         let input = shown(input);

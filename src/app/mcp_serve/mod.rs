@@ -72,7 +72,8 @@ fn run() -> Result<Option<String>, String> {
     served
 }
 
-/// Returns whether the client speaks a protocol version with `initialize`, in which changes are reported unasked.
+/// Returns whether the client speaks a protocol version with `initialize`, in which changes are reported without a
+/// subscription.
 fn has_initialized(peer: &Peer<RoleServer>) -> bool {
     peer.peer_info()
         .is_some_and(|info| info.protocol_version < ProtocolVersion::V_2026_07_28)

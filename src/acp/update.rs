@@ -93,7 +93,10 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
     let output = || output_text(call.get("rawOutput")?, has_diffs, redactor);
     let pending_input = extensions::pending_arguments(call);
     let title = mcp_call.as_ref().map(|mcp_call| mcp_call.title.as_str());
-    let kind = mcp_call.as_ref().map(|_| AgentToolKind::Other);
+    let kind = match &mcp_call {
+        Some(_) => Some(AgentToolKind::Other),
+        None => extensions::goose_kind(call),
+    };
     Some(ToolCallChange {
         id: id(call, "toolCallId")?,
         title: title

@@ -219,20 +219,27 @@ impl ToolRunner {
             }
             RequestHook::Ask => {}
         }
-        permit(self.ask(agent, call, &why, hooked).await?, None)
+        // A hook asks for approval although the rules may allow the call, so the rules must not approve this request.
+        let asked = match hooked {
+            HookPermission::MustAsk(_) => None,
+            HookPermission::Rules | HookPermission::Allowed => self.asked_call(call, &why),
+        };
+        permit(self.ask(agent, call, &why, asked).await?, None)
     }
 
-    /// Requests approval of a call. Returns the approver's comment as a note that is appended to the call's result;
-    /// empty if there is no comment.
+    /// Requests approval of a call. `asked` is the call as its request stores it: if session permissions allow it, they
+    /// approve the request, and identical requests share one decision. With `None`, only the approver decides, and only
+    /// about this call. Returns the approver's comment as a note that is appended to the call's result; empty if there is
+    /// no comment.
     ///
     /// # Errors
     /// Returns the error text of the call if it was not approved.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         agent: &Name,
         call: &ToolCall,
         why: &str,
-        hooked: &HookPermission,
+        asked: Option<PendingCall>,
     ) -> Result<String, String> {
         let command = call.input.get("command").and_then(Value::as_str);
         let command = command.filter(|_| server_of(&call.name).is_none());
@@ -246,12 +253,7 @@ impl ToolRunner {
         let body = self.redactor.text(&body).into_owned();
         let asking = NewRequest {
             workdir: path_below_root(&self.root, &self.workdir),
-            // A hook asks for approval although the rules may allow the call, so the rules must not approve this
-            // request.
-            call: match hooked {
-                HookPermission::MustAsk(_) => None,
-                HookPermission::Rules | HookPermission::Allowed => self.asked_call(call, why),
-            },
+            call: asked,
             ..NewRequest::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
@@ -286,7 +288,7 @@ impl ToolRunner {
     /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
     /// the call is too long to be stored whole or contains a secret, because different calls could then look
     /// identical.
-    fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
+    pub(super) fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
         // A tool of an MCP server may have an input named `command` that is not a shell command.
         let command = call
             .input

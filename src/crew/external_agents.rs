@@ -12,7 +12,7 @@ use super::agent_socket::{AgentAccess, AgentSocket};
 use super::context::{CrewContext, lock};
 use super::team::TeamRoster;
 use crate::acp::{AcpAgent, AcpOptions, StdioServer};
-use crate::agent::external::calls::CREW_SERVER;
+use crate::agent::external::crew_tools::CREW_SERVER;
 use crate::agent::external::{ExternalModel, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
 use crate::domain::external_agent::ExternalAgent;
@@ -163,10 +163,8 @@ struct RosterMemory {
 }
 
 impl SessionMemory for RosterMemory {
-    fn last(&self, dir: &Path) -> Option<String> {
-        let last = lock(&self.last);
-        let last = last.as_ref().filter(|last| Path::new(&last.dir) == dir);
-        last.map(|last| last.id.clone())
+    fn last(&self) -> Option<ExternalSession> {
+        lock(&self.last).clone()
     }
 
     fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()> {

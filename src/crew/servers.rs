@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::attachments;
@@ -230,6 +231,10 @@ impl ServerHost for CrewServers {
 
     fn tools(&self) -> ToolCatalog {
         self.pool.tools()
+    }
+
+    fn tool_changes(&self) -> watch::Receiver<u64> {
+        self.events.tool_changes()
     }
 
     fn instructions(&self, server: &str) -> Option<String> {

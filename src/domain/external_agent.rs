@@ -103,6 +103,15 @@ impl ExternalAgent {
         })
     }
 
+    /// Returns the mode in which the agent asks before each change of a file; `None` if it is not known. A mode that the
+    /// user has set applies everywhere.
+    pub fn checkout_mode(&self) -> Option<&str> {
+        let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
+        let preset = self.preset.filter(is_unchanged);
+        let stricter = preset.and_then(|preset| preset.checkout_mode);
+        stricter.or(self.ask_mode.as_deref())
+    }
+
     /// Returns the mode in which the agent only reads and plans; `None` if it is not known.
     pub fn plan_mode(&self) -> Option<&'static str> {
         Some(self.preset?.plan_mode)
@@ -131,6 +140,8 @@ pub struct ExternalAgentInfo {
     pub title: String,
     /// The program, followed by its arguments.
     pub command: Vec<String>,
+    #[serde(rename = "installed")]
+    pub is_installed: bool,
     /// The path of the program; `None` if it is not installed.
     pub path: Option<String>,
     /// How the program is installed; empty if it is not known.
@@ -161,6 +172,7 @@ impl ExternalAgentInfo {
             name: agent.name.clone(),
             title: preset.map_or(String::new(), |preset| preset.title.to_string()),
             command: agent.argv.clone(),
+            is_installed: path.is_some(),
             path,
             install: preset.map_or(String::new(), |preset| preset.install.to_string()),
             ask_mode: agent.ask_mode.clone(),
@@ -178,6 +190,7 @@ impl ExternalAgentInfo {
             name,
             title: String::new(),
             command: Vec::new(),
+            is_installed: false,
             path: None,
             install: String::new(),
             ask_mode: None,
@@ -304,6 +317,20 @@ mod tests {
         assert_eq!(agent.argv, ["/opt/my agents/gemini", "--acp"]);
         assert_eq!(agent.ask_mode.as_deref(), Some("autoEdit"));
         assert_eq!(agent.env["A"], "x value");
+    }
+
+    #[test]
+    fn agent_without_a_task_asks_before_it_writes_in_the_checkout() {
+        let agent = resolve("codex", &ExternalAgentSettings::default()).unwrap();
+        assert_eq!(agent.checkout_mode(), Some("read-only"));
+        let agent = resolve("claude", &ExternalAgentSettings::default()).unwrap();
+        assert_eq!(agent.checkout_mode(), agent.ask_mode.as_deref());
+        let settings = ExternalAgentSettings {
+            mode: Some("agent-full-access".into()),
+            ..ExternalAgentSettings::default()
+        };
+        let agent = resolve("codex", &settings).unwrap();
+        assert_eq!(agent.checkout_mode(), Some("agent-full-access"));
     }
 
     #[test]

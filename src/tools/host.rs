@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tokio::sync::watch;
 
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::ToolCall;
@@ -139,6 +140,9 @@ pub trait ServerHost: Send + Sync {
     /// Returns the tools of all servers that can take calls. The tools of a server that is being restarted are
     /// included.
     fn tools(&self) -> ToolCatalog;
+
+    /// Returns a receiver that is marked as changed whenever the result of [`ServerHost::tools`] changes.
+    fn tool_changes(&self) -> watch::Receiver<u64>;
 
     /// Returns what a server says about the use of its tools, redacted and bounded; empty if it says nothing. `None`
     /// unless the server is ready.

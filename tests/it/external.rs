@@ -1,7 +1,10 @@
 //! External agents as teammates of a whole crew, played by a scripted agent (`external/agent.py`).
 
+mod hooks;
 #[cfg(target_os = "linux")]
 mod kills;
+mod servers;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 
@@ -34,6 +37,19 @@ impl Crew {
         Crew { project, log }
     }
 
+    /// Runs `crewdeck run` with a scripted model, whose rules are those of `rules`.
+    fn run_rules(&self, prompt: &str, rules: &str, options: &[&str]) -> Events {
+        let file = self
+            .project
+            .write("script.yaml", &format!("rules:\n{rules}"));
+        let provider = format!("script:{}", file.display());
+        let base = ["run", prompt, "--json", "--provider", &provider];
+        let ran = self.project.run(&[&base[..], options].concat());
+        let out = ran.out();
+        let event = |line: &str| serde_json::from_str(line).unwrap();
+        Events(out.lines().map(event).collect())
+    }
+
     /// Runs a lead that creates one task for each description and spawns bob, who is the scripted agent.
     fn run(&self, tasks: &[&str], spawn: &str, options: &[&str]) -> Events {
         let mut calls = String::new();
@@ -43,16 +59,10 @@ impl Crew {
                 "      - {{ tool: task_create, input: {input} }}\n"
             ));
         }
-        let script = format!(
-            "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
+        let rules = format!(
+            "  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
         );
-        let file = self.project.write("script.yaml", &script);
-        let provider = format!("script:{}", file.display());
-        let base = ["run", "go", "--json", "--provider", &provider];
-        let ran = self.project.run(&[&base[..], options].concat());
-        let out = ran.out();
-        let event = |line: &str| serde_json::from_str(line).unwrap();
-        Events(out.lines().map(event).collect())
+        self.run_rules("go", &rules, options)
     }
 
     fn log(&self) -> String {
@@ -228,6 +238,16 @@ fn killed_crew_leaves_no_agent_and_continues_its_session_when_resumed() {
     ran.out();
     let log = crew.log();
     assert!(log.contains(&format!("load {session}")), "{log}");
+    // The prompt that was interrupted is sent again, and begins with what the agent must check first.
+    let again = log
+        .lines()
+        .rfind(|line| line.contains("Task #1: ") && line.contains("interrupted"));
+    let again = again.unwrap_or_else(|| panic!("{log}"));
+    assert!(
+        again.starts_with("prompt <crew>Your last turn was interrupted"),
+        "{again}"
+    );
+    assert!(again.contains("check what is already done"), "{again}");
     assert_eq!(crew.tasks(), [("completed".into(), "bob".into())], "{log}");
     wait_until("no agent runs", || running(&crew.log()).is_empty());
 }

@@ -109,6 +109,7 @@ impl ToolCalls for WaitTool {
             description: "Waits".into(),
             schema: json!({"type": "object"}),
             reads_only: true,
+            is_destructive: None,
         }]
     }
 

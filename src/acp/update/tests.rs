@@ -211,3 +211,19 @@ fn output_outside_of_the_content_is_read() {
     }));
     assert_eq!(call.text.as_deref(), Some(""));
 }
+
+#[test]
+fn goose_reports_the_kind_of_its_own_tools_as_their_names() {
+    for (extension, tool, expected) in [
+        ("developer", "shell", Some(AgentToolKind::Execute)),
+        ("developer", "write", Some(AgentToolKind::Edit)),
+        ("other", "shell", None),
+    ] {
+        let call = json!({
+            "toolCallId": "1", "title": "shell · ls",
+            "_meta": { "goose": { "toolCall": { "toolName": tool, "extensionName": extension } } },
+        });
+        let change = parse_tool_call(&call, &Redactor::default()).unwrap();
+        assert_eq!(change.kind, expected, "{extension} {tool}");
+    }
+}

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::super::published_calls::started_event;
+use super::crew_tools::CrewToolNames;
 use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus};
 use crate::domain::chat::{Outcome, ToolCall, valid_tool_name};
 use crate::domain::ids::{CallId, Name};
@@ -22,33 +23,34 @@ const OUTPUT_MAX: usize = 64 * 1024;
 const CHUNK_MAX: usize = 4 * 1024;
 /// Maximum length of a title in the name of a tool, in characters.
 const NAME_MAX: usize = 64;
-/// The name of crewdeck's MCP server, as external agents see it.
-pub const CREW_SERVER: &str = "crew";
 
-/// Returns the name of the crew's tool that an external agent calls through crewdeck's MCP server; `None` if the call is
-/// another one. `tools` are the names of the crew's tools. Agents form the title of such a call in different ways.
-pub fn crew_tool<'a>(call: &AgentToolCall, tools: &[&'a str]) -> Option<&'a str> {
+/// Returns the name in crewdeck of the tool that an external agent calls through crewdeck's MCP server; `None` if the call
+/// is another one. Agents form the title of such a call in different ways.
+pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&'a str> {
     let acts_itself = matches!(
         call.kind,
-        AgentToolKind::Execute | AgentToolKind::Edit | AgentToolKind::Delete | AgentToolKind::Move
+        AgentToolKind::Execute
+            | AgentToolKind::Edit
+            | AgentToolKind::Delete
+            | AgentToolKind::Move
+            | AgentToolKind::Fetch
+            | AgentToolKind::SwitchMode
     );
     if acts_itself || !call.diffs.is_empty() || command(call).is_some() {
         return None;
     }
     let title = call.title.trim();
-    let is_title_of = |tool: &&&str| {
-        let forms = [
-            format!("mcp__{CREW_SERVER}__{tool}"),
-            format!("mcp_{CREW_SERVER}_{tool}"),
-            format!("{CREW_SERVER}_{tool}"),
-            format!("{CREW_SERVER}.{tool}"),
-            format!("{CREW_SERVER}/{tool}"),
-            format!("Tool: {CREW_SERVER}/{tool}"),
-            format!("{tool} ({CREW_SERVER} MCP Server)"),
-        ];
-        forms.iter().any(|form| form == title)
-    };
-    tools.iter().find(is_title_of).copied()
+    let before = [
+        "mcp__crew__",
+        "mcp_crew_",
+        "crew_",
+        "crew.",
+        "crew/",
+        "Tool: crew/",
+    ];
+    let named = before.iter().filter_map(|form| title.strip_prefix(form));
+    let mut named = named.chain(title.strip_suffix(" (crew MCP Server)"));
+    named.find_map(|name| tools.find(name))
 }
 
 /// Returns the shell command of a call as the agent reports it in its arguments; `None` if it reports none.
@@ -65,6 +67,16 @@ pub fn command(call: &AgentToolCall) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the shell command of a call that the agent reports as reading or thinking; `None` if the call has another kind
+/// or no command.
+pub fn reading_command(call: &AgentToolCall) -> Option<String> {
+    let reads = matches!(
+        call.kind,
+        AgentToolKind::Read | AgentToolKind::Search | AgentToolKind::Think
+    );
+    command(call).filter(|_| reads)
 }
 
 /// Returns the command line for the words of a command. A shell that gets its command as an argument is left out.
@@ -107,7 +119,7 @@ pub fn paths(call: &AgentToolCall) -> Vec<&str> {
 }
 
 /// Returns a call as one of crewdeck's own tools, which have views for it, as far as there is one that does the same.
-pub fn as_tool_call(call: &AgentToolCall, tools: &[&str]) -> ToolCall {
+pub fn as_tool_call(call: &AgentToolCall, tools: &CrewToolNames) -> ToolCall {
     let input = || call.raw_input.clone().filter(Value::is_object);
     let (name, input) = match call.kind {
         _ if crew_tool(call, tools).is_some() => {
@@ -183,7 +195,7 @@ impl ExternalCalls {
         &mut self,
         agent: &Name,
         call: AgentToolCall,
-        tools: &[&str],
+        tools: &CrewToolNames,
         now: Instant,
     ) -> Vec<EventKind> {
         let mut events = Vec::new();
@@ -223,7 +235,7 @@ impl ExternalCalls {
     }
 
     /// Returns the events that end the open calls, because the turn has ended.
-    pub fn end_all(&mut self, agent: &Name, tools: &[&str], now: Instant) -> Vec<EventKind> {
+    pub fn end_all(&mut self, agent: &Name, tools: &CrewToolNames, now: Instant) -> Vec<EventKind> {
         let open = std::mem::take(&mut self.open);
         let ended = open
             .into_values()
@@ -231,7 +243,13 @@ impl ExternalCalls {
         ended.collect()
     }
 
-    fn finish(&mut self, agent: &Name, open: &OpenCall, tools: &[&str], now: Instant) -> EventKind {
+    fn finish(
+        &mut self,
+        agent: &Name,
+        open: &OpenCall,
+        tools: &CrewToolNames,
+        now: Instant,
+    ) -> EventKind {
         self.ended += 1;
         let call = as_tool_call(&open.call, tools);
         let diffs = open.call.diffs.iter();
@@ -264,4 +282,45 @@ impl ExternalCalls {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::table;
+
+    #[test]
+    fn calls_of_the_tools_of_the_crew_are_recognised_by_their_titles() {
+        let own: Vec<_> = table::find("task_list").into_iter().collect();
+        let tools = CrewToolNames::new(&own, None);
+        let mut call = AgentToolCall {
+            id: "1".into(),
+            title: String::new(),
+            kind: AgentToolKind::Other,
+            status: AgentToolStatus::Pending,
+            raw_input: None,
+            locations: Vec::new(),
+            text: String::new(),
+            diffs: Vec::new(),
+        };
+        for title in [
+            "mcp__crew__task_list",
+            "mcp_crew_task_list",
+            "crew_task_list",
+            "crew.task_list",
+            "crew/task_list",
+            "Tool: crew/task_list",
+            "task_list (crew MCP Server)",
+        ] {
+            call.title = title.into();
+            assert_eq!(crew_tool(&call, &tools), Some("task_list"), "{title}");
+        }
+        for title in ["task_list", "crew_other", "mcp__other__task_list"] {
+            call.title = title.into();
+            assert_eq!(crew_tool(&call, &tools), None, "{title}");
+        }
+        call.title = "crew_task_list".into();
+        call.kind = AgentToolKind::Execute;
+        assert_eq!(crew_tool(&call, &tools), None, "a command");
+    }
 }

@@ -7,6 +7,9 @@
 //! is loaded again if the agent can do that; otherwise a new session begins with a summary.
 
 pub mod calls;
+pub mod crew_tools;
+mod hooked_calls;
+mod hooks_after;
 mod permission;
 mod prompt_parts;
 mod publish;
@@ -27,6 +30,7 @@ use crate::acp::{AcpAgent, PromptEnd, PromptEndReason, StdioServer};
 use crate::domain::agent_update::AgentUpdate;
 use crate::domain::chat::Block;
 use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason};
+use hooks_after::HooksAfter;
 pub use permission::ExternalPermissions;
 use session::OpenSession;
 pub use shared::SessionMemory;
@@ -146,12 +150,15 @@ impl ExternalShared {
         };
         let content = open.next_content(request);
         let mut answer = ExternalAnswer::default();
+        let mut after = HooksAfter::new(&self.permissions, &open.dir);
         let end = {
             let prompting = open.session.prompt(&content);
             tokio::pin!(prompting);
             loop {
+                let is_busy =
+                    answer.has_open_calls() || open.updates.is_asking() || after.is_running();
                 let quiet_limit = async {
-                    if answer.has_open_calls() || open.updates.is_asking() {
+                    if is_busy {
                         std::future::pending::<()>().await;
                     }
                     tokio::time::sleep(self.idle_limit).await;
@@ -159,23 +166,37 @@ impl ExternalShared {
                 tokio::select! {
                     biased;
                     () = open.updates.wait() => {
-                        answer.process(open.updates.take(), deltas).await;
-                        self.follow_gate(&open.session, &mut open.mode).await;
+                        let updates = open.updates.take();
+                        after.start(&updates).await;
+                        answer.process(updates, deltas).await;
+                        self.follow_gate(&open.session, &mut open.mode, open.is_in_checkout).await;
                     }
+                    () = after.next(), if after.is_running() => {}
                     end = &mut prompting => break end.map_err(PromptError::from)?,
                     () = quiet_limit => return Err(self.silent()),
                 }
+                if self.permissions.is_stopped() {
+                    open.session.cancel();
+                }
             }
         };
-        answer.process(open.updates.take(), deltas).await;
+        let updates = open.updates.take();
+        after.start(&updates).await;
+        answer.process(updates, deltas).await;
+        after.finish().await;
         open.note_end(&end);
         send(deltas, Delta::Done(answer.reply(&end))).await;
         Ok(())
     }
 
     /// Changes the mode of the session after a plan was approved.
-    async fn follow_gate(&self, session: &crate::acp::AcpSession, mode: &mut Option<String>) {
-        let wanted = session::wanted_mode(self);
+    async fn follow_gate(
+        &self,
+        session: &crate::acp::AcpSession,
+        mode: &mut Option<String>,
+        is_in_checkout: bool,
+    ) {
+        let wanted = session::wanted_mode(self, is_in_checkout);
         if *mode != wanted
             && let Some(wanted) = &wanted
             && session.set_mode(wanted).await.is_ok()

@@ -1,6 +1,7 @@
 //! What a prompt for an external agent contains: the part of the conversation that its session does not know yet.
 
 use crate::acp::PromptPart;
+use crate::agent::prompt::EXTERNAL_RESUMED_TURN;
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::text::head_and_tail;
 use crate::model::ModelRequest;
@@ -56,7 +57,12 @@ pub fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
     };
     let new = request.messages.get(first_new..).unwrap_or_default();
     let new = new.iter().filter(|message| message.role == Role::User);
-    parts.extend(new.flat_map(|message| &message.blocks).filter_map(part));
+    let mut new: Vec<&Block> = new.flat_map(|message| &message.blocks).collect();
+    // What was sent before an interruption is sent again, and the agent must know that before it reads it.
+    let is_mark =
+        |block: &Block| matches!(block, Block::Text { text } if text == EXTERNAL_RESUMED_TURN);
+    new.sort_by_key(|block| !is_mark(block));
+    parts.extend(new.into_iter().filter_map(part));
     if parts.is_empty() {
         parts.push(PromptPart::Text("Continue.".into()));
     }

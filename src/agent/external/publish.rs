@@ -3,6 +3,7 @@
 use tokio::time::Instant;
 
 use super::calls::ExternalCalls;
+use super::crew_tools::CrewToolNames;
 use crate::agent::driver::{Driver, ModelConfig};
 use crate::agent::published_calls::summarise_call;
 use crate::domain::agent_update::{
@@ -83,12 +84,9 @@ impl Driver {
         }
     }
 
-    fn crew_tools(&self) -> Vec<&'static str> {
-        self.tool_runner
-            .tools
-            .iter()
-            .map(|tool| tool.name)
-            .collect()
+    fn crew_tools(&self) -> CrewToolNames {
+        let runner = &self.tool_runner;
+        CrewToolNames::new(&runner.tools, runner.servers.as_deref())
     }
 
     /// Publishes how full the agent's context window is. The agent's tokens so far stay as they were counted.

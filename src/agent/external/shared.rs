@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 use super::permission::ExternalPermissions;
 use crate::acp::{AcpAgent, AcpError, StdioServer};
 use crate::domain::ids::Name;
+use crate::domain::team::ExternalSession;
 use crate::model::{Delta, ErrorKind, ModelError};
 
 /// Remembers the session of an external agent, so that it can be loaded after a restart.
 pub trait SessionMemory: Send + Sync {
-    /// Returns the id of the session that was remembered last; `None` if there is none, or if it belongs to another
-    /// directory than `dir`.
-    fn last(&self, dir: &Path) -> Option<String>;
+    /// Returns the session that was remembered last; `None` if there is none.
+    fn last(&self) -> Option<ExternalSession>;
 
     fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()>;
 }

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
-permission, `write PATH` writes a file, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a
-cancel, `refuse` ends the turn after a refused permission, `lie` does not complete the task, `plan` submits a plan
-first. A prompt without a task can ask for a text: `stream COUNT MILLISECONDS [WORD]`."""
+permission, `look COMMAND` does so and reports it as reading, `write PATH` writes a file, `edit PATHS` writes files with one
+permission, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission, `lie`
+does not complete the task, `plan` submits a plan first, `tools` says which tools the crew's MCP server offers, `call TOOL
+JSON` calls one of them with permission, `await TOOL` waits until the crew's server reports a change after which it offers
+the tool, `tell JSON` sends a message. A message without a task can ask for some of it: `please edit a.txt; please ask
+ls`, or for a text: `stream COUNT MILLISECONDS [WORD]`."""
 
 import argparse
 import json
@@ -60,6 +63,7 @@ class CrewTools:
         command = [server["command"], *server["args"]]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self.last = 0
+        self.changes = 0
         self.ask("initialize", {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
         })
@@ -77,8 +81,22 @@ class CrewTools:
             if not line:
                 raise RuntimeError("the server of the crew has ended")
             answer = json.loads(line)
+            self.note(answer)
             if answer.get("id") == self.last:
                 return answer
+
+    def note(self, message):
+        if message.get("method") == "notifications/tools/list_changed":
+            self.changes += 1
+
+    def names(self):
+        return [tool["name"] for tool in self.ask("tools/list", {})["result"]["tools"]]
+
+    def wait_for(self, tool):
+        while tool not in self.names():
+            before = self.changes
+            while self.changes == before:
+                self.note(json.loads(self.process.stdout.readline()))
 
     def call(self, name, arguments):
         result = self.ask("tools/call", {"name": name, "arguments": arguments}).get("result", {})
@@ -118,6 +136,8 @@ class Turn:
             stream = re.search(r"^stream (\d+) (\d+) ?(\w*)$", self.text, re.M)
             if stream:
                 self.stream(int(stream[1]), int(stream[2]) / 1000, stream[3])
+            for word, rest in re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", self.text):
+                getattr(self, "do_" + word)(rest.strip())
             self.say("ready")
             return
         marker, task = tasks[-1].groups()
@@ -129,7 +149,7 @@ class Turn:
         begun.add(task)
         log(f"task {task}")
         self.say(f"I start with task {task}.")
-        for call, word, rest in re.findall(r"^((ask|write|work|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|look|write|work|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -158,17 +178,56 @@ class Turn:
         diff = {"type": "diff", "path": full, "oldText": None, "newText": "written\n"}
         self.update("tool_call_update", toolCallId="w", status="completed", content=[diff])
 
-    def do_ask(self, command):
-        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
-        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+    def do_edit(self, paths):
+        full = [os.path.join(sessions[self.session]["cwd"], path) for path in paths.split()]
+        diffs = [{"type": "diff", "path": path, "oldText": None, "newText": "edited\n"} for path in full]
+        self.update("tool_call", toolCallId="e", title=f"Edit {paths}", kind="edit", status="pending", content=diffs)
+        outcome = self.permission("e")
+        for path in full if outcome == "y" else []:
+            with open(path, "w") as file:
+                file.write("edited\n")
+        self.update("tool_call_update", toolCallId="e", status="completed" if outcome == "y" else "failed")
+        self.say(f"edit: {outcome}")
+
+    def do_tools(self, _):
+        self.say("tools: " + " ".join(sessions[self.session]["tools"].names()))
+
+    def do_await(self, tool):
+        tools = sessions[self.session]["tools"]
+        tools.wait_for(tool)
+        self.say(f"awaited {tool} after {'a change' if tools.changes else 'no change'}")
+
+    def do_call(self, rest):
+        tool, _, arguments = rest.partition(" ")
+        values = json.loads(arguments or "{}")
+        title = f"mcp__crew__{tool}"
+        self.update("tool_call", toolCallId="c", title=title, kind="other", status="pending", rawInput=values)
+        outcome = self.permission("c")
+        result = sessions[self.session]["tools"].call(tool, values) if outcome == "y" else "not permitted"
+        content = [{"type": "content", "content": {"type": "text", "text": result}}]
+        self.update("tool_call_update", toolCallId="c", status="completed", content=content)
+        self.say(f"called {tool}: {result}")
+
+    def do_tell(self, arguments):
+        sessions[self.session]["tools"].call("send_message", json.loads(arguments))
+
+    def permission(self, call):
         options = [
             {"optionId": "y", "name": "Yes", "kind": "allow_once"},
             {"optionId": "n", "name": "No", "kind": "reject_once"},
         ]
         answer = request("session/request_permission", {
-            "sessionId": self.session, "toolCall": {"toolCallId": "a"}, "options": options,
+            "sessionId": self.session, "toolCall": {"toolCallId": call}, "options": options,
         })
-        outcome = answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        return answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+
+    def do_look(self, command):
+        self.do_ask(command, kind="read")
+
+    def do_ask(self, command, kind="execute"):
+        self.update("tool_call", toolCallId="a", title="Terminal", kind=kind, status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+        outcome = self.permission("a")
         output = "refused"
         if outcome == "y":
             run = subprocess.run(["sh", "-c", command], cwd=sessions[self.session]["cwd"], capture_output=True)
@@ -206,6 +265,7 @@ def open_session(session, params):
         "cwd": params["cwd"], "servers": params["mcpServers"], "mode": "auto", "turn": None,
     }
     log(f"session {session} {params['cwd']}")
+    log("servers " + " ".join(server["name"] for server in params["mcpServers"]))
 
 
 def offer(session):
@@ -242,7 +302,7 @@ def handle(message):
         send(id=number, result={})
     elif method == "session/prompt":
         text = "\n".join(part["text"] for part in params["prompt"] if part["type"] == "text")
-        log(f"prompt {text}")
+        log(f"prompt {text} [{session} in {sessions[session]['cwd']}]")
         turn = sessions[session]["turn"] = Turn(session, number, text)
         threading.Thread(target=turn.run, daemon=True).start()
     elif method == "session/cancel":

@@ -24,7 +24,7 @@ use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
-    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach,
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach, table,
 };
 
 /// Maximum size, in bytes, of one tool result in the conversation.
@@ -284,9 +284,13 @@ impl ToolRunner {
     }
 
     /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
-    /// the call is too long to be stored whole or contains a secret, because different calls could then look
-    /// identical.
+    /// the call is too long to be stored whole or contains a secret, or if it is one of an external agent's own tools
+    /// and no command, because different calls could then look identical.
     fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
+        let is_command = table::find(&call.name).is_some_and(|tool| tool.access == Access::Run);
+        if self.is_external && !is_command && server_of(&call.name).is_none() {
+            return None;
+        }
         // A tool of an MCP server may have an input named `command` that is not a shell command.
         let command = call
             .input

@@ -6,6 +6,7 @@
 //! directory: when the agent gets the worktree of another task, it gets a new session. After a restart, the last session
 //! is loaded again if the agent can do that; otherwise a new session begins with a summary.
 
+mod call_paths;
 pub mod calls;
 mod permission;
 mod prompt_parts;

@@ -1,19 +1,22 @@
 //! Decides the permission requests of an external agent by the same rules as the calls of crewdeck's own agents, and
 //! with the same approvers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::calls::{self, as_tool_call, command, crew_tool};
+use super::call_paths::{command_dirs, is_inside, is_writable, paths};
+use super::calls::{as_asked_call, command, crew_tool, has_command};
 use crate::acp::{AskedPermission, PermissionAnswer};
 use crate::agent::hooks::HookPermission;
 use crate::agent::tool_runner::ToolRunner;
 use crate::domain::agent_update::{AgentToolCall, AgentToolKind};
 use crate::domain::ids::Name;
-use crate::domain::path::without_dots;
 use crate::tools::policy::{self, PlanGate, Ruling};
 use crate::tools::table;
+
+/// The reason for asking about a call whose files are not all known.
+const MORE_FILES: &str = "it has more files than crewdeck can check";
 
 /// Decides the permission requests of one external agent.
 #[derive(Clone)]
@@ -37,7 +40,7 @@ impl ExternalPermissions {
         self.runner.workdir = workdir;
         let tools = self.crew_tools();
         let ruling = self.rule(&asked.call, &tools);
-        let call = as_tool_call(&asked.call, &tools);
+        let call = as_asked_call(&asked.call, &self.runner.workdir);
         let permit = self.runner.permit(
             &self.agent,
             &call,
@@ -50,28 +53,42 @@ impl ExternalPermissions {
         }
     }
 
-    /// Returns what the permission rules say about a call.
+    /// Returns what the permission rules say about a call. Its kind is what the agent says it is, so a command and the
+    /// paths of a change are judged whatever the kind is.
     fn rule(&self, call: &AgentToolCall, tools: &[&str]) -> Ruling {
         // The crew checks the calls of its own tools when they arrive.
-        if crew_tool(call, tools).is_some() || call.kind == AgentToolKind::Think {
+        if crew_tool(call, tools).is_some() {
             return Ruling::Allow;
         }
-        if self.gate() == PlanGate::Closed && !only_reads(call.kind) {
+        if self.gate() == PlanGate::Closed && !only_reads(call) {
             return Ruling::Deny {
                 why: "a plan must be approved first: submit it with plan_approval".into(),
             };
         }
+        let mut rulings = vec![self.rule_kind(call)];
+        if has_command(call) {
+            rulings.push(self.rule_command(call));
+        }
+        if !call.diffs.is_empty() {
+            rulings.push(self.rule_change(call));
+        }
+        let is_allowed = |ruling: &Ruling| *ruling == Ruling::Allow;
+        let strictest = rulings.into_iter().find(|ruling| !is_allowed(ruling));
+        strictest.unwrap_or(Ruling::Allow)
+    }
+
+    fn rule_kind(&self, call: &AgentToolCall) -> Ruling {
         match call.kind {
             AgentToolKind::Execute => self.rule_command(call),
-            AgentToolKind::Edit => self.rule_paths(call, "changes"),
+            AgentToolKind::Edit => self.rule_change(call),
             AgentToolKind::Read | AgentToolKind::Search => self.rule_reading(call),
+            AgentToolKind::Think if paths(call).is_empty() && !call.has_more_files => Ruling::Allow,
+            AgentToolKind::Think => self.rule_change(call),
             AgentToolKind::Delete => ask("deletes a file"),
             AgentToolKind::Move => ask("moves a file"),
             AgentToolKind::Fetch => ask("uses the network"),
             AgentToolKind::SwitchMode => ask("changes the mode of the agent"),
-            AgentToolKind::Think | AgentToolKind::Other => {
-                ask("what it does is not known to crewdeck")
-            }
+            AgentToolKind::Other => ask("what it does is not known to crewdeck"),
         }
     }
 
@@ -83,21 +100,34 @@ impl ExternalPermissions {
             return ask("the command cannot be checked");
         };
         let input = json!({ "command": command });
-        self.runner
-            .with_policy_context(|standing| policy::decide(bash, &input, standing))
+        let ruling = self
+            .runner
+            .with_policy_context(|standing| policy::decide(bash, &input, standing));
+        let workdir = &self.runner.workdir;
+        let dirs = command_dirs(call);
+        match (ruling, dirs.iter().find(|dir| !is_inside(workdir, dir))) {
+            (Ruling::Allow, Some(dir)) => ask(&format!(
+                "runs in {dir}, which is outside of its work directory"
+            )),
+            (ruling, _) => ruling,
+        }
     }
 
-    fn rule_paths(&self, call: &AgentToolCall, what: &str) -> Ruling {
-        let paths = calls::paths(call);
+    fn rule_change(&self, call: &AgentToolCall) -> Ruling {
+        let paths = paths(call);
         if paths.is_empty() {
             return ask("the agent does not report the file");
         }
-        match paths
-            .iter()
-            .find(|path| !is_inside(&self.runner.workdir, path))
-        {
+        if call.has_more_files {
+            return ask(MORE_FILES);
+        }
+        let workdir = &self.runner.workdir;
+        match paths.iter().find(|path| !is_writable(workdir, path)) {
+            Some(path) if is_inside(workdir, path) => {
+                ask(&format!("changes {path}, which are settings of an agent"))
+            }
             Some(path) => ask(&format!(
-                "{what} {path}, which is outside of its work directory"
+                "changes {path}, which is outside of its work directory"
             )),
             None => Ruling::Allow,
         }
@@ -108,78 +138,27 @@ impl ExternalPermissions {
         let root = &self.runner.root;
         let is_known =
             |path: &&&str| is_inside(root, path) || is_inside(&self.runner.workdir, path);
-        let paths = calls::paths(call);
+        let paths = paths(call);
         match paths.iter().find(|path| !is_known(path)) {
             Some(path) => ask(&format!("reads {path}, which is outside of the project")),
+            None if paths.is_empty() && !has_command(call) => {
+                ask("the agent does not report the file")
+            }
+            None if call.has_more_files => ask(MORE_FILES),
             None => Ruling::Allow,
         }
     }
 }
 
-fn only_reads(kind: AgentToolKind) -> bool {
-    matches!(
-        kind,
-        AgentToolKind::Read | AgentToolKind::Search | AgentToolKind::Think
-    )
+fn only_reads(call: &AgentToolCall) -> bool {
+    let kinds = [
+        AgentToolKind::Read,
+        AgentToolKind::Search,
+        AgentToolKind::Think,
+    ];
+    kinds.contains(&call.kind) && call.diffs.is_empty() && !has_command(call)
 }
 
 fn ask(why: &str) -> Ruling {
     Ruling::Ask { why: why.into() }
-}
-
-/// Returns whether `path`, absolute or relative to `dir`, is below `dir`, also after symbolic links are resolved, and
-/// not in a folder of git or of crewdeck.
-fn is_inside(dir: &Path, path: &str) -> bool {
-    let path = without_dots(&dir.join(path));
-    let Ok(rest) = path.strip_prefix(dir) else {
-        return false;
-    };
-    let guarded = [
-        ".git",
-        ".tasks",
-        ".team",
-        ".worktrees",
-        ".transcripts",
-        ".crewdeck",
-    ];
-    let first = rest.components().next();
-    let is_guarded = first.is_some_and(|first| {
-        let first = first.as_os_str().to_string_lossy();
-        guarded.iter().any(|name| first.eq_ignore_ascii_case(name))
-    });
-    if is_guarded {
-        return false;
-    }
-    let existing = path.ancestors().find_map(|part| part.canonicalize().ok());
-    let dir = dir.canonicalize();
-    matches!((existing, dir), (Some(existing), Ok(dir)) if existing.starts_with(&dir))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_paths_below_the_directory_are_inside() {
-        let dir = tempfile::tempdir().unwrap();
-        let (work, other) = (dir.path().join("work"), dir.path().join("other"));
-        std::fs::create_dir_all(work.join("src")).unwrap();
-        std::fs::create_dir(&other).unwrap();
-        std::os::unix::fs::symlink(&other, work.join("link")).unwrap();
-        let absolute = work.join("src/new.rs");
-        for (path, expected) in [
-            ("src/a.rs", true),
-            ("new/folder/a.rs", true),
-            (absolute.to_str().unwrap(), true),
-            ("../other/a.rs", false),
-            ("src/../../other/a", false),
-            ("link/a.rs", false),
-            ("/etc/passwd", false),
-            (".git/config", false),
-            (".Git/config", false),
-            (".tasks/task_1.json", false),
-        ] {
-            assert_eq!(is_inside(&work, path), expected, "{path}");
-        }
-    }
 }

@@ -233,6 +233,9 @@ async fn start_crew(
         let redactor = event_sender.redactor().with(secrets);
         event_sender.with_redactor(redactor)
     };
+    for (name, value) in external_agents::secrets(settings) {
+        event_sender.redactor().add(&name, &value);
+    }
     let approved = blueprint.extensions.trust.approved_files();
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);

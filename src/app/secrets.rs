@@ -1,5 +1,6 @@
 //! Finds the secrets to redact: in the environment variables of this process and in the configurations of MCP servers.
 
+use crate::domain::external_agent::ExternalAgent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::redact::Redactor;
 use crate::domain::secret_env::{self, WithheldReason};
@@ -67,6 +68,22 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
     out
 }
 
+/// Returns the secret values in the environment variables that the settings give to external agents, each with the name
+/// for its placeholder.
+pub fn of_agents<'a>(agents: impl IntoIterator<Item = &'a ExternalAgent>) -> Vec<(String, String)> {
+    let env = agents.into_iter().flat_map(|agent| {
+        let preset = agent.preset.map_or(&[][..], |preset| preset.env);
+        let is_own = move |(name, value): &(&String, &String)| {
+            !preset.contains(&(name.as_str(), value.as_str()))
+        };
+        agent.env.iter().filter(is_own)
+    });
+    let secrets = env.filter(|(name, value)| is_secret(name, value));
+    secrets
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_one = match secret_env::reason(name, value) {
@@ -106,17 +123,19 @@ fn is_path(value: &str) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{CLIENT_SECRET, is_secret, of_servers};
+    use super::{CLIENT_SECRET, is_secret, of_agents, of_servers};
+    use crate::domain::external_agent::{ExternalAgent, ExternalAgentSettings, PRESETS};
     use crate::domain::mcp::{OAuthClient, ServerConfig, ServerSource, ServerTransport};
     use crate::domain::secret_env;
 
+    fn values(all: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let all = all.iter();
+        all.map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect()
+    }
+
     #[test]
     fn only_secrets_of_servers_are_redacted() {
-        let values = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
-            let all = all.iter();
-            all.map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect()
-        };
         let server = |transport| ServerConfig {
             name: "a".into(),
             source: ServerSource::User,
@@ -154,6 +173,25 @@ mod tests {
             names,
             ["GITHUB_TOKEN", "MINE", "Authorization", CLIENT_SECRET]
         );
+    }
+
+    #[test]
+    fn secrets_in_the_settings_of_external_agents_are_redacted() {
+        let settings = ExternalAgentSettings {
+            env: values(&[
+                ("MY_TOKEN", "a-literal-token-value"),
+                ("REGION", "eu-north-1"),
+            ]),
+            ..ExternalAgentSettings::default()
+        };
+        let expand = |text: &str| Ok(text.to_string());
+        let agents: Vec<_> = PRESETS
+            .iter()
+            .map(|preset| ExternalAgent::resolve(preset.name, &settings, &expand).unwrap())
+            .collect();
+        let found = of_agents(&agents);
+        let secret = ("MY_TOKEN".to_string(), "a-literal-token-value".to_string());
+        assert_eq!(found, vec![secret; PRESETS.len()]);
     }
 
     #[test]

@@ -291,6 +291,11 @@ impl AcpSession {
         })
     }
 
+    /// Returns the id of the mode with this id or name; `None` if the agent does not offer it.
+    pub fn mode_id(&self, mode: &str) -> Option<String> {
+        self.offer.id_of(SessionChoice::Mode, mode)
+    }
+
     /// Waits until the program has ended, and returns the error with the cause.
     pub async fn ended(&self) -> AcpError {
         self.connection.ended().await

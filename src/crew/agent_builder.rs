@@ -14,7 +14,7 @@ use super::skills::SkillWatch;
 use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
-use crate::agent::external::{ExternalModel, ExternalPermissions, SessionMemory};
+use crate::agent::external::{ExternalModel, ExternalPermissions, OwnTools, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
@@ -297,6 +297,16 @@ impl AgentBuilder {
         ExternalTools::new(spec.name.clone(), runner)
     }
 
+    /// Returns which of its own tools an external agent may use within its limits.
+    fn own_tools(&self, spec: &AgentSpec<'_>) -> OwnTools {
+        let limits = Self::limits_of(spec);
+        let only = self.settings.tools.as_ref();
+        OwnTools::new(|name, used_for| {
+            only.is_none_or(|only| only.iter().any(|n| n == name))
+                && limits.iter().all(|limit| limit.permits(name, used_for))
+        })
+    }
+
     /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and `spec.model` is
     /// replaced by the external agent.
     pub fn build_external(
@@ -311,6 +321,7 @@ impl AgentBuilder {
         let permissions = ExternalPermissions {
             agent: spec.name.clone(),
             runner: self.tool_runner(&spec, own, Arc::clone(&mailbox), Arc::clone(&host)),
+            own_tools: self.own_tools(&spec),
         };
         let name = match external.model.as_str() {
             "" => external.agent.agent().name.clone(),

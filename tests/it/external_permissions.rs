@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use crewdeck::acp::{AskedPermission, PermissionAnswer};
-use crewdeck::agent::external::ExternalPermissions;
+use crewdeck::agent::external::{ExternalPermissions, OwnTools};
 use crewdeck::agent::mailbox::AgentMailbox;
 use crewdeck::agent::tool_runner::ToolRunner;
 use crewdeck::domain::agent_update::{
@@ -27,6 +27,7 @@ use crate::common::tool_fixture::{FakeHost, ToolFixture};
 struct Bob {
     fixture: ToolFixture,
     gate: PlanGate,
+    own_tools: OwnTools,
 }
 
 /// What came of a permission request.
@@ -55,6 +56,10 @@ impl Bob {
         Bob {
             fixture,
             gate: PlanGate::Open,
+            own_tools: OwnTools {
+                can_write: true,
+                can_run: true,
+            },
         }
     }
 
@@ -85,6 +90,7 @@ impl Bob {
         ExternalPermissions {
             agent: Name::party("bob").unwrap(),
             runner,
+            own_tools: self.own_tools,
         }
     }
 
@@ -198,6 +204,30 @@ fn what_a_call_does_follows_from_all_its_parts() {
     }
     let read = call(Read, "Look", json!({ "path": "a.txt" }));
     assert!(bob.ask(read).is_allowed);
+}
+
+#[test]
+fn limits_of_the_role_refuse_what_the_agent_may_not_do() {
+    use AgentToolKind::{Delete, Edit, Execute, Move, Other, Read, SwitchMode, Think};
+    let mut bob = Bob::new();
+    bob.own_tools.can_write = false;
+    bob.own_tools.can_run = false;
+    let path = json!({ "path": "a.txt" });
+    for call in [
+        call(Edit, "Edit", path.clone()),
+        call(Delete, "Delete", path.clone()),
+        call(Move, "Move", path.clone()),
+        call(Execute, "Run", json!({ "command": "make" })),
+        call(Execute, "Run", Value::Null),
+        call(Other, "Run", json!({ "command": "make" })),
+        call(SwitchMode, "Exit plan mode", Value::Null),
+        with_diff(call(Think, "Think", Value::Null), "a.txt"),
+    ] {
+        let outcome = bob.ask(call.clone());
+        let is_refused = !outcome.is_allowed && outcome.asked.is_empty();
+        assert!(is_refused, "{call:?}: {outcome:?}");
+    }
+    assert!(bob.ask(call(Read, "Look", path)).is_allowed);
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod call_paths;
 pub mod calls;
+mod own_tools;
 mod permission;
 mod prompt_parts;
 mod publish;
@@ -28,11 +29,14 @@ use crate::acp::{AcpAgent, PromptEnd, PromptEndReason, StdioServer};
 use crate::domain::agent_update::AgentUpdate;
 use crate::domain::chat::Block;
 use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason};
+pub use own_tools::OwnTools;
 pub use permission::ExternalPermissions;
 use session::OpenSession;
 pub use shared::SessionMemory;
 use shared::{Deltas, ExternalShared, PromptError, permanent, send};
 
+/// Maximum number of times that a mode is set again in one prompt because the agent has changed it.
+const MODE_CHANGES_MAX: u32 = 8;
 /// Maximum number of parts of an answer that wait for the driver.
 const DELTAS_MAX: usize = 64;
 
@@ -67,6 +71,19 @@ impl ExternalModel {
     pub fn set_server(&self, server: StdioServer) {
         // A second server would belong to the same teammate.
         let _ = self.shared.server.set(server);
+    }
+
+    /// Checks that the agent has a mode in which it keeps its limits and the plan gate.
+    ///
+    /// # Errors
+    /// Returns what is missing, and the setting that adds it.
+    pub fn check_mode(&self) -> Result<(), String> {
+        self.shared.mode_problem().map_or(Ok(()), Err)
+    }
+
+    /// Returns whether a mode is known in which the agent asks before it acts.
+    pub fn is_ask_mode_known(&self) -> bool {
+        self.shared.agent.agent().ask_mode.is_some()
     }
 
     /// Closes the session and, if it is the last one of its program, ends the program.
@@ -143,6 +160,7 @@ impl ExternalShared {
         };
         let content = open.next_content(request);
         let mut answer = ExternalAnswer::default();
+        let mut mode_changes = 0;
         let end = {
             let prompting = open.session.prompt(&content);
             tokio::pin!(prompting);
@@ -156,7 +174,14 @@ impl ExternalShared {
                 tokio::select! {
                     biased;
                     () = open.updates.wait() => {
-                        answer.process(open.updates.take(), deltas).await;
+                        let updates = open.updates.take();
+                        if has_changed_mode(&open.session, &mut open.mode, &updates) {
+                            mode_changes += 1;
+                        }
+                        answer.process(updates, deltas).await;
+                        if mode_changes > MODE_CHANGES_MAX {
+                            return Err(self.changes_mode());
+                        }
                         self.follow_gate(&open.session, &mut open.mode).await;
                     }
                     end = &mut prompting => break end.map_err(PromptError::from)?,
@@ -181,6 +206,19 @@ impl ExternalShared {
         }
     }
 
+    fn changes_mode(&self) -> PromptError {
+        let name = &self.agent.agent().name;
+        let text = format!("the agent '{name}' changes its mode again and again");
+        PromptError {
+            error: permanent(
+                ErrorKind::Server,
+                text,
+                "It may no longer ask before it acts.",
+            ),
+            lost_session: true,
+        }
+    }
+
     fn silent(&self) -> PromptError {
         let name = &self.agent.agent().name;
         let seconds = self.idle_limit.as_secs();
@@ -192,6 +230,27 @@ impl ExternalShared {
             lost_session: true,
         }
     }
+}
+
+/// Returns whether the agent has left `mode`, the mode that crewdeck has set, according to `updates`, and stores its own in
+/// `mode`. Does nothing if crewdeck has set no mode.
+fn has_changed_mode(
+    session: &crate::acp::AcpSession,
+    mode: &mut Option<String>,
+    updates: &[AgentUpdate],
+) -> bool {
+    let reported = updates.iter().rev().find_map(|update| match update {
+        AgentUpdate::Mode(id) => Some(id),
+        _ => None,
+    });
+    let Some((id, set)) = reported.zip(mode.as_deref()) else {
+        return false;
+    };
+    let is_other = session.mode_id(set).as_ref() != Some(id);
+    if is_other {
+        *mode = Some(id.clone());
+    }
+    is_other
 }
 
 /// The answer of an agent to one prompt, as it arrives.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::call_paths::{command_dirs, is_inside, is_writable, paths};
 use super::calls::{as_asked_call, command, crew_tool, has_command};
+use super::own_tools::OwnTools;
 use crate::acp::{AskedPermission, PermissionAnswer};
 use crate::agent::hooks::HookPermission;
 use crate::agent::tool_runner::ToolRunner;
@@ -23,6 +24,7 @@ const MORE_FILES: &str = "it has more files than crewdeck can check";
 pub struct ExternalPermissions {
     pub agent: Name,
     pub runner: ToolRunner,
+    pub own_tools: OwnTools,
 }
 
 impl ExternalPermissions {
@@ -59,6 +61,9 @@ impl ExternalPermissions {
         // The crew checks the calls of its own tools when they arrive.
         if crew_tool(call, tools).is_some() {
             return Ruling::Allow;
+        }
+        if let Some(why) = self.own_tools.refusal(call) {
+            return Ruling::Deny { why };
         }
         if self.gate() == PlanGate::Closed && !only_reads(call) {
             return Ruling::Deny {

@@ -11,7 +11,6 @@ use crate::acp::{
 };
 use crate::domain::agent_update::AgentUpdate;
 use crate::model::{Delta, ErrorKind, ModelRequest};
-use crate::tools::policy::PlanGate;
 
 /// An open session, with what it knows of the conversation.
 pub struct OpenSession {
@@ -43,14 +42,10 @@ impl OpenSession {
 /// Returns the mode that the session should have: the one for planning while a plan must be approved, else the one in
 /// which the agent asks before it acts.
 pub fn wanted_mode(shared: &ExternalShared) -> Option<String> {
+    let permissions = &shared.permissions;
     let agent = shared.agent.agent();
-    match shared.permissions.gate() {
-        PlanGate::Closed => agent
-            .plan_mode()
-            .map(str::to_string)
-            .or_else(|| agent.ask_mode.clone()),
-        PlanGate::Open => agent.ask_mode.clone(),
-    }
+    let mode = permissions.own_tools.mode(agent, permissions.gate());
+    mode.map(str::to_string)
 }
 
 /// Opens a session for the directory of `request` unless `slot` has one that fits the conversation.
@@ -60,6 +55,7 @@ pub async fn ensure(
     request: &ModelRequest,
     deltas: &Deltas,
 ) -> Result<(), PromptError> {
+    shared.check_mode()?;
     let fits =
         |open: &OpenSession| open.dir == request.workdir && open.known.fits(request.messages.len());
     if slot.as_ref().is_some_and(fits) {

@@ -31,6 +31,8 @@ pub struct AgentPreset {
     pub install: &'static str,
     /// The mode in which the agent asks the user before it acts.
     pub ask_mode: &'static str,
+    /// The mode in the user's checkout, where an agent without a task must ask before each change; `None` for `ask_mode`.
+    pub checkout_mode: Option<&'static str>,
     /// The mode in which the agent only reads and plans.
     pub plan_mode: &'static str,
     /// Whether sessions may share one process.
@@ -73,6 +75,7 @@ pub const PRESETS: &[AgentPreset] = &[
         ],
         install: "npm install --global @agentclientprotocol/claude-agent-acp",
         ask_mode: "default",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::ModelContinues,
@@ -90,6 +93,8 @@ pub const PRESETS: &[AgentPreset] = &[
         install: "npm install --global @agentclientprotocol/codex-acp",
         // In its default mode, `agent`, a model decides instead of the user.
         ask_mode: "workspace-write",
+        // In `workspace-write`, it writes below its directory without asking.
+        checkout_mode: Some("read-only"),
         plan_mode: "read-only",
         shares_process: true,
         refusal: RefusalEffect::TurnEnds,
@@ -118,6 +123,7 @@ pub const PRESETS: &[AgentPreset] = &[
         ],
         install: "npm install --global @google/gemini-cli",
         ask_mode: "default",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::ModelContinues,
@@ -137,6 +143,7 @@ pub const PRESETS: &[AgentPreset] = &[
         login_variables: &["GOOSE_PROVIDER__API_KEY"],
         install: "see the documentation of goose",
         ask_mode: "approve",
+        checkout_mode: None,
         plan_mode: "chat",
         shares_process: false,
         refusal: RefusalEffect::Unknown,
@@ -160,6 +167,7 @@ pub const PRESETS: &[AgentPreset] = &[
         login_variables: &["OPENCODE_API_KEY"],
         install: "npm install --global opencode-ai",
         ask_mode: "build",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::TurnEnds,
@@ -182,6 +190,7 @@ pub const PRESETS: &[AgentPreset] = &[
         ],
         install: "npm install --global @qwen-code/qwen-code",
         ask_mode: "default",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::TurnEnds,

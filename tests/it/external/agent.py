@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
-permission, `write PATH` writes a file, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a
-refused permission, `lie` does not complete the task, `plan` submits a plan first."""
+permission, `edit PATH` asks for a change of a file, `mode MODE` changes the mode, `write PATH` writes a file, `crash` ends
+the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission, `lie` does not complete the task,
+`plan` submits a plan first."""
 
 import argparse
 import json
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--log", default="", help="a file that gets a line for each start, session and prompt")
@@ -112,7 +114,7 @@ class Turn:
             self.say("ready")
             return
         self.say(f"I start with task {task[1]}.")
-        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|edit|mode|write|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -127,17 +129,35 @@ class Turn:
         diff = {"type": "diff", "path": full, "oldText": None, "newText": "written\n"}
         self.update("tool_call_update", toolCallId="w", status="completed", content=[diff])
 
-    def do_ask(self, command):
-        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
-        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+    def do_edit(self, path):
+        """Asks for a change of a file and does not make it."""
+        self.update("tool_call", toolCallId="e", title=f"Edit {path}", kind="edit", rawInput={"path": path})
+        self.say(f"permission: {self.ask_for('e')}")
+
+    def do_mode(self, mode):
+        """Changes the mode without being asked to, and waits until it is set back."""
+        log(f"left to mode {mode}")
+        sessions[self.session]["mode"] = mode
+        self.update("current_mode_update", currentModeId=mode)
+        for _ in range(500):
+            if sessions[self.session]["mode"] != mode:
+                return
+            time.sleep(0.01)
+
+    def ask_for(self, call):
         options = [
             {"optionId": "y", "name": "Yes", "kind": "allow_once"},
             {"optionId": "n", "name": "No", "kind": "reject_once"},
         ]
         answer = request("session/request_permission", {
-            "sessionId": self.session, "toolCall": {"toolCallId": "a"}, "options": options,
+            "sessionId": self.session, "toolCall": {"toolCallId": call}, "options": options,
         })
-        outcome = answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        return answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+
+    def do_ask(self, command):
+        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+        outcome = self.ask_for("a")
         output = "refused"
         if outcome == "y":
             run = subprocess.run(["sh", "-c", command], cwd=sessions[self.session]["cwd"], capture_output=True)

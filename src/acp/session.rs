@@ -19,6 +19,7 @@ use super::types::{
     UnsetChoice,
 };
 use super::update::id;
+use crate::domain::external_agent::AgentPreset;
 
 /// Maximum time from the cancellation of a turn until the agent has answered the prompt.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -109,7 +110,7 @@ async fn open_new(
     connection.routes.begin_opening();
     let limit = Some(connection.options.request_timeout);
     let answer = connection
-        .request(METHOD, session_params(spec), limit, on_answer)
+        .request(METHOD, session_params(connection, spec), limit, on_answer)
         .await?;
     match opened.get() {
         Some(route) => Ok((Arc::clone(route), answer)),
@@ -142,7 +143,7 @@ async fn load(
     if !connection.routes.add(&route) {
         return Err(failed("the session is open already".into()));
     }
-    let mut params = session_params(spec);
+    let mut params = session_params(connection, spec);
     params["sessionId"] = session.into();
     let on_answer = {
         let route = Arc::clone(&route);
@@ -164,7 +165,7 @@ async fn load(
     }
 }
 
-fn session_params(spec: &SessionSpec) -> Value {
+fn session_params(connection: &AgentConnection, spec: &SessionSpec) -> Value {
     let server = |server: &StdioServer| {
         let env = server.env.iter();
         let env: Vec<Value> = env
@@ -175,7 +176,12 @@ fn session_params(spec: &SessionSpec) -> Value {
         })
     };
     let servers: Vec<Value> = spec.mcp_servers.iter().map(server).collect();
-    json!({ "cwd": spec.cwd.to_string_lossy(), "mcpServers": servers })
+    let mut params = json!({ "cwd": spec.cwd.to_string_lossy(), "mcpServers": servers });
+    let preset = connection.agent.preset;
+    if let Some(meta) = preset.and_then(AgentPreset::session_meta) {
+        params["_meta"] = meta;
+    }
+    params
 }
 
 impl AcpSession {
@@ -289,6 +295,11 @@ impl AcpSession {
             value: mode.to_string(),
             why,
         })
+    }
+
+    /// Returns the id of the mode with this id or name; `None` if the agent does not offer it.
+    pub fn mode_id(&self, mode: &str) -> Option<String> {
+        self.offer.id_of(SessionChoice::Mode, mode)
     }
 
     /// Waits until the program has ended, and returns the error with the cause.

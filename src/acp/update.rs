@@ -97,7 +97,7 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
         Some(_) => Some(AgentToolKind::Other),
         None => extensions::goose_kind(call),
     };
-    Some(ToolCallChange {
+    let change = ToolCallChange {
         id: id(call, "toolCallId")?,
         title: title
             .or_else(|| text_of("title"))
@@ -121,7 +121,36 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
             .or(text.filter(String::is_empty)),
         more_output: extensions::more_output(call).map(|text| head_and_tail(text, CALL_TEXT_MAX)),
         diffs,
+        has_more_files: false,
+    };
+    Some(ToolCallChange {
+        has_more_files: has_more_files(call, &change),
+        ..change
     })
+}
+
+/// Returns whether `change` lacks files of `call`, because there are too many, because a path is missing, is too long or
+/// contains a secret, or because the arguments are too large.
+fn has_more_files(call: &Value, change: &ToolCallChange) -> bool {
+    fn list<'a>(call: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+        call.get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    }
+    let path = |of: &'_ Value| of.get("path").and_then(Value::as_str).map(str::to_string);
+    let locations = list(call, "locations").map(path);
+    let kept = change
+        .locations
+        .iter()
+        .flatten()
+        .map(|l| Some(l.path.clone()));
+    let is_diff = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("diff");
+    let diffs = list(call, "content").filter(is_diff).map(path);
+    let kept_diffs = change.diffs.iter().flatten().map(|d| Some(d.path.clone()));
+    let is_cut = change.raw_input.as_ref().is_some_and(Value::is_string)
+        && call.get("rawInput").is_some_and(|input| !input.is_string());
+    is_cut || locations.ne(kept) || diffs.ne(kept_diffs)
 }
 
 /// Returns the text at `name`, if it can be an id.

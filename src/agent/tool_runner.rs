@@ -24,7 +24,7 @@ use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
-    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach,
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach, table,
 };
 
 /// Maximum size, in bytes, of one tool result in the conversation.
@@ -241,7 +241,10 @@ impl ToolRunner {
         why: &str,
         asked: Option<PendingCall>,
     ) -> Result<String, String> {
-        let command = call.input.get("command").and_then(Value::as_str);
+        let names = ["command", permission_card::RUNS];
+        let command = names
+            .iter()
+            .find_map(|name| call.input.get(*name)?.as_str());
         let command = command.filter(|_| server_of(&call.name).is_none());
         let parts = command.map_or_else(Vec::new, |c| {
             self.with_policy_context(|s| policy::flagged_parts(c, s))
@@ -286,9 +289,13 @@ impl ToolRunner {
     }
 
     /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
-    /// the call is too long to be stored whole or contains a secret, because different calls could then look
-    /// identical.
+    /// the call is too long to be stored whole or contains a secret, or if it is one of an external agent's own tools
+    /// and no command, because different calls could then look identical.
     pub(super) fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
+        let is_command = table::find(&call.name).is_some_and(|tool| tool.access == Access::Run);
+        if self.is_external && !is_command && server_of(&call.name).is_none() {
+            return None;
+        }
         // A tool of an MCP server may have an input named `command` that is not a shell command.
         let command = call
             .input

@@ -243,6 +243,9 @@ async fn start_crew(
         let redactor = event_sender.redactor().with(known);
         event_sender.with_redactor(redactor)
     };
+    for (name, value) in external_agents::secrets(settings) {
+        event_sender.redactor().add(&name, &value);
+    }
     let approved = extensions.trust.approved_files();
     let supervisor = supervisor::supervisor(root, settings, &approved).map(Arc::new);
     apply_later_approvals(&blueprint.extensions, supervisor.as_deref(), &event_sender);

@@ -14,7 +14,7 @@ use super::skills::SkillWatch;
 use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
-use crate::agent::external::{ExternalModel, ExternalPermissions, SessionMemory};
+use crate::agent::external::{ExternalModel, ExternalPermissions, OwnTools, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
@@ -290,6 +290,16 @@ impl AgentBuilder {
         ServerTools::new(servers, only, seen, spec.caller, Arc::new(specs)).map(Arc::new)
     }
 
+    /// Returns which of its own tools an external agent may use within its limits.
+    fn own_tools(&self, spec: &AgentSpec<'_>) -> OwnTools {
+        let limits = Self::limits_of(spec);
+        let only = self.settings.tools.as_ref();
+        OwnTools::new(|name, used_for| {
+            only.is_none_or(|only| only.iter().any(|n| n == name))
+                && limits.iter().all(|limit| limit.permits(name, used_for))
+        })
+    }
+
     /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and `spec.model` is
     /// replaced by the external agent.
     pub fn build_external(
@@ -303,6 +313,7 @@ impl AgentBuilder {
         let tools = ExternalTools::new(spec.name.clone(), runner.clone());
         let permissions = ExternalPermissions {
             agent: spec.name.clone(),
+            own_tools: self.own_tools(&spec),
             servers: runner.servers.clone(),
             runner: ToolRunner {
                 servers: None,

@@ -18,6 +18,7 @@ use crate::agent::external_tools::ExternalTools;
 use crate::domain::external_agent::ExternalAgent;
 use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member};
+use crate::protocol::agent_socket::TOKEN_VARIABLE;
 
 /// Returns the external agent with a name, as the settings and the presets define it.
 ///
@@ -134,6 +135,13 @@ impl ExternalAgents {
             .register(name.clone(), Arc::clone(&tools) as _)
             .await?;
         let variables = access.variables().into_iter();
+        let redactor = self.context.event_sender.redactor();
+        for (name, value) in variables
+            .clone()
+            .filter(|(name, _)| *name == TOKEN_VARIABLE)
+        {
+            redactor.add(name, &value);
+        }
         model.set_server(StdioServer {
             name: CREW_SERVER.into(),
             command: program.to_string_lossy().into_owned(),

@@ -28,6 +28,8 @@ pub struct ExternalAgentSettings {
     pub env: BTreeMap<String, String>,
     /// The mode of the agent in which it asks before it acts, by the name that the agent uses.
     pub mode: Option<String>,
+    /// The mode of the agent in which it only reads and plans, by the name that the agent uses.
+    pub plan_mode: Option<String>,
 }
 
 /// The command that starts an external agent.
@@ -54,6 +56,8 @@ pub struct ExternalAgent {
     pub env: BTreeMap<String, String>,
     /// The mode in which the agent asks before it acts; `None` if it is not known.
     pub ask_mode: Option<String>,
+    /// The mode in which the agent only reads and plans; `None` if it is not known.
+    pub plan_mode: Option<String>,
 }
 
 impl ExternalAgent {
@@ -94,12 +98,14 @@ impl ExternalAgent {
             env.insert(variable.clone(), value);
         }
         let preset_mode = || preset.map(|preset| preset.ask_mode.to_string());
+        let preset_plan_mode = || preset.map(|preset| preset.plan_mode.to_string());
         Ok(ExternalAgent {
             name: name.to_string(),
             preset,
             argv,
             env,
             ask_mode: settings.mode.clone().or_else(preset_mode),
+            plan_mode: settings.plan_mode.clone().or_else(preset_plan_mode),
         })
     }
 
@@ -112,9 +118,14 @@ impl ExternalAgent {
         stricter.or(self.ask_mode.as_deref())
     }
 
-    /// Returns the mode in which the agent only reads and plans; `None` if it is not known.
-    pub fn plan_mode(&self) -> Option<&'static str> {
-        Some(self.preset?.plan_mode)
+    /// Returns the mode for an agent that may change no file: it asks before each change, or only plans. `None` if no such
+    /// mode is known.
+    pub fn reading_mode(&self) -> Option<&str> {
+        let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
+        match self.preset.filter(is_unchanged) {
+            Some(_) => self.checkout_mode(),
+            None => self.plan_mode.as_deref(),
+        }
     }
 
     /// Returns whether sessions may share one process. Without a preset, each session has its own.
@@ -176,7 +187,7 @@ impl ExternalAgentInfo {
             path,
             install: preset.map_or(String::new(), |preset| preset.install.to_string()),
             ask_mode: agent.ask_mode.clone(),
-            plan_mode: agent.plan_mode().map(str::to_string),
+            plan_mode: agent.plan_mode.clone(),
             loads_after_kill: preset.map(|preset| preset.loads_after_kill),
             notes: notes.iter().map(ToString::to_string).collect(),
             problem: String::new(),

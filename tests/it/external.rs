@@ -21,6 +21,11 @@ struct Crew {
 
 impl Crew {
     fn new(options: &[&str]) -> Crew {
+        Crew::with_settings(options, "")
+    }
+
+    /// `settings` are further settings of the agent.
+    fn with_settings(options: &[&str], settings: &str) -> Crew {
         let project = Project::repository(&[("a.txt", "one\n")]);
         let log = project.file("agent.log");
         let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/external/agent.py");
@@ -32,7 +37,7 @@ impl Crew {
         argv.extend(options.iter().map(ToString::to_string));
         let argv = Value::from(argv);
         project.write_user_settings(&format!(
-            "[agents.fake]\ncommand = {argv}\nmode = 'default'\n"
+            "[agents.fake]\ncommand = {argv}\nmode = 'default'\n{settings}"
         ));
         Crew { project, log }
     }
@@ -91,6 +96,10 @@ impl Events {
     fn said(&self) -> Vec<&str> {
         let said = self.of_bob("said");
         said.iter().map(|e| e["text"].as_str().unwrap()).collect()
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(Value::to_string).collect()
     }
 
     fn notices(&self) -> String {
@@ -162,7 +171,7 @@ fn permission_requests_follow_the_rules_of_the_crew() {
 
 #[test]
 fn plan_is_required_before_anything_changes() {
-    let crew = Crew::new(&[]);
+    let crew = Crew::with_settings(&[], "plan_mode = 'plan'\n");
     let spawn = ", plan: required";
     let events = crew.run(
         &["ask echo early\nplan 1. Write d.txt.\nask echo late\nwrite d.txt"],
@@ -175,6 +184,62 @@ fn plan_is_required_before_anything_changes() {
     let late = said.find("permission: y").unwrap();
     assert!(early < plan && plan < late, "{said}");
     assert_eq!(crew.tasks(), [("completed".into(), "bob".into())]);
+}
+
+#[test]
+fn agent_is_refused_if_no_mode_keeps_its_limits() {
+    for (spawn, why) in [
+        (", plan: required", "in which the agent 'fake' only plans"),
+        (
+            ", role: reviewer",
+            "in which the agent 'fake' changes no file",
+        ),
+    ] {
+        let crew = Crew::new(&[]);
+        let events = crew.run(&["write b.txt"], spawn, &[]);
+        assert!(events.text().contains(why), "{}", events.text());
+        assert!(!crew.log().contains("prompt"), "{}", crew.log());
+    }
+}
+
+#[test]
+fn agent_that_only_reads_runs_and_writes_nothing() {
+    let crew = Crew::with_settings(&[], "plan_mode = 'plan'\n");
+    let events = crew.run(
+        &["ask echo hello\nedit b.txt"],
+        ", role: reviewer",
+        &["--tool", "auto"],
+    );
+    let said = events.said().join("\n");
+    assert!(said.contains("permission: n"), "{said}");
+    assert!(said.contains("edit: n"), "{said}");
+    assert!(crew.log().contains("mode plan"), "{}", crew.log());
+    assert!(!crew.log().contains("mode default"), "{}", crew.log());
+}
+
+#[test]
+fn agent_that_leaves_its_mode_is_set_back() {
+    let crew = Crew::new(&[]);
+    crew.run(&["mode auto"], "", &[]);
+    let log = crew.log();
+    let modes: Vec<&str> = log.lines().filter(|line| line.contains("mode ")).collect();
+    let left = modes.iter().position(|line| *line == "left to mode auto");
+    let left = left.unwrap_or_else(|| panic!("{log}"));
+    assert_eq!(modes.get(left + 1), Some(&"mode default"), "{log}");
+}
+
+#[test]
+fn agent_without_a_known_mode_is_announced() {
+    let crew = Crew::new(&[]);
+    let file = crew.project.file(".config/crewdeck/config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, settings.replace("mode = 'default'\n", "")).unwrap();
+    let events = crew.run(&["write b.txt"], "", &[]);
+    assert!(
+        events.notices().contains("Set mode in [agents.fake]"),
+        "{}",
+        events.notices()
+    );
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! Tool calls of an external agent: as calls of crewdeck's own tools, for the policy and the screen, and as events.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::super::permission_card::RUNS;
 use super::super::published_calls::started_event;
+pub use super::call_paths::paths;
+use super::call_paths::{command_dirs, is_inside};
 use super::crew_tools::CrewToolNames;
-use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus};
+use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff};
 use crate::domain::chat::{Outcome, ToolCall, valid_tool_name};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{clip, head_and_tail, one_line};
@@ -51,6 +55,15 @@ pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&
     let named = before.iter().filter_map(|form| title.strip_prefix(form));
     let mut named = named.chain(title.strip_suffix(" (crew MCP Server)"));
     named.find_map(|name| tools.find(name))
+}
+
+/// Returns whether the arguments of a call contain a command, also one whose form is not known.
+pub fn has_command(call: &AgentToolCall) -> bool {
+    let input = call.raw_input.as_ref();
+    input.is_some_and(|input| {
+        let found = ["command", "cmd"].iter().filter_map(|name| input.get(name));
+        found.into_iter().any(|found| !found.is_null())
+    })
 }
 
 /// Returns the shell command of a call as the agent reports it in its arguments; `None` if it reports none.
@@ -98,26 +111,6 @@ fn joined(words: &[&str]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the paths that a call reads or changes, as the agent reports them.
-pub fn paths(call: &AgentToolCall) -> Vec<&str> {
-    let diffs = call.diffs.iter().map(|change| change.path.as_str());
-    let places = call.locations.iter().map(|place| place.path.as_str());
-    let mut out: Vec<&str> = diffs.chain(places).collect();
-    if let Some(input) = &call.raw_input {
-        let fields = [
-            "path",
-            "file_path",
-            "filePath",
-            "absolute_path",
-            "notebook_path",
-        ];
-        out.extend(fields.iter().filter_map(|key| input.get(*key)?.as_str()));
-    }
-    out.sort_unstable();
-    out.dedup();
-    out
-}
-
 /// Returns a call as one of crewdeck's own tools, which have views for it, as far as there is one that does the same.
 pub fn as_tool_call(call: &AgentToolCall, tools: &CrewToolNames) -> ToolCall {
     let input = || call.raw_input.clone().filter(Value::is_object);
@@ -150,6 +143,71 @@ pub fn as_tool_call(call: &AgentToolCall, tools: &CrewToolNames) -> ToolCall {
         input,
         broken: None,
     }
+}
+
+/// Returns a call as its approval request shows it, with everything that the agent, which works in `workdir`, reports about
+/// it. Unlike [`as_tool_call`], never takes the title for a command: it is the text of a model. The name is `bash` only if
+/// the command is all that the call does, and never that of an MCP server's tool: the permissions for the tools of
+/// crewdeck's servers do not apply to those of the agent.
+pub fn as_asked_call(call: &AgentToolCall, workdir: &Path) -> ToolCall {
+    let id = CallId(format!("external-{}", call.id));
+    let command = command(call);
+    let is_plain = call.kind == AgentToolKind::Execute
+        && call.diffs.is_empty()
+        && command_dirs(call).iter().all(|dir| is_inside(workdir, dir));
+    let name = match call.kind {
+        AgentToolKind::Execute if is_plain && command.is_some() => "bash",
+        AgentToolKind::Execute => "command",
+        AgentToolKind::Read => "read_file",
+        AgentToolKind::Edit => "edit_file",
+        AgentToolKind::Search => "grep",
+        AgentToolKind::Delete => "delete",
+        AgentToolKind::Move => "move",
+        AgentToolKind::Fetch => "fetch",
+        AgentToolKind::SwitchMode => "switch_mode",
+        AgentToolKind::Think | AgentToolKind::Other => "external_tool",
+    };
+    ToolCall {
+        id,
+        name: name.into(),
+        input: match command {
+            Some(command) if name == "bash" => json!({ "command": command }),
+            command => asked_input(call, command),
+        },
+        broken: None,
+    }
+}
+
+fn asked_input(call: &AgentToolCall, command: Option<String>) -> Value {
+    let mut input = Map::new();
+    input.insert("title".into(), call.title.clone().into());
+    let paths = paths(call);
+    if let Some(first) = paths.first() {
+        input.insert("path".into(), (*first).into());
+    }
+    if paths.len() > 1 {
+        input.insert("paths".into(), json!(paths));
+    }
+    if let Some(command) = command {
+        input.insert(RUNS.into(), command.into());
+    }
+    if !call.diffs.is_empty() {
+        input.insert("diff".into(), diff_of(call).into());
+    } else if let Some(arguments) = &call.raw_input {
+        input.insert("arguments".into(), arguments.clone());
+    } else {
+        // The id keeps an approval from applying to another call with the same title.
+        input.insert("call".into(), call.id.clone().into());
+    }
+    Value::Object(input)
+}
+
+fn diff_of(call: &AgentToolCall) -> String {
+    let diff = |diff: &FileDiff| {
+        let old = diff.old.as_deref().unwrap_or_default();
+        format_diff(&one_line(&diff.path), old, &diff.new)
+    };
+    call.diffs.iter().map(diff).collect()
 }
 
 fn path_input(call: &AgentToolCall) -> Value {
@@ -252,10 +310,6 @@ impl ExternalCalls {
     ) -> EventKind {
         self.ended += 1;
         let call = as_tool_call(&open.call, tools);
-        let diffs = open.call.diffs.iter();
-        let diff: Vec<String> = diffs
-            .map(|d| format_diff(&d.path, d.old.as_deref().unwrap_or_default(), &d.new))
-            .collect();
         let output = match open.call.status {
             AgentToolStatus::Completed | AgentToolStatus::Failed => open.call.text.clone(),
             AgentToolStatus::Pending | AgentToolStatus::InProgress => {
@@ -273,7 +327,7 @@ impl ExternalCalls {
                 | AgentToolStatus::InProgress => Outcome::Error,
             },
             output: head_and_tail(output.trim_start(), OUTPUT_MAX),
-            diff: head_and_tail(&diff.concat(), OUTPUT_MAX),
+            diff: head_and_tail(&diff_of(&open.call), OUTPUT_MAX),
             took_ms: milliseconds(took),
         }
         .of(agent.clone())
@@ -302,6 +356,7 @@ mod tests {
             locations: Vec::new(),
             text: String::new(),
             diffs: Vec::new(),
+            has_more_files: false,
         };
         for title in [
             "mcp__crew__task_list",

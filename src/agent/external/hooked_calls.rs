@@ -130,6 +130,7 @@ mod tests {
             locations: Vec::new(),
             text: String::new(),
             diffs: Vec::new(),
+            has_more_files: false,
         }
     }
 

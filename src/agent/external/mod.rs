@@ -6,10 +6,12 @@
 //! directory: when the agent gets the worktree of another task, it gets a new session. After a restart, the last session
 //! is loaded again if the agent can do that; otherwise a new session begins with a summary.
 
+mod call_paths;
 pub mod calls;
 pub mod crew_tools;
 mod hooked_calls;
 mod hooks_after;
+mod own_tools;
 mod permission;
 mod prompt_parts;
 mod publish;
@@ -31,11 +33,14 @@ use crate::domain::agent_update::AgentUpdate;
 use crate::domain::chat::Block;
 use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason};
 use hooks_after::HooksAfter;
+pub use own_tools::OwnTools;
 pub use permission::ExternalPermissions;
 use session::OpenSession;
 pub use shared::SessionMemory;
 use shared::{Deltas, ExternalShared, PromptError, permanent, send};
 
+/// Maximum number of times that a mode is set again in one prompt because the agent has changed it.
+const MODE_CHANGES_MAX: u32 = 8;
 /// Maximum number of parts of an answer that wait for the driver.
 const DELTAS_MAX: usize = 64;
 
@@ -70,6 +75,19 @@ impl ExternalModel {
     pub fn set_server(&self, server: StdioServer) {
         // A second server would belong to the same teammate.
         let _ = self.shared.server.set(server);
+    }
+
+    /// Checks that the agent has a mode in which it keeps its limits and the plan gate.
+    ///
+    /// # Errors
+    /// Returns what is missing, and the setting that adds it.
+    pub fn check_mode(&self) -> Result<(), String> {
+        self.shared.mode_problem().map_or(Ok(()), Err)
+    }
+
+    /// Returns whether a mode is known in which the agent asks before it acts.
+    pub fn is_ask_mode_known(&self) -> bool {
+        self.shared.agent.agent().ask_mode.is_some()
     }
 
     /// Closes the session and, if it is the last one of its program, ends the program.
@@ -151,6 +169,7 @@ impl ExternalShared {
         let content = open.next_content(request);
         let mut answer = ExternalAnswer::default();
         let mut after = HooksAfter::new(&self.permissions, &open.dir);
+        let mut mode_changes = 0;
         let end = {
             let prompting = open.session.prompt(&content);
             tokio::pin!(prompting);
@@ -167,8 +186,14 @@ impl ExternalShared {
                     biased;
                     () = open.updates.wait() => {
                         let updates = open.updates.take();
+                        if has_changed_mode(&open.session, &mut open.mode, &updates) {
+                            mode_changes += 1;
+                        }
                         after.start(&updates).await;
                         answer.process(updates, deltas).await;
+                        if mode_changes > MODE_CHANGES_MAX {
+                            return Err(self.changes_mode());
+                        }
                         self.follow_gate(&open.session, &mut open.mode, open.is_in_checkout).await;
                     }
                     () = after.next(), if after.is_running() => {}
@@ -205,6 +230,19 @@ impl ExternalShared {
         }
     }
 
+    fn changes_mode(&self) -> PromptError {
+        let name = &self.agent.agent().name;
+        let text = format!("the agent '{name}' changes its mode again and again");
+        PromptError {
+            error: permanent(
+                ErrorKind::Server,
+                text,
+                "It may no longer ask before it acts.",
+            ),
+            lost_session: true,
+        }
+    }
+
     fn silent(&self) -> PromptError {
         let name = &self.agent.agent().name;
         let seconds = self.idle_limit.as_secs();
@@ -216,6 +254,27 @@ impl ExternalShared {
             lost_session: true,
         }
     }
+}
+
+/// Returns whether the agent has left `mode`, the mode that crewdeck has set, according to `updates`, and stores its own in
+/// `mode`. Does nothing if crewdeck has set no mode.
+fn has_changed_mode(
+    session: &crate::acp::AcpSession,
+    mode: &mut Option<String>,
+    updates: &[AgentUpdate],
+) -> bool {
+    let reported = updates.iter().rev().find_map(|update| match update {
+        AgentUpdate::Mode(id) => Some(id),
+        _ => None,
+    });
+    let Some((id, set)) = reported.zip(mode.as_deref()) else {
+        return false;
+    };
+    let is_other = session.mode_id(set).as_ref() != Some(id);
+    if is_other {
+        *mode = Some(id.clone());
+    }
+    is_other
 }
 
 /// The answer of an agent to one prompt, as it arrives.

@@ -1,15 +1,17 @@
 //! Decides the permission requests of an external agent by the same rules as the calls of crewdeck's own agents, and
 //! with the same approvers.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::calls::{self, as_tool_call, command, crew_tool, reading_command};
+use super::call_paths::{command_dirs, is_inside, is_writable, paths};
+use super::calls::{as_asked_call, command, crew_tool, has_command};
 use super::crew_tools::CrewToolNames;
 use super::hooked_calls::as_hook_calls;
+use super::own_tools::OwnTools;
 use crate::acp::{AskedPermission, PermissionAnswer};
 use crate::agent::driver::run_blocking;
 use crate::agent::hooks::{AgentHooks, HookPermission, RequestHook};
@@ -20,8 +22,6 @@ use crate::domain::agent_update::{AgentToolCall, AgentToolKind};
 use crate::domain::chat::ToolCall;
 use crate::domain::hook::{HookEvent, external_call};
 use crate::domain::ids::Name;
-use crate::domain::mcp::server_of;
-use crate::domain::path::without_dots;
 use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::tools::policy::{self, PlanGate, Ruling};
@@ -32,6 +32,9 @@ const REASON_MAX: usize = 4 * 1024;
 /// Maximum length, in characters, of the title of a call in the next prompt.
 const TITLE_MAX: usize = 100;
 
+/// The reason for asking about a call whose files are not all known.
+const MORE_FILES: &str = "it has more files than crewdeck can check";
+
 /// Decides the permission requests of one external agent.
 #[derive(Clone)]
 pub struct ExternalPermissions {
@@ -41,6 +44,8 @@ pub struct ExternalPermissions {
     pub runner: ToolRunner,
     /// The tools of the crew's MCP servers, which crewdeck's MCP server offers to the agent.
     pub servers: Option<Arc<ServerTools>>,
+    /// Which of its own tools the agent may use.
+    pub own_tools: OwnTools,
 }
 
 impl ExternalPermissions {
@@ -87,23 +92,21 @@ impl ExternalPermissions {
             calls = as_hook_calls(asked, &tools).map_err(|why| format!("not allowed: {why}"))?;
             (hooked, notes) = self.run_hooks_before(hooks, &calls).await?;
         }
+        // Hooks that have not seen all of a call can refuse it, but cannot allow it.
+        let is_known = is_whole_known(asked);
+        if !is_known && matches!(hooked, HookPermission::Allowed) {
+            hooked = HookPermission::Rules;
+        }
         let is_in_checkout = self.works_in_checkout().await;
         let why = match hooked.apply(self.rule(asked, &tools, is_in_checkout)) {
             Ruling::Allow => return Ok(notes),
             Ruling::Deny { why } => return Err(format!("not allowed: {why}")),
             Ruling::Ask { why } => why,
         };
-        if self.run_request_hooks(&calls).await? {
+        if self.run_request_hooks(&calls).await? && is_known {
             return Ok(notes);
         }
-        let call = match reading_command(asked) {
-            Some(command) => ToolCall {
-                name: "bash".into(),
-                input: json!({ "command": command }),
-                ..as_tool_call(asked, &tools)
-            },
-            None => as_tool_call(asked, &tools),
-        };
+        let call = as_asked_call(asked, &self.runner.workdir);
         let is_ruled = is_ruled_like_own(asked, &call.name, is_in_checkout);
         let may_store = is_ruled && !matches!(hooked, HookPermission::MustAsk(_));
         let stored = self.runner.asked_call(&call, &why).filter(|_| may_store);
@@ -228,40 +231,51 @@ impl ExternalPermissions {
         open.await.unwrap_or(false)
     }
 
-    /// Returns what the permission rules say about a call.
+    /// Returns what the permission rules say about a call. Its kind is what the agent says it is, so a command and the
+    /// paths of a change are judged whatever the kind is.
     fn rule(&self, call: &AgentToolCall, tools: &CrewToolNames, is_in_checkout: bool) -> Ruling {
         // The crew checks the calls of its own tools when they arrive.
         if crew_tool(call, tools).is_some() {
             return Ruling::Allow;
         }
-        let is_closed = self.gate() == PlanGate::Closed;
-        if is_closed && !only_reads(call) {
+        if let Some(why) = self.own_tools.refusal(call) {
+            return Ruling::Deny { why };
+        }
+        if self.gate() == PlanGate::Closed && !only_reads(call) {
             return Ruling::Deny {
                 why: "a plan must be approved first: submit it with plan_approval".into(),
             };
         }
+        let mut rulings = vec![self.rule_kind(call, is_in_checkout)];
+        if has_command(call) {
+            rulings.push(self.rule_command(call, is_in_checkout));
+        }
+        if !call.diffs.is_empty() {
+            rulings.push(self.rule_change(call, is_in_checkout));
+        }
+        let is_allowed = |ruling: &Ruling| *ruling == Ruling::Allow;
+        let strictest = rulings.into_iter().find(|ruling| !is_allowed(ruling));
+        strictest.unwrap_or(Ruling::Allow)
+    }
+
+    fn rule_kind(&self, call: &AgentToolCall, is_in_checkout: bool) -> Ruling {
         match call.kind {
             AgentToolKind::Execute => self.rule_command(call, is_in_checkout),
-            AgentToolKind::Edit if is_in_checkout => ask("changes your checkout without a task"),
-            AgentToolKind::Edit => self.rule_paths(call, "changes"),
-            AgentToolKind::Think if only_reads(call) => Ruling::Allow,
+            AgentToolKind::Edit => self.rule_change(call, is_in_checkout),
             AgentToolKind::Read | AgentToolKind::Search if !call.diffs.is_empty() => {
                 ask("is reported as reading, but changes a file")
             }
-            AgentToolKind::Read | AgentToolKind::Search => match self.rule_reading(call) {
-                // Codex reports a command as reading if it recognises what the command reads.
-                Ruling::Allow if reading_command(call).is_some() && !is_closed => {
-                    self.rule_command(call, is_in_checkout)
-                }
-                ruling => ruling,
-            },
+            AgentToolKind::Read | AgentToolKind::Search => self.rule_reading(call),
+            AgentToolKind::Think if !call.diffs.is_empty() || may_change(call) => {
+                ask("is reported as thinking, but changes a file or runs a command")
+            }
+            AgentToolKind::Think if paths(call).is_empty() && !call.has_more_files => Ruling::Allow,
+            AgentToolKind::Think => self.rule_change(call, is_in_checkout),
             AgentToolKind::Delete => ask("deletes a file"),
             AgentToolKind::Move => ask("moves a file"),
             AgentToolKind::Fetch => ask("uses the network"),
             AgentToolKind::SwitchMode => ask("changes the mode of the agent"),
-            AgentToolKind::Think | AgentToolKind::Other => {
-                ask("what it does is not known to crewdeck")
-            }
+            AgentToolKind::Other => ask("what it does is not known to crewdeck"),
         }
     }
 
@@ -276,25 +290,38 @@ impl ExternalPermissions {
         let ruling = self
             .runner
             .with_policy_context(|standing| policy::decide(bash, &input, standing));
-        match ruling {
-            Ruling::Allow if is_in_checkout && !policy::only_reads(&command) => {
+        let workdir = &self.runner.workdir;
+        let dirs = command_dirs(call);
+        let outside = dirs.iter().find(|dir| !is_inside(workdir, dir));
+        match (ruling, outside) {
+            (Ruling::Allow, Some(dir)) => ask(&format!(
+                "runs in {dir}, which is outside of its work directory"
+            )),
+            (Ruling::Allow, None) if is_in_checkout && !policy::only_reads(&command) => {
                 ask("may change your checkout without a task")
             }
-            ruling => ruling,
+            (ruling, _) => ruling,
         }
     }
 
-    fn rule_paths(&self, call: &AgentToolCall, what: &str) -> Ruling {
-        let paths = calls::paths(call);
+    fn rule_change(&self, call: &AgentToolCall, is_in_checkout: bool) -> Ruling {
+        if is_in_checkout {
+            return ask("changes your checkout without a task");
+        }
+        let paths = paths(call);
         if paths.is_empty() {
             return ask("the agent does not report the file");
         }
-        match paths
-            .iter()
-            .find(|path| !is_inside(&self.runner.workdir, path))
-        {
+        if call.has_more_files {
+            return ask(MORE_FILES);
+        }
+        let workdir = &self.runner.workdir;
+        match paths.iter().find(|path| !is_writable(workdir, path)) {
+            Some(path) if is_inside(workdir, path) => {
+                ask(&format!("changes {path}, which are settings of an agent"))
+            }
             Some(path) => ask(&format!(
-                "{what} {path}, which is outside of its work directory"
+                "changes {path}, which is outside of its work directory"
             )),
             None => Ruling::Allow,
         }
@@ -305,22 +332,36 @@ impl ExternalPermissions {
         let root = &self.runner.root;
         let is_known =
             |path: &&&str| is_inside(root, path) || is_inside(&self.runner.workdir, path);
-        let paths = calls::paths(call);
+        let paths = paths(call);
         match paths.iter().find(|path| !is_known(path)) {
             Some(path) => ask(&format!("reads {path}, which is outside of the project")),
+            None if paths.is_empty() && !has_command(call) => {
+                ask("the agent does not report the file")
+            }
+            None if call.has_more_files => ask(MORE_FILES),
             None => Ruling::Allow,
         }
     }
 }
 
-/// Returns whether a call only reads: by its kind, and by the command and the changes that the agent reports.
+/// Returns whether a call certainly only reads: it neither changes a file nor runs a command, whatever its kind is.
 fn only_reads(call: &AgentToolCall) -> bool {
     let is_kind = matches!(
         call.kind,
         AgentToolKind::Read | AgentToolKind::Search | AgentToolKind::Think
     );
-    let runs_reader = || command(call).is_none_or(|command| policy::only_reads(&command));
-    is_kind && call.diffs.is_empty() && runs_reader()
+    is_kind && call.diffs.is_empty() && !has_command(call)
+}
+
+/// Returns whether a call has a command that does more than to read, or of which that is not known.
+fn may_change(call: &AgentToolCall) -> bool {
+    has_command(call) && !command(call).is_some_and(|command| policy::only_reads(&command))
+}
+
+/// Returns whether the agent reports all that a call does: its command, if it runs one, and all its files.
+fn is_whole_known(call: &AgentToolCall) -> bool {
+    let runs = call.kind == AgentToolKind::Execute || has_command(call);
+    !call.has_more_files && (!runs || command(call).is_some())
 }
 
 /// Returns whether hooks may decide about a call of the agent before it runs.
@@ -330,12 +371,12 @@ fn decide_permissions(hooks: &AgentHooks) -> bool {
 }
 
 /// Returns whether the rules decide about a call as about the call of `tool` by one of crewdeck's own agents, so that
-/// session permissions may approve it. They may not if the command is unknown or if another reason than the command
-/// requires approval, and never for a tool of an MCP server that the agent itself has started.
+/// session permissions may approve it. They may only if a known command is all that the call does and the only reason for
+/// approval, and never for a tool of an MCP server that the agent itself has started.
 fn is_ruled_like_own(call: &AgentToolCall, tool: &str, is_in_checkout: bool) -> bool {
     let is_command = table::find(tool).is_some_and(|tool| tool.access == Access::Run);
     let is_judged = call.kind == AgentToolKind::Execute && command(call).is_some();
-    server_of(tool).is_none() && (!is_command || is_judged && !is_in_checkout)
+    is_command && is_judged && !is_in_checkout
 }
 
 /// Returns the reason why a call whose input a hook has changed may not run.
@@ -349,34 +390,6 @@ fn changed_input(input: &Value) -> String {
 
 fn ask(why: &str) -> Ruling {
     Ruling::Ask { why: why.into() }
-}
-
-/// Returns whether `path`, absolute or relative to `dir`, is below `dir`, also after symbolic links are resolved, and
-/// not in a folder of git or of crewdeck.
-fn is_inside(dir: &Path, path: &str) -> bool {
-    let path = without_dots(&dir.join(path));
-    let Ok(rest) = path.strip_prefix(dir) else {
-        return false;
-    };
-    let guarded = [
-        ".git",
-        ".tasks",
-        ".team",
-        ".worktrees",
-        ".transcripts",
-        ".crewdeck",
-    ];
-    let first = rest.components().next();
-    let is_guarded = first.is_some_and(|first| {
-        let first = first.as_os_str().to_string_lossy();
-        guarded.iter().any(|name| first.eq_ignore_ascii_case(name))
-    });
-    if is_guarded {
-        return false;
-    }
-    let existing = path.ancestors().find_map(|part| part.canonicalize().ok());
-    let dir = dir.canonicalize();
-    matches!((existing, dir), (Some(existing), Ok(dir)) if existing.starts_with(&dir))
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use crate::acp::{
 };
 use crate::domain::agent_update::AgentUpdate;
 use crate::model::{Delta, ErrorKind, ModelRequest};
-use crate::tools::policy::PlanGate;
 
 /// An open session, with what it knows of the conversation.
 pub struct OpenSession {
@@ -62,18 +61,12 @@ impl OpenSession {
 /// Returns the mode that the session should have: the one for planning while a plan must be approved, else the one in
 /// which the agent asks before it acts, which is stricter in the user's checkout.
 pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<String> {
+    let permissions = &shared.permissions;
     let agent = shared.agent.agent();
-    let asks = || {
-        if is_in_checkout {
-            agent.checkout_mode().map(str::to_string)
-        } else {
-            agent.ask_mode.clone()
-        }
-    };
-    match shared.permissions.gate() {
-        PlanGate::Closed => agent.plan_mode().map(str::to_string).or_else(asks),
-        PlanGate::Open => asks(),
-    }
+    let mode = permissions
+        .own_tools
+        .mode(agent, permissions.gate(), is_in_checkout);
+    mode.map(str::to_string)
 }
 
 /// Opens a session for the directory of `request` unless `slot` has one that fits the conversation. An agent without a
@@ -85,6 +78,7 @@ pub async fn ensure(
     request: &ModelRequest,
     deltas: &Deltas,
 ) -> Result<(), PromptError> {
+    shared.check_mode()?;
     let is_without_task =
         request.workdir == shared.permissions.runner.root && !shared.permissions.has_task().await;
     let fits = |open: &OpenSession| {

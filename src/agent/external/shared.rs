@@ -39,6 +39,23 @@ impl ExternalShared {
     pub fn teammate(&self) -> &Name {
         &self.permissions.agent
     }
+
+    /// Returns why the agent has no mode in which it keeps its limits and the plan gate; `None` if it has one.
+    pub fn mode_problem(&self) -> Option<String> {
+        let permissions = &self.permissions;
+        let own_tools = permissions.own_tools;
+        own_tools.problem(self.agent.agent(), permissions.gate())
+    }
+
+    pub fn check_mode(&self) -> Result<(), PromptError> {
+        let Some(why) = self.mode_problem() else {
+            return Ok(());
+        };
+        Err(PromptError {
+            error: permanent(ErrorKind::BadRequest, why, ""),
+            lost_session: true,
+        })
+    }
 }
 
 pub type Deltas = mpsc::Sender<Result<Delta, ModelError>>;

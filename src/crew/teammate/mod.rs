@@ -102,7 +102,11 @@ impl Teammates {
         // Shutdown requests for an earlier member with the same name do not apply to this one.
         self.shutdowns.finish_all(&member.name).await;
         let mut life = TeammateLoop::new(&self, member, (role, Vec::new()), source, &team, host);
-        if let Err(why) = life.connect_external().await {
+        let connected = match life.check_external().await {
+            Ok(()) => life.connect_external().await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = connected {
             life.leave(LeaveCause::Forced).await;
             return Err(why);
         }

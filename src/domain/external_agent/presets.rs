@@ -2,6 +2,8 @@
 //!
 //! The values were found by running the agents. Where an agent was not run, its `notes` say so.
 
+use serde_json::{Value, json};
+
 /// What an agent does after the user has refused a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalEffect {
@@ -45,6 +47,13 @@ pub struct AgentPreset {
 }
 
 impl AgentPreset {
+    /// Returns the field `_meta` of the requests that open a session; `None` if the agent needs none.
+    pub fn session_meta(&self) -> Option<Value> {
+        // Without this, hooks and permissions in `.claude/settings.json` of a project apply without the user's approval.
+        let own_only = || json!({ "claudeCode": { "options": { "settingSources": ["user"] } } });
+        (self.name == "claude").then(own_only)
+    }
+
     /// Returns the preset with this name; `None` if there is none.
     pub fn find(name: &str) -> Option<&'static AgentPreset> {
         PRESETS.iter().find(|preset| preset.name == name)
@@ -157,6 +166,8 @@ pub const PRESETS: &[AgentPreset] = &[
         args: &["acp"],
         env: &[
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            // Settings and plugins of a project would apply without the user's approval.
+            ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
             // In its mode `build`, the agent asks only if its configuration says so.
             (
                 "OPENCODE_PERMISSION",
@@ -228,6 +239,23 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(permission.unwrap().1).unwrap();
         assert_eq!(value["edit"], "ask");
         assert_eq!(value["bash"], "ask");
+    }
+
+    #[test]
+    fn presets_switch_the_settings_of_the_project_off_where_they_can() {
+        let meta = |name| AgentPreset::find(name).unwrap().session_meta();
+        let claude = meta("claude").unwrap();
+        assert_eq!(
+            claude["claudeCode"]["options"]["settingSources"],
+            json!(["user"])
+        );
+        assert_eq!(meta("codex"), None);
+        let opencode = AgentPreset::find("opencode").unwrap();
+        assert!(
+            opencode
+                .env
+                .contains(&("OPENCODE_DISABLE_PROJECT_CONFIG", "1"))
+        );
     }
 
     #[test]

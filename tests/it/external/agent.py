@@ -2,7 +2,7 @@
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
 permission, `look COMMAND` does so and reports it as reading, `write PATH` writes a file, `edit PATHS` writes files with one
-permission, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission, `lie`
+permission, `mode MODE` changes the mode, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission, `lie`
 does not complete the task, `plan` submits a plan first, `tools` says which tools the crew's MCP server offers, `call TOOL
 JSON` calls one of them with permission, `await TOOL` waits until the crew's server reports a change after which it offers
 the tool, `tell JSON` sends a message. A message without a task can ask for some of it: `please edit a.txt; please ask
@@ -149,7 +149,7 @@ class Turn:
         begun.add(task)
         log(f"task {task}")
         self.say(f"I start with task {task}.")
-        for call, word, rest in re.findall(r"^((ask|look|write|work|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|look|mode|write|work|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -188,6 +188,16 @@ class Turn:
                 file.write("edited\n")
         self.update("tool_call_update", toolCallId="e", status="completed" if outcome == "y" else "failed")
         self.say(f"edit: {outcome}")
+
+    def do_mode(self, mode):
+        """Changes the mode without being asked to, and waits until it is set back."""
+        log(f"left to mode {mode}")
+        sessions[self.session]["mode"] = mode
+        self.update("current_mode_update", currentModeId=mode)
+        for _ in range(500):
+            if sessions[self.session]["mode"] != mode:
+                return
+            time.sleep(0.01)
 
     def do_tools(self, _):
         self.say("tools: " + " ".join(sessions[self.session]["tools"].names()))

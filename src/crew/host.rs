@@ -47,17 +47,18 @@ pub struct CrewHost {
 
 impl CrewHost {
     /// Files a request and waits for its decision. A permission request that the session permissions cover is approved
-    /// at once. Dropping the future withdraws the request.
+    /// at once. After `wait_max` of the request, returns it as pending. Dropping the future withdraws the request.
     ///
     /// # Errors
     /// Fails if the request cannot be written or the crew stops first. A rejection is not an error.
     async fn ask_and_wait(&self, from: &Name, asking: NewRequest) -> Result<Request, String> {
+        let wait_max = asking.wait_max;
         let is_permission = asking.kind == RequestKind::Permission;
         let asked = self.broker.ask(from, asking).await?;
         if is_permission && matches!(asked, RequestTicket::Pending(_)) {
             self.permissions.approve_covered().await;
         }
-        asked.decision().await
+        asked.decision_within(wait_max).await
     }
 }
 

@@ -175,6 +175,7 @@ impl Driver {
             effort: self.effort_input(model_config),
             thinking_budget: model_config.options.thinking_budget,
             workdir: self.tool_runner.workdir.clone(),
+            clearings: self.state.turn.clearings(),
         });
         let Streamed {
             partial,

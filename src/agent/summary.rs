@@ -136,6 +136,7 @@ impl Driver {
             effort: None,
             thinking_budget: None,
             workdir: self.tool_runner.workdir.clone(),
+            clearings: self.state.turn.clearings(),
         });
         while let Some(delta) = stream.next().await {
             match delta? {

@@ -1,5 +1,7 @@
 //! External agents as teammates of a whole crew, played by a scripted agent (`external/agent.py`).
 
+mod lifecycle;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

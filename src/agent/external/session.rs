@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::prompt_parts::{self, Known};
-use super::shared::{Deltas, ExternalShared, PromptError, permanent, send};
+use super::prompt_parts::{self, Known, SessionKnowledge};
+use super::shared::{Deltas, ExternalShared, PromptError, SessionState, permanent, send};
 use super::updates::UpdateQueue;
-use crate::acp::{
-    AcpError, AcpSession, PromptEnd, PromptPart, SessionChoice, SessionSpec, UnsetChoice,
-};
+use crate::acp::{AcpError, AcpSession, SessionChoice, SessionSpec, UnsetChoice};
 use crate::domain::agent_update::AgentUpdate;
 use crate::model::{Delta, ErrorKind, ModelRequest};
 use crate::tools::policy::PlanGate;
@@ -20,24 +18,7 @@ pub struct OpenSession {
     pub dir: PathBuf,
     /// The mode that is set.
     pub mode: Option<String>,
-    known: Known,
-    /// What the next prompt must say about calls that were refused.
-    refusals: Option<String>,
-}
-
-impl OpenSession {
-    /// Returns the content of the next prompt: what is new in the conversation of `request`.
-    pub fn next_content(&mut self, request: &ModelRequest) -> Vec<PromptPart> {
-        let mut parts: Vec<PromptPart> = Vec::new();
-        parts.extend(self.refusals.take().map(PromptPart::Text));
-        parts.extend(prompt_parts::new_parts(request, &self.known));
-        self.known = Known::Messages(request.messages.len());
-        parts
-    }
-
-    pub fn note_end(&mut self, end: &PromptEnd) {
-        self.refusals = end.refusal_notice();
-    }
+    pub knowledge: SessionKnowledge,
 }
 
 /// Returns the mode that the session should have: the one for planning while a plan must be approved, else the one in
@@ -60,8 +41,9 @@ pub async fn ensure(
     request: &ModelRequest,
     deltas: &Deltas,
 ) -> Result<(), PromptError> {
-    let fits =
-        |open: &OpenSession| open.dir == request.workdir && open.known.fits(request.messages.len());
+    let fits = |open: &OpenSession| {
+        open.dir == request.workdir && open.knowledge.known.fits(request) && open.session.is_alive()
+    };
     if slot.as_ref().is_some_and(fits) {
         return follow_gate(shared, slot).await;
     }
@@ -70,6 +52,7 @@ pub async fn ensure(
     let updates = UpdateQueue::new(shared.permissions.clone(), request.workdir.clone());
     let updates = Arc::new(updates);
     let load = shared.memory.last(&request.workdir);
+    let load = load.filter(|id| shared.may_load(id));
     let spec = SessionSpec {
         cwd: request.workdir.clone(),
         mcp_servers: shared.server.get().cloned().into_iter().collect(),
@@ -79,9 +62,20 @@ pub async fn ensure(
         // The conversation was emptied, so the agent must not continue with it.
         load: load.filter(|_| prompt_parts::has_answer(request)),
     };
-    let (session, known) = open(shared, spec, &updates, request, deltas).await?;
+    let opened = open(shared, spec, &updates, request, deltas).await;
+    let (session, known) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            *slot = old;
+            return Err(error);
+        }
+    };
     for unset in session.unset() {
-        check_unset(shared, unset, deltas).await?;
+        if let Err(error) = check_unset(shared, unset, deltas).await {
+            *slot = old;
+            session.close().await;
+            return Err(error);
+        }
     }
     shared.memory.remember(session.id(), &request.workdir).await;
     if let Some(old) = old {
@@ -92,8 +86,7 @@ pub async fn ensure(
         dir: request.workdir.clone(),
         session,
         updates,
-        known,
-        refusals: None,
+        knowledge: SessionKnowledge::new(known),
     });
     Ok(())
 }
@@ -111,19 +104,28 @@ async fn open(
             Ok(session) => {
                 // What the agent reports while it loads is already in the conversation.
                 updates.take();
-                let known = Known::Messages(prompt_parts::answered(request));
+                let known = Known::first(prompt_parts::answered(request), request);
                 return Ok((session, known));
             }
-            Err(AcpError::LoadFailed { why, .. }) => {
+            Err(error) => {
+                let why = match error {
+                    AcpError::LoadFailed { why, .. } => why,
+                    // The program crashes or hangs at this session, and would do so again.
+                    AcpError::Ended { .. }
+                    | AcpError::TimedOut { .. }
+                    | AcpError::Unexpected { .. } => error.to_string(),
+                    other => return Err(other.into()),
+                };
                 let agent = &shared.agent.agent().name;
                 let text = format!(
                     "{} cannot continue its session of {agent} ({why}), and begins a new one with a summary.",
                     shared.teammate()
                 );
                 send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
-                spec.load = None;
+                if let Some(session) = spec.load.take() {
+                    shared.never_load(&session);
+                }
             }
-            Err(error) => return Err(error.into()),
         }
     }
     let session = shared.agent.open(&spec, Arc::clone(updates) as _).await?;
@@ -143,7 +145,7 @@ async fn check_unset(
         let hint = format!("Set mode in [agents.{agent}] to a mode in which the agent asks.");
         return Err(PromptError {
             error: permanent(ErrorKind::BadRequest, text, &hint),
-            lost_session: true,
+            session: SessionState::Unusable,
         });
     }
     let text = format!("{} of {agent}: {unset}.", shared.teammate());
@@ -165,7 +167,7 @@ async fn follow_gate(
             let text = format!("the agent '{agent}' may act without asking you: {unset}");
             return Err(PromptError {
                 error: permanent(ErrorKind::BadRequest, text, ""),
-                lost_session: true,
+                session: SessionState::Unusable,
             });
         }
         open.mode.clone_from(&wanted);

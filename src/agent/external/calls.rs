@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::super::published_calls::started_event;
-use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus};
+use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus, ContextUsage};
 use crate::domain::chat::{Outcome, ToolCall, valid_tool_name};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{clip, head_and_tail, one_line};
@@ -153,6 +153,8 @@ pub struct ExternalCalls {
     open: BTreeMap<String, OpenCall>,
     /// Number of calls that have ended.
     ended: usize,
+    /// How full the agent's context window is, as it has reported last.
+    pub context: Option<ContextUsage>,
 }
 
 #[derive(Debug)]

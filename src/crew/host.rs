@@ -186,6 +186,16 @@ impl Host for CrewHost {
         }
     }
 
+    fn interrupt_external(&self, agent: &Name) -> bool {
+        let handle = self.registry.find(agent).filter(|handle| {
+            handle.is_working() && handle.model.current().model.keeps_conversation()
+        });
+        if let Some(handle) = &handle {
+            handle.interrupt();
+        }
+        handle.is_some()
+    }
+
     fn has_hooks(&self, event: HookEvent) -> bool {
         let hooks = self.context.hooks.as_ref();
         hooks.is_some_and(|hooks| hooks.has_hooks(event))

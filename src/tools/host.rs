@@ -106,6 +106,12 @@ pub trait Host: Send + Sync {
     /// `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
 
+    /// Interrupts the turn of `agent` if it is an external agent, so that it reads its messages: it reads none during a
+    /// turn. Returns whether it was interrupted.
+    fn interrupt_external(&self, _agent: &Name) -> bool {
+        false
+    }
+
     /// Returns whether any hook is configured for the event.
     fn has_hooks(&self, _event: HookEvent) -> bool {
         false

@@ -45,7 +45,11 @@ impl Crew {
         let script = format!(
             "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
         );
-        let file = self.project.write("script.yaml", &script);
+        self.run_script(&script, options)
+    }
+
+    fn run_script(&self, script: &str, options: &[&str]) -> Events {
+        let file = self.project.write("script.yaml", script);
         let provider = format!("script:{}", file.display());
         let base = ["run", "go", "--json", "--provider", &provider];
         let ran = self.project.run(&[&base[..], options].concat());
@@ -164,6 +168,30 @@ fn plan_is_required_before_anything_changes() {
     let late = said.find("permission: y").unwrap();
     assert!(early < plan && plan < late, "{said}");
     assert_eq!(crew.tasks(), [("completed".into(), "bob".into())]);
+}
+
+#[test]
+fn urgent_message_interrupts_a_running_prompt() {
+    let crew = Crew::new(&[]);
+    let script = "rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: Part, description: beg } }
+      - { tool: spawn_teammate, input: { name: bob, agent: fake, prompt: work } }
+  - agent: lead
+    when: I am stuck
+    calls:
+      - { tool: send_message, input: { to: bob, content: go on, urgent: true } }
+  - { times: 0, say: Done. }
+";
+    let events = crew.run_script(script, &[]);
+    let log = crew.log();
+    let prompts = log.lines().filter(|line| line.starts_with("prompt "));
+    let urgent = prompts.filter(|line| line.contains("(Urgent.") && line.contains("go on"));
+    assert_eq!(urgent.count(), 1, "{log}");
+    let done = ("completed".to_string(), "bob".to_string());
+    assert_eq!(crew.tasks(), [done], "{}", events.notices());
 }
 
 #[test]

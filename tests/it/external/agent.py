@@ -2,7 +2,7 @@
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
 permission, `write PATH` writes a file, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a
-refused permission, `lie` does not complete the task, `plan` submits a plan first."""
+refused permission, `beg` writes to the lead and waits for a cancel, `lie` does not complete the task, `plan` submits a plan first."""
 
 import argparse
 import json
@@ -112,7 +112,7 @@ class Turn:
             self.say("ready")
             return
         self.say(f"I start with task {task[1]}.")
-        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|write|crash|wait|lie|plan|beg)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -163,6 +163,12 @@ class Turn:
         """Waits for a cancel, except after a restart of the crew."""
         if "was started again" in self.text:
             return
+        self.cancelled.wait()
+        self.reason = "cancelled"
+
+    def do_beg(self, _):
+        """Writes to the lead and waits for a cancel."""
+        sessions[self.session]["tools"].call("send_message", {"to": "lead", "content": "I am stuck"})
         self.cancelled.wait()
         self.reason = "cancelled"
 

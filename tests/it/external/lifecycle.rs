@@ -67,6 +67,7 @@ impl Teammate {
         let mut config = test_config(&options);
         config.ask_mode = Some("default".into());
         let TestAgent { agent, .. } = TestAgent::with(config, |options| {
+            options.project = record.path().into();
             options.request_timeout = Duration::from_secs(5);
         });
         Teammate::of(

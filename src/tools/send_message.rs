@@ -35,7 +35,7 @@ struct Input {
     /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
-    /// Whether an external agent is interrupted so that it reads the message at once. It then continues its work.
+    /// Interrupt an external agent to read it now.
     #[serde(default)]
     urgent: bool,
 }

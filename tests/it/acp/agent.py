@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -69,7 +70,9 @@ class Turn:
 
     def run(self):
         try:
-            for line in self.text.splitlines():
+            # The summary with which a session begins is no script.
+            script = re.sub("<earlier>.*?</earlier>\n?", "", self.text, flags=re.S)
+            for line in script.splitlines():
                 word, _, rest = line.partition(" ")
                 getattr(self, "do_" + word.replace("-", "_"))(rest)
                 if self.reason != "end_turn":

@@ -25,6 +25,8 @@ use crate::domain::external_agent::AgentPreset;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the answer to `session/close`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time until a program that is killed has ended, beyond its time to exit.
+const EXIT_MARGIN: Duration = Duration::from_secs(2);
 
 /// An open session. Dropping it cancels its turn and closes it without waiting.
 pub struct AcpSession {
@@ -201,6 +203,19 @@ impl AcpSession {
     /// # Errors
     /// Fails if the program ends, answers with an error, or does not stop within 10 s after the turn was cancelled.
     pub async fn prompt(&self, content: &[PromptPart]) -> Result<PromptEnd, AcpError> {
+        self.prompt_with(content, || {}).await
+    }
+
+    /// Does the same as [`AcpSession::prompt`], and calls `on_sent` when `content` is sent. It is not called if the future
+    /// is dropped while it waits for the end of an earlier turn.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn prompt_with(
+        &self,
+        content: &[PromptPart],
+        on_sent: impl FnOnce(),
+    ) -> Result<PromptEnd, AcpError> {
         const METHOD: &str = "session/prompt";
         self.begin_turn().await?;
         let params = json!({ "sessionId": self.id(), "prompt": self.blocks(content) });
@@ -223,6 +238,8 @@ impl AcpSession {
             token.cancelled().await;
             tokio::time::sleep(CANCEL_TIMEOUT).await;
         };
+        // The first poll of `answer`, which follows at once, sends the request.
+        on_sent();
         let answer = tokio::select! {
             biased;
             answer = answer => answer,
@@ -320,6 +337,27 @@ impl AcpSession {
                 .request("session/close", params, limit, |_| {})
                 .await;
         }
+    }
+
+    /// Gives up a session whose turn does not end, or whose program hangs: closes it, and opens no further session in its
+    /// program. The program is ended unless another session of it runs a turn. Returns whether it has ended; otherwise the
+    /// turn may still run, and the session must not be loaded again.
+    pub async fn abandon(self) -> bool {
+        let connection = Arc::clone(&self.connection);
+        connection.retire();
+        self.close().await;
+        if connection.routes.has_turn() {
+            return false;
+        }
+        let end = connection.end_handle();
+        end.stop();
+        let limit = connection.options.exit_timeout + EXIT_MARGIN;
+        timeout(limit, end.wait()).await.is_ok()
+    }
+
+    /// Returns whether the program of the session still runs.
+    pub fn is_alive(&self) -> bool {
+        self.connection.is_alive()
     }
 
     fn blocks(&self, content: &[PromptPart]) -> Vec<Value> {

@@ -326,6 +326,8 @@ impl Driver {
         }
         self.state.published.thought_ms = streamed.thought_ms;
         self.end_external_calls(&mut streamed.calls).await;
+        let reported = streamed.calls.context.take();
+        self.state.published.context = reported.or(self.state.published.context.take());
         let partial = streamed.partial;
         // After a failure, the parts are not in the conversation.
         self.state.published.parts = match answer {

@@ -27,7 +27,8 @@ pub trait Host: Send + Sync {
 
     /// Sends a request to its approver and waits until the request is decided or withdrawn. Returns the request with
     /// the decision; a rejected or withdrawn request is no error. A request of a subagent is filed in the name of its
-    /// parent. Dropping the future withdraws the request.
+    /// parent. A request with a limit of the wait is returned as pending after that time, and stays open. Dropping the
+    /// future withdraws the request.
     fn ask<'a>(
         &'a self,
         from: &'a Name,
@@ -105,6 +106,12 @@ pub trait Host: Send + Sync {
     /// Requests that the agent's conversation is summarised before the next model call. The summary should cover
     /// `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
+
+    /// Interrupts the turn of `agent` if it is an external agent, so that it reads its messages: it reads none during a
+    /// turn. Returns whether it was interrupted.
+    fn interrupt_external(&self, _agent: &Name) -> bool {
+        false
+    }
 
     /// Returns whether any hook is configured for the event.
     fn has_hooks(&self, _event: HookEvent) -> bool {

@@ -152,7 +152,16 @@ pub struct ToolContext {
     pub clock: fn() -> Timestamp,
 }
 
+/// Maximum time for which the call of an external agent waits for a decision. The MCP clients of agents end a call after a
+/// limit of their own, of which 60 s is the shortest that is known.
+const DECISION_WAIT: Duration = Duration::from_secs(45);
+
 impl ToolContext {
+    /// Returns how long a call of the agent waits for the decision on a request; `None` for no limit.
+    pub(super) fn decision_wait(&self) -> Option<Duration> {
+        self.is_external.then_some(DECISION_WAIT)
+    }
+
     /// Returns the files that the user has approved to run outside of the sandbox, with symbolic links resolved. Empty
     /// if programs run without a sandbox.
     pub(super) fn approved_files(&self) -> Arc<[PathBuf]> {

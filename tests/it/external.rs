@@ -3,6 +3,7 @@
 mod hooks;
 #[cfg(target_os = "linux")]
 mod kills;
+mod lifecycle;
 mod servers;
 mod sessions;
 
@@ -240,6 +241,29 @@ fn agent_without_a_known_mode_is_announced() {
         "{}",
         events.notices()
     );
+}
+
+#[test]
+fn urgent_message_interrupts_a_running_prompt() {
+    let crew = Crew::new(&[]);
+    let rules = "  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: Part, description: beg } }
+      - { tool: spawn_teammate, input: { name: bob, agent: fake, prompt: work } }
+  - agent: lead
+    when: I am stuck
+    calls:
+      - { tool: send_message, input: { to: bob, content: go on, urgent: true } }
+  - { times: 0, say: Done. }
+";
+    let events = crew.run_rules("go", rules, &[]);
+    let log = crew.log();
+    let prompts = log.lines().filter(|line| line.starts_with("prompt "));
+    let urgent = prompts.filter(|line| line.contains("(Urgent.") && line.contains("go on"));
+    assert_eq!(urgent.count(), 1, "{log}");
+    let done = ("completed".to_string(), "bob".to_string());
+    assert_eq!(crew.tasks(), [done], "{}", events.notices());
 }
 
 #[test]

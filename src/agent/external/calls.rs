@@ -12,7 +12,9 @@ use super::super::published_calls::started_event;
 pub use super::call_paths::paths;
 use super::call_paths::{command_dirs, is_inside};
 use super::crew_tools::CrewToolNames;
-use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff};
+use crate::domain::agent_update::{
+    AgentToolCall, AgentToolKind, AgentToolStatus, ContextUsage, FileDiff,
+};
 use crate::domain::chat::{Outcome, ToolCall, valid_tool_name};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{clip, head_and_tail, one_line};
@@ -223,6 +225,8 @@ pub struct ExternalCalls {
     open: BTreeMap<String, OpenCall>,
     /// Number of calls that have ended.
     ended: usize,
+    /// How full the agent's context window is, as it has reported last.
+    pub context: Option<ContextUsage>,
 }
 
 #[derive(Debug)]

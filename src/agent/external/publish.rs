@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::calls::ExternalCalls;
 use super::crew_tools::CrewToolNames;
-use crate::agent::driver::{Driver, ModelConfig};
+use crate::agent::driver::Driver;
 use crate::agent::published_calls::summarise_call;
 use crate::domain::agent_update::{
     AgentPlanEntry, AgentToolCall, AgentUpdate, ContextUsage, PlanEntryStatus,
@@ -32,7 +32,6 @@ impl Driver {
         &self,
         update: AgentUpdate,
         calls: &mut ExternalCalls,
-        model_config: &ModelConfig,
     ) {
         match update {
             AgentUpdate::ToolCall(call) => self.publish_call(call, calls).await,
@@ -42,7 +41,10 @@ impl Driver {
                     self.publish(event.of(self.name.clone())).await;
                 }
             }
-            AgentUpdate::Context(usage) => self.publish_context(&usage, model_config).await,
+            AgentUpdate::Context(usage) => {
+                self.publish_context(&usage).await;
+                calls.context = Some(usage);
+            }
             AgentUpdate::Notice(text) => {
                 let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
                 self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
@@ -90,12 +92,11 @@ impl Driver {
     }
 
     /// Publishes how full the agent's context window is. The agent's tokens so far stay as they were counted.
-    async fn publish_context(&self, usage: &ContextUsage, model_config: &ModelConfig) {
-        let window = Some(usage.size).filter(|size| *size > 0);
+    async fn publish_context(&self, usage: &ContextUsage) {
         let event = AgentEvent::UsageChanged {
             total: self.state.usage,
             context: usage.used,
-            window: window.or_else(|| Some(model_config.known_window()?.tokens)),
+            window: Some(usage.size).filter(|size| *size > 0),
             assumed: false,
             cost: self.state.cost.map(|cost| cost.dollars),
             estimated: self.state.cost.is_some_and(|cost| cost.is_estimate),

@@ -3,12 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::prompt_parts::{self, Known};
-use super::shared::{Deltas, ExternalShared, PromptError, permanent, send};
+use super::prompt_parts::{self, Known, SessionKnowledge};
+use super::shared::{Deltas, ExternalShared, PromptError, SessionState, permanent, send};
 use super::updates::UpdateQueue;
-use crate::acp::{
-    AcpError, AcpSession, PromptEnd, PromptPart, SessionChoice, SessionSpec, UnsetChoice,
-};
+use crate::acp::{AcpError, AcpSession, SessionChoice, SessionSpec, UnsetChoice};
 use crate::domain::agent_update::AgentUpdate;
 use crate::model::{Delta, ErrorKind, ModelRequest};
 
@@ -21,9 +19,7 @@ pub struct OpenSession {
     pub mode: Option<String>,
     /// Whether the agent works in the user's checkout without a task.
     pub is_in_checkout: bool,
-    known: Known,
-    /// What the next prompt must say about calls that were refused.
-    refusals: Option<String>,
+    pub knowledge: SessionKnowledge,
 }
 
 impl OpenSession {
@@ -39,22 +35,8 @@ impl OpenSession {
             dir: spec.cwd,
             mode: spec.mode,
             is_in_checkout: false,
-            known,
-            refusals: None,
+            knowledge: SessionKnowledge::new(known),
         }
-    }
-
-    /// Returns the content of the next prompt: what is new in the conversation of `request`.
-    pub fn next_content(&mut self, request: &ModelRequest) -> Vec<PromptPart> {
-        let mut parts: Vec<PromptPart> = Vec::new();
-        parts.extend(self.refusals.take().map(PromptPart::Text));
-        parts.extend(prompt_parts::new_parts(request, &self.known));
-        self.known = Known::Messages(request.messages.len());
-        parts
-    }
-
-    pub fn note_end(&mut self, end: &PromptEnd) {
-        self.refusals = end.refusal_notice();
     }
 }
 
@@ -83,7 +65,7 @@ pub async fn ensure(
         request.workdir == shared.permissions.runner.root && !shared.permissions.has_task().await;
     let fits = |open: &OpenSession| {
         let is_there = open.dir == request.workdir || is_without_task && open.dir.is_dir();
-        is_there && open.known.fits(request.messages.len())
+        is_there && open.knowledge.known.fits(request) && open.session.is_alive()
     };
     if let Some(open) = slot.as_mut().filter(|open| fits(open)) {
         open.is_in_checkout = is_without_task && open.dir == request.workdir;
@@ -98,30 +80,23 @@ pub async fn ensure(
         let is_worktree = dir.starts_with(root) && dir.is_dir();
         // The conversation was emptied, so the agent must not continue with it.
         prompt_parts::has_answer(request)
+            && shared.may_load(&last.id)
             && (dir == request.workdir || is_without_task && is_worktree)
     });
     let is_in_checkout = |dir: &Path| is_without_task && dir == request.workdir;
-    let mut opened = None;
-    if let Some(last) = last {
-        let dir = PathBuf::from(last.dir);
-        let mut spec = spec_for(shared, request, &dir, is_in_checkout(&dir));
-        spec.load = Some(last.id);
-        opened = load(shared, spec, request, deltas).await?;
-    }
+    let spec_in = |dir: &Path| spec_for(shared, request, dir, is_in_checkout(dir));
+    let loading = last.map(|last| SessionSpec {
+        load: Some(last.id),
+        ..spec_in(Path::new(&last.dir))
+    });
+    let opened = open_with(shared, loading, spec_in(&request.workdir), request, deltas).await;
     let mut open = match opened {
-        Some(open) => open,
-        None => {
-            let dir = &request.workdir;
-            let spec = spec_for(shared, request, dir, is_in_checkout(dir));
-            let updates = UpdateQueue::new(shared.permissions.clone(), dir.clone());
-            let updates = Arc::new(updates);
-            let session = shared.agent.open(&spec, Arc::clone(&updates) as _).await?;
-            OpenSession::new(session, updates, spec, Known::Nothing)
+        Ok(open) => open,
+        Err(error) => {
+            *slot = old;
+            return Err(error);
         }
     };
-    for unset in open.session.unset() {
-        check_unset(shared, unset, deltas).await?;
-    }
     open.is_in_checkout = is_in_checkout(&open.dir);
     shared.memory.remember(open.session.id(), &open.dir).await;
     if let Some(old) = old {
@@ -147,7 +122,38 @@ fn spec_for(
     }
 }
 
-/// Loads the session of `spec`. Returns `None`, and publishes why, if it cannot be loaded.
+/// Loads the session of `loading`, and opens the session of `new` if there is none or it cannot be loaded. Then also
+/// publishes why. Fails if the mode could not be set.
+async fn open_with(
+    shared: &ExternalShared,
+    loading: Option<SessionSpec>,
+    new: SessionSpec,
+    request: &ModelRequest,
+    deltas: &Deltas,
+) -> Result<OpenSession, PromptError> {
+    let loaded = match loading {
+        Some(spec) => load(shared, spec, request, deltas).await?,
+        None => None,
+    };
+    let open = match loaded {
+        Some(open) => open,
+        None => {
+            let updates = UpdateQueue::new(shared.permissions.clone(), new.cwd.clone());
+            let updates = Arc::new(updates);
+            let session = shared.agent.open(&new, Arc::clone(&updates) as _).await?;
+            OpenSession::new(session, updates, new, Known::Nothing)
+        }
+    };
+    for unset in open.session.unset() {
+        if let Err(error) = check_unset(shared, unset, deltas).await {
+            open.session.close().await;
+            return Err(error);
+        }
+    }
+    Ok(open)
+}
+
+/// Loads the session of `spec`. Returns `None`, and publishes why, if it cannot be loaded. It is then not loaded again.
 async fn load(
     shared: &ExternalShared,
     spec: SessionSpec,
@@ -156,24 +162,33 @@ async fn load(
 ) -> Result<Option<OpenSession>, PromptError> {
     let updates = UpdateQueue::new(shared.permissions.clone(), spec.cwd.clone());
     let updates = Arc::new(updates);
-    match shared.agent.open(&spec, Arc::clone(&updates) as _).await {
+    let error = match shared.agent.open(&spec, Arc::clone(&updates) as _).await {
         Ok(session) => {
             // What the agent reports while it loads is already in the conversation.
             updates.take();
-            let known = Known::Messages(prompt_parts::answered(request));
-            Ok(Some(OpenSession::new(session, updates, spec, known)))
+            let known = Known::first(prompt_parts::answered(request), request);
+            return Ok(Some(OpenSession::new(session, updates, spec, known)));
         }
-        Err(AcpError::LoadFailed { why, .. }) => {
-            let agent = &shared.agent.agent().name;
-            let text = format!(
-                "{} cannot continue its session of {agent} ({why}), and begins a new one with a summary.",
-                shared.teammate()
-            );
-            send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
-            Ok(None)
+        Err(error) => error,
+    };
+    let why = match error {
+        AcpError::LoadFailed { why, .. } => why,
+        // The program crashes or hangs at this session, and would do so again.
+        AcpError::Ended { .. } | AcpError::TimedOut { .. } | AcpError::Unexpected { .. } => {
+            error.to_string()
         }
-        Err(error) => Err(error.into()),
+        other => return Err(other.into()),
+    };
+    let agent = &shared.agent.agent().name;
+    let text = format!(
+        "{} cannot continue its session of {agent} ({why}), and begins a new one with a summary.",
+        shared.teammate()
+    );
+    send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
+    if let Some(session) = &spec.load {
+        shared.never_load(session);
     }
+    Ok(None)
 }
 
 /// Fails if the mode could not be set, because the agent may then act without asking. Otherwise, publishes what could not
@@ -189,7 +204,7 @@ async fn check_unset(
         let hint = format!("Set mode in [agents.{agent}] to a mode in which the agent asks.");
         return Err(PromptError {
             error: permanent(ErrorKind::BadRequest, text, &hint),
-            lost_session: true,
+            session: SessionState::Unusable,
         });
     }
     let text = format!("{} of {agent}: {unset}.", shared.teammate());
@@ -207,7 +222,7 @@ async fn follow_gate(shared: &ExternalShared, open: &mut OpenSession) -> Result<
             let text = format!("the agent '{agent}' may act without asking you: {unset}");
             return Err(PromptError {
                 error: permanent(ErrorKind::BadRequest, text, ""),
-                lost_session: true,
+                session: SessionState::Unusable,
             });
         }
         open.mode.clone_from(&wanted);

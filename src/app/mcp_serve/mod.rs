@@ -55,7 +55,7 @@ fn run() -> Result<Option<String>, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (Some(socket), Some(token)) = (variable(SOCKET_VARIABLE), variable(TOKEN_VARIABLE)) else {
         return Err(format!(
-            "mcp-serve needs the variables {SOCKET_VARIABLE} and {TOKEN_VARIABLE}, which a crew sets when it starts a \
+            "mcp-serve needs the variables {SOCKET_VARIABLE} and {TOKEN_VARIABLE}, which a crew sets when it starts an \
              external agent. To give agents the tools of an MCP server, use crewdeck mcp add"
         ));
     };

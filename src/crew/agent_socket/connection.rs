@@ -69,8 +69,12 @@ async fn serve_peer(
     let Some(agent) = greet(lines, shared).await? else {
         return Ok(());
     };
+    let connected = agent.connect();
     tokio::select! {
         biased;
+        () = connected.replaced.cancelled() => {
+            Err(format!("{} has opened too many newer connections", agent.name))
+        }
         () = agent.left.cancelled() => Err(format!("{} has left the crew", agent.name)),
         ended = serve_agent(lines, shared, &agent) => ended,
     }
@@ -124,8 +128,6 @@ async fn serve_agent(
     shared: &Arc<SocketShared>,
     agent: &Arc<RegisteredAgent>,
 ) -> Result<(), String> {
-    let permit = Arc::clone(&agent.connections).try_acquire_owned();
-    let _connected = permit.map_err(|_| format!("too many connections of {}", agent.name))?;
     let mut changes = agent.calls.changes();
     let mut sent = agent.calls.tools();
     let mut calls = RunningCalls {

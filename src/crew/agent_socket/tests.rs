@@ -379,14 +379,22 @@ async fn calls_and_connections_are_bounded() {
     for _ in 0..CALLS_MAX {
         assert_eq!(fixture.events.recv().await, Some(CallEvent::Dropped));
     }
+}
+
+#[tokio::test]
+async fn new_connection_ends_the_oldest_if_an_agent_has_too_many() {
+    let fixture = Fixture::new().await;
     let mut open = Vec::new();
     for _ in 0..super::shared::CONNECTIONS_MAX {
         open.push(fixture.connect_as_bob().await);
     }
-    let mut more = fixture.connect().await;
-    more.hello(&fixture.bob.as_ref().unwrap().variables()[1].1)
-        .await;
-    assert_eq!(more.error().await, "too many connections of bob");
+    let mut ninth = fixture.connect_as_bob().await;
+    let error = open.remove(0).error().await;
+    assert_eq!(error, "bob has opened too many newer connections");
+    for client in open.iter_mut().chain([&mut ninth]) {
+        client.call(1, "echo").await;
+        assert_eq!(client.next().await["is_error"], false);
+    }
 }
 
 #[tokio::test]

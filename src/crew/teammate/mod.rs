@@ -175,11 +175,12 @@ impl TeammateLoop {
             .filter(|m| !m.name.same(&member.name))
             .map(|m| format!("{} ({})", m.name, m.role))
             .collect();
+        // A restored member whose external agent is gone has a model.
+        let write = match &source {
+            AnswerSource::Model(_) => prompt::teammate,
+            AnswerSource::External(_) => prompt::external_teammate,
+        };
         let system = |place: &prompt::PromptContext| {
-            let write = match member.agent.as_str() {
-                "" => prompt::teammate,
-                _ => prompt::external_teammate,
-            };
             write(&member.name, &member.role, &team.team_name, &others, place)
         };
         let spec = AgentSpec {

@@ -2,8 +2,8 @@
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
 permission, `look COMMAND` does so and reports it as reading, `write PATH` writes a file, `edit PATHS` writes files with one
-permission, `mode MODE` changes the mode, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission, `lie`
-does not complete the task, `plan` submits a plan first, `tools` says which tools the crew's MCP server offers, `call TOOL
+permission, `mode MODE` changes the mode, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission,
+`beg` writes to the lead and waits for a cancel, `lie` does not complete the task, `plan` submits a plan first, `tools` says which tools the crew's MCP server offers, `call TOOL
 JSON` calls one of them with permission, `await TOOL` waits until the crew's server reports a change after which it offers
 the tool, `tell JSON` sends a message. A message without a task can ask for some of it: `please edit a.txt; please ask
 ls`, or for a text: `stream COUNT MILLISECONDS [WORD]`."""
@@ -149,7 +149,7 @@ class Turn:
         begun.add(task)
         log(f"task {task}")
         self.say(f"I start with task {task}.")
-        for call, word, rest in re.findall(r"^((ask|look|mode|write|work|crash|wait|lie|plan|edit|tools|call|await|tell)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|look|mode|write|work|crash|wait|lie|plan|edit|tools|call|await|tell|beg)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -263,6 +263,12 @@ class Turn:
         """Waits for a cancel, except after a restart of the crew."""
         if "was started again" in self.text:
             return
+        self.cancelled.wait()
+        self.reason = "cancelled"
+
+    def do_beg(self, _):
+        """Writes to the lead and waits for a cancel."""
+        sessions[self.session]["tools"].call("send_message", {"to": "lead", "content": "I am stuck"})
         self.cancelled.wait()
         self.reason = "cancelled"
 

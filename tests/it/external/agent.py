@@ -124,11 +124,12 @@ class Turn:
         settings = sessions[self.session]
         if "tools" not in settings and settings["servers"]:
             settings["tools"] = CrewTools(settings["servers"][0])
-        # A new session begins with a summary of the earlier tasks, so the last one is meant.
-        _, _, newest = self.text.rpartition("<auto-claimed>")
-        task = re.match(r"Task #(\d+)", newest) or re.search(r"<reminder>Task #(\d+)", self.text)
+        # A new session begins with a summary of the earlier tasks, which is not meant.
+        _, _, text = self.text.rpartition("</earlier>")
+        _, _, newest = text.rpartition("<auto-claimed>")
+        task = re.match(r"Task #(\d+)", newest) or re.search(r"<reminder>Task #(\d+)", text)
         if not task:
-            asked = re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", self.text)
+            asked = re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", text)
             for word, rest in asked:
                 getattr(self, "do_" + word)(rest.strip())
             self.say("ready")

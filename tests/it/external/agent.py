@@ -130,18 +130,19 @@ class Turn:
         tools = settings.get("tools")
         if settings["servers"] and (tools is None or tools.process.poll() is not None):
             settings["tools"] = CrewTools(settings["servers"][0])
-        # A new session begins with a summary of the earlier tasks, so the last one is meant.
-        tasks = list(re.finditer(r"<(auto-claimed|reminder)>Task #(\d+)", self.text))
+        # A new session begins with a summary of the earlier tasks, which is not meant.
+        _, _, text = self.text.rpartition("</earlier>")
+        tasks = list(re.finditer(r"<(auto-claimed|reminder)>Task #(\d+)", text))
         if not tasks:
-            stream = re.search(r"^stream (\d+) (\d+) ?(\w*)$", self.text, re.M)
+            stream = re.search(r"^stream (\d+) (\d+) ?(\w*)$", text, re.M)
             if stream:
                 self.stream(int(stream[1]), int(stream[2]) / 1000, stream[3])
-            for word, rest in re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", self.text):
+            for word, rest in re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", text):
                 getattr(self, "do_" + word)(rest.strip())
             self.say("ready")
             return
         marker, task = tasks[-1].groups()
-        newest = self.text[tasks[-1].start(2):]
+        newest = text[tasks[-1].start(2):]
         if marker == "reminder" and task not in begun:
             # An earlier program has begun it.
             whole = json.loads(settings["tools"].call("task_get", {"task_id": int(task)}))["description"]

@@ -16,10 +16,15 @@ exit "$1"
 
 /// Returns a crew with one approved hook for `event`, which answers with `code` and `text`.
 fn crew(event: &str, matcher: &str, code: u8, text: &str) -> Crew {
+    crew_with(SCRIPT, event, matcher, &format!("{code} '{text}'"))
+}
+
+/// Returns a crew with one approved hook for `event`, which runs `script` with `args`.
+fn crew_with(script: &str, event: &str, matcher: &str, args: &str) -> Crew {
     let crew = Crew::new(&[]);
-    let script = crew.project.write(".claude/hook.sh", SCRIPT);
+    let script = crew.project.write(".claude/hook.sh", script);
     std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let command = format!("\"$CLAUDE_PROJECT_DIR\"/.claude/hook.sh {code} '{text}'");
+    let command = format!("\"$CLAUDE_PROJECT_DIR\"/.claude/hook.sh {args}");
     let hook = json!([{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]);
     let settings = json!({"hooks": {event: hook}});
     crew.project
@@ -105,7 +110,6 @@ fn changed_input_is_refused_with_the_input_to_use() {
 
 #[test]
 fn hook_of_the_approval_request_decides_about_each_file() {
-    let crew = crew("PermissionRequest", "Write", 0, "");
     let decide = r#"#!/bin/sh
 case "$(cat)" in
 *second.txt*) decision='"behavior":"deny","message":"keep the second"' ;;
@@ -113,7 +117,7 @@ case "$(cat)" in
 esac
 printf '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{%s}}}\n' "$decision"
 "#;
-    crew.project.write(".claude/hook.sh", decide);
+    let crew = crew_with(decide, "PermissionRequest", "Write", "");
     // Without a task, each change of the checkout needs approval.
     let rules = r#"  - agent: lead
     when: ^go$

@@ -28,7 +28,7 @@ fn starts(crew: &Crew) -> usize {
 #[test]
 fn external_agent_uses_the_servers_of_the_crew_under_its_rules() {
     let crew = crew(&[]);
-    let task = "tools\ncall s__echo {\"text\": \"from bob\"}\ncall s__add {\"name\": \"more\"}\ncall s__none {}";
+    let task = "tools\ncall s__echo {\"text\": \"from bob\"}\ncall s__add {\"name\": \"more\"}";
     let events = crew.run(&[task], "", &["--tool", "deny"]);
     let said = events.said().join("\n");
     assert!(
@@ -38,10 +38,6 @@ fn external_agent_uses_the_servers_of_the_crew_under_its_rules() {
     // What only reads is called without approval, everything else asks.
     assert!(said.contains("called s__echo: from bob"), "{said}");
     assert!(said.contains("called s__add: Error: rejected by"), "{said}");
-    assert!(
-        said.contains("called s__none: Unknown tool: mcp__s__none"),
-        "{said}"
-    );
     // The approver was asked once, with what the tool would do.
     let requests = events.0.iter().filter(|e| e["type"] == "request_changed");
     let asked: BTreeSet<String> = requests.map(|e| e["request"]["body"].to_string()).collect();
@@ -79,10 +75,7 @@ fn role_limits_which_servers_the_external_agent_sees() {
     let events = crew.run(&["tools\ncall s__echo {}"], ", role: plain", &[]);
     let said = events.said().join("\n");
     assert!(said.contains("tools: ") && !said.contains(" s__"), "{said}");
-    assert!(
-        said.contains("called s__echo: Error: Unknown tool: s__echo"),
-        "{said}"
-    );
+    assert!(said.contains("called s__echo: not permitted"), "{said}");
 }
 
 #[test]
@@ -90,10 +83,7 @@ fn too_many_tools_are_left_out_with_a_mark() {
     let crew = crew(&["--tools", "100"]);
     let events = crew.run(&["tools", "tools"], "", &[]);
     let said = events.said();
-    let tools = said
-        .iter()
-        .find(|text| text.starts_with("tools: "))
-        .unwrap();
+    let tools = said.iter().find(|text| text.contains("tools: ")).unwrap();
     let offered = tools.split(' ').filter(|name| name.starts_with("s__"));
     assert!((30..=64).contains(&offered.count()), "{tools}");
     let notices = events.notices();

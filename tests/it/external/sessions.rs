@@ -35,7 +35,9 @@ fn question(log: &str) -> &str {
 #[test]
 fn message_after_the_task_continues_its_session() {
     let crew = Crew::new(&[]);
-    let tell = json!({"to": "lead", "content": "all is done"});
+    let tell = json!({"to": "lead", "content": "all is done"}).to_string();
+    // The lead must not find the text in the description of the task.
+    let tell = tell.replace("all is", "all\\u0020is");
     let rules = rules(&format!("write b.txt\ntell {tell}"), "");
     crew.run_rules("go", &rules, &[]);
     let log = crew.log();

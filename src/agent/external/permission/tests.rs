@@ -1,3 +1,5 @@
+//! Tests of which calls the rules decide, and which paths are inside of a directory.
+
 use super::*;
 use crate::domain::agent_update::{AgentToolStatus, FileDiff};
 

@@ -43,7 +43,7 @@ fn external_agent_uses_the_servers_of_the_crew_under_its_rules() {
     let asked: BTreeSet<String> = requests.map(|e| e["request"]["body"].to_string()).collect();
     let asked: Vec<String> = asked.into_iter().collect();
     assert!(
-        asked.len() == 1 && asked[0].contains("mcp__s__add"),
+        asked.len() == 1 && asked[0].contains("s · add"),
         "{asked:?}"
     );
     assert!(asked[0].contains("may change or delete data"), "{asked:?}");
@@ -74,7 +74,8 @@ fn role_limits_which_servers_the_external_agent_sees() {
     crew.project.write(".crewdeck/agents/plain.md", role);
     let events = crew.run(&["tools\ncall s__echo {}"], ", role: plain", &[]);
     let said = events.said().join("\n");
-    assert!(said.contains("tools: ") && !said.contains(" s__"), "{said}");
+    let tools = said.lines().find(|line| line.contains("tools: ")).unwrap();
+    assert!(!tools.contains(" s__"), "{said}");
     assert!(said.contains("called s__echo: not permitted"), "{said}");
 }
 

@@ -1,4 +1,4 @@
-//! Tests of which calls the rules decide, and which paths are inside of a directory.
+//! Tests of which calls the rules decide.
 
 use super::*;
 use crate::domain::agent_update::{AgentToolStatus, FileDiff};

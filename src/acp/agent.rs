@@ -43,7 +43,8 @@ impl SharedProgram {
     /// Returns the connection for another session; `None` if a program must be started for it.
     fn connection(&self) -> Option<Arc<AgentConnection>> {
         let running = self.connection.upgrade()?;
-        (running.is_alive() && self.sessions < SESSIONS_MAX).then_some(running)
+        let is_usable = running.is_alive() && !running.is_retired();
+        (is_usable && self.sessions < SESSIONS_MAX).then_some(running)
     }
 }
 
@@ -110,7 +111,12 @@ impl AcpAgent {
         };
         shared.sessions += 1;
         drop(shared);
-        session::open(connection, spec, handler).await
+        let opened = session::open(Arc::clone(&connection), spec, handler).await;
+        if let Err(AcpError::TimedOut { .. }) = &opened {
+            // The program hangs. The next session gets another one.
+            connection.retire();
+        }
+        opened
     }
 
     async fn start(&self) -> Result<AgentConnection, AcpError> {

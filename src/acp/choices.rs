@@ -49,6 +49,11 @@ impl SessionOffer {
         SessionOffer { answer }
     }
 
+    /// Returns the id of the value of `choice` with this id or name; `None` if it is not offered.
+    pub fn id_of(&self, choice: SessionChoice, wanted: &str) -> Option<String> {
+        Some(self.find(choice)?.value(wanted)?.to_string())
+    }
+
     /// Returns how the session offers `choice`; `None` if it does not offer it.
     fn find(&self, choice: SessionChoice) -> Option<OfferedChoice> {
         match choice {

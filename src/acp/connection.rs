@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agent_client_protocol::v1::{ConnectionTo, Responder};
@@ -42,6 +43,8 @@ pub struct AgentConnection {
     pub options: AcpOptions,
     connection: ConnectionTo<Agent>,
     end: EndHandle,
+    /// Whether no further session may be opened in the program, because it does not answer.
+    is_retired: AtomicBool,
 }
 
 /// Ends a program, and knows whether it has ended.
@@ -189,6 +192,7 @@ impl AgentConnection {
             options: options.clone(),
             connection,
             end,
+            is_retired: AtomicBool::new(false),
         };
         this.capabilities = this.initialize().await.map_err(|error| match error {
             AcpError::Ended { why, .. } => cannot_start(why),
@@ -339,6 +343,15 @@ impl AgentConnection {
             agent: self.agent.name.clone(),
             why: cause.map_or_else(|| "it cannot be killed".into(), |cause| cause.why),
         }
+    }
+
+    /// Makes sure that no further session is opened in the program. The sessions that it has stay open.
+    pub fn retire(&self) {
+        self.is_retired.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Relaxed)
     }
 
     pub fn end_handle(&self) -> &EndHandle {

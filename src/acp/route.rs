@@ -219,6 +219,10 @@ impl SessionRoute {
         })
     }
 
+    pub fn is_busy(&self) -> bool {
+        *self.is_busy.borrow()
+    }
+
     /// Waits until no turn runs.
     pub async fn wait_until_idle(&self) {
         // Fails only if the sender is dropped, which this value owns.

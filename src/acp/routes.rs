@@ -89,6 +89,11 @@ impl RouteTable {
         self.lock().sessions.remove(session);
     }
 
+    /// Returns whether a turn of any session runs.
+    pub fn has_turn(&self) -> bool {
+        self.lock().sessions.values().any(|route| route.is_busy())
+    }
+
     /// Removes all sessions and ends their turns.
     pub fn end_all(&self) {
         let sessions = std::mem::take(&mut self.lock().sessions);

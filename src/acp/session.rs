@@ -19,11 +19,14 @@ use super::types::{
     UnsetChoice,
 };
 use super::update::id;
+use crate::domain::external_agent::AgentPreset;
 
 /// Maximum time from the cancellation of a turn until the agent has answered the prompt.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the answer to `session/close`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time until a program that is killed has ended, beyond its time to exit.
+const EXIT_MARGIN: Duration = Duration::from_secs(2);
 
 /// An open session. Dropping it cancels its turn and closes it without waiting.
 pub struct AcpSession {
@@ -109,7 +112,7 @@ async fn open_new(
     connection.routes.begin_opening();
     let limit = Some(connection.options.request_timeout);
     let answer = connection
-        .request(METHOD, session_params(spec), limit, on_answer)
+        .request(METHOD, session_params(connection, spec), limit, on_answer)
         .await?;
     match opened.get() {
         Some(route) => Ok((Arc::clone(route), answer)),
@@ -142,7 +145,7 @@ async fn load(
     if !connection.routes.add(&route) {
         return Err(failed("the session is open already".into()));
     }
-    let mut params = session_params(spec);
+    let mut params = session_params(connection, spec);
     params["sessionId"] = session.into();
     let on_answer = {
         let route = Arc::clone(&route);
@@ -164,7 +167,7 @@ async fn load(
     }
 }
 
-fn session_params(spec: &SessionSpec) -> Value {
+fn session_params(connection: &AgentConnection, spec: &SessionSpec) -> Value {
     let server = |server: &StdioServer| {
         let env = server.env.iter();
         let env: Vec<Value> = env
@@ -175,7 +178,12 @@ fn session_params(spec: &SessionSpec) -> Value {
         })
     };
     let servers: Vec<Value> = spec.mcp_servers.iter().map(server).collect();
-    json!({ "cwd": spec.cwd.to_string_lossy(), "mcpServers": servers })
+    let mut params = json!({ "cwd": spec.cwd.to_string_lossy(), "mcpServers": servers });
+    let preset = connection.agent.preset;
+    if let Some(meta) = preset.and_then(AgentPreset::session_meta) {
+        params["_meta"] = meta;
+    }
+    params
 }
 
 impl AcpSession {
@@ -195,6 +203,19 @@ impl AcpSession {
     /// # Errors
     /// Fails if the program ends, answers with an error, or does not stop within 10 s after the turn was cancelled.
     pub async fn prompt(&self, content: &[PromptPart]) -> Result<PromptEnd, AcpError> {
+        self.prompt_with(content, || {}).await
+    }
+
+    /// Does the same as [`AcpSession::prompt`], and calls `on_sent` when `content` is sent. It is not called if the future
+    /// is dropped while it waits for the end of an earlier turn.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn prompt_with(
+        &self,
+        content: &[PromptPart],
+        on_sent: impl FnOnce(),
+    ) -> Result<PromptEnd, AcpError> {
         const METHOD: &str = "session/prompt";
         self.begin_turn().await?;
         let params = json!({ "sessionId": self.id(), "prompt": self.blocks(content) });
@@ -217,6 +238,8 @@ impl AcpSession {
             token.cancelled().await;
             tokio::time::sleep(CANCEL_TIMEOUT).await;
         };
+        // The first poll of `answer`, which follows at once, sends the request.
+        on_sent();
         let answer = tokio::select! {
             biased;
             answer = answer => answer,
@@ -291,6 +314,11 @@ impl AcpSession {
         })
     }
 
+    /// Returns the id of the mode with this id or name; `None` if the agent does not offer it.
+    pub fn mode_id(&self, mode: &str) -> Option<String> {
+        self.offer.id_of(SessionChoice::Mode, mode)
+    }
+
     /// Waits until the program has ended, and returns the error with the cause.
     pub async fn ended(&self) -> AcpError {
         self.connection.ended().await
@@ -309,6 +337,27 @@ impl AcpSession {
                 .request("session/close", params, limit, |_| {})
                 .await;
         }
+    }
+
+    /// Gives up a session whose turn does not end, or whose program hangs: closes it, and opens no further session in its
+    /// program. The program is ended unless another session of it runs a turn. Returns whether it has ended; otherwise the
+    /// turn may still run, and the session must not be loaded again.
+    pub async fn abandon(self) -> bool {
+        let connection = Arc::clone(&self.connection);
+        connection.retire();
+        self.close().await;
+        if connection.routes.has_turn() {
+            return false;
+        }
+        let end = connection.end_handle();
+        end.stop();
+        let limit = connection.options.exit_timeout + EXIT_MARGIN;
+        timeout(limit, end.wait()).await.is_ok()
+    }
+
+    /// Returns whether the program of the session still runs.
+    pub fn is_alive(&self) -> bool {
+        self.connection.is_alive()
     }
 
     fn blocks(&self, content: &[PromptPart]) -> Vec<Value> {

@@ -30,6 +30,8 @@ pub struct ToolCallChange {
     /// A piece of the output, to be appended to the text. Not redacted.
     pub more_output: Option<String>,
     pub diffs: Option<Vec<FileDiff>>,
+    /// Whether files of the message were left out.
+    pub has_more_files: bool,
 }
 
 /// The calls of a session, oldest first.
@@ -102,6 +104,7 @@ impl ToolCallTable {
         if let Some(diffs) = change.diffs.filter(|list| !list.is_empty()) {
             call.diffs = diffs;
         }
+        call.has_more_files |= change.has_more_files;
         let size = size(&call);
         self.make_room(size);
         self.bytes += size;
@@ -162,6 +165,7 @@ fn new_call(id: String) -> AgentToolCall {
         locations: Vec::new(),
         text: String::new(),
         diffs: Vec::new(),
+        has_more_files: false,
     }
 }
 
@@ -258,6 +262,16 @@ mod tests {
             ..change("1")
         });
         assert_eq!(call.diffs, [diff]);
+    }
+
+    #[test]
+    fn files_that_were_left_out_stay_noted() {
+        let mut table = ToolCallTable::default();
+        table.merge(ToolCallChange {
+            has_more_files: true,
+            ..change("1")
+        });
+        assert!(table.merge(change("1")).has_more_files);
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl PromptEnd {
             .map(|call| format!("- {call}"))
             .collect();
         Some(format!(
-            "In your last turn, the user refused permission for:\n{}\nDo not try the same again. Continue without it, or \
+            "In your last turn, permission was refused for:\n{}\nDo not try the same again. Continue without it, or \
              explain what you need.",
             calls.join("\n")
         ))

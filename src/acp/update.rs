@@ -11,7 +11,7 @@ use crate::domain::agent_update::{
     PlanEntryStatus,
 };
 use crate::domain::redact::Redactor;
-use crate::domain::text::{clip, head_and_tail};
+use crate::domain::text::head_and_tail;
 use crate::domain::usage::Usage;
 
 /// Maximum size, in bytes, of one part of an answer.
@@ -93,8 +93,11 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
     let output = || output_text(call.get("rawOutput")?, has_diffs, redactor);
     let pending_input = extensions::pending_arguments(call);
     let title = mcp_call.as_ref().map(|mcp_call| mcp_call.title.as_str());
-    let kind = mcp_call.as_ref().map(|_| AgentToolKind::Other);
-    Some(ToolCallChange {
+    let kind = match &mcp_call {
+        Some(_) => Some(AgentToolKind::Other),
+        None => extensions::goose_kind(call),
+    };
+    let change = ToolCallChange {
         id: id(call, "toolCallId")?,
         title: title
             .or_else(|| text_of("title"))
@@ -118,7 +121,36 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
             .or(text.filter(String::is_empty)),
         more_output: extensions::more_output(call).map(|text| head_and_tail(text, CALL_TEXT_MAX)),
         diffs,
+        has_more_files: false,
+    };
+    Some(ToolCallChange {
+        has_more_files: has_more_files(call, &change),
+        ..change
     })
+}
+
+/// Returns whether `change` lacks files of `call`, because there are too many, because a path is missing, is too long or
+/// contains a secret, or because the arguments are too large.
+fn has_more_files(call: &Value, change: &ToolCallChange) -> bool {
+    fn list<'a>(call: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+        call.get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    }
+    let path = |of: &'_ Value| of.get("path").and_then(Value::as_str).map(str::to_string);
+    let locations = list(call, "locations").map(path);
+    let kept = change
+        .locations
+        .iter()
+        .flatten()
+        .map(|l| Some(l.path.clone()));
+    let is_diff = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("diff");
+    let diffs = list(call, "content").filter(is_diff).map(path);
+    let kept_diffs = change.diffs.iter().flatten().map(|d| Some(d.path.clone()));
+    let is_cut = change.raw_input.as_ref().is_some_and(Value::is_string)
+        && call.get("rawInput").is_some_and(|input| !input.is_string());
+    is_cut || locations.ne(kept) || diffs.ne(kept_diffs)
 }
 
 /// Returns the text at `name`, if it can be an id.
@@ -170,7 +202,7 @@ pub fn usage(usage: &Value) -> Option<Usage> {
 
 /// Returns `text` redacted, on at most [`TITLE_MAX`] characters.
 pub fn short(text: &str, redactor: &Redactor) -> String {
-    clip(&redactor.text(text), TITLE_MAX)
+    redactor.clip(text, TITLE_MAX)
 }
 
 fn chunk_text(update: &Value) -> Option<String> {
@@ -205,7 +237,7 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&head_and_tail(&redactor.text(&text), CALL_TEXT_MAX));
+        out.push_str(&redactor.head_and_tail(&text, CALL_TEXT_MAX));
         if out.len() > 2 * CALL_TEXT_MAX {
             out = head_and_tail(&out, CALL_TEXT_MAX);
         }
@@ -236,7 +268,7 @@ fn output_text(output: &Value, has_diffs: bool, redactor: &Redactor) -> Option<S
         }
         Value::Array(_) | Value::Bool(_) | Value::Number(_) => output.to_string(),
     };
-    Some(head_and_tail(&redactor.text(&text), CALL_TEXT_MAX))
+    Some(redactor.head_and_tail(&text, CALL_TEXT_MAX))
 }
 
 /// Returns the text in the result of an MCP server's tool; `None` if `output` is something else.
@@ -257,7 +289,7 @@ fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileDiff> {
             continue;
         };
         let mut cut = |text: &str| {
-            let text = head_and_tail(&redactor.text(text), room / 2);
+            let text = redactor.head_and_tail(text, room / 2);
             room = room.saturating_sub(text.len());
             text
         };

@@ -141,6 +141,10 @@ impl Driver {
             if !progress.has_called || progress.ended != TurnEnd::Done || progress.is_cleared {
                 break;
             }
+            if let Some(why) = self.stopped_in_prompt() {
+                progress.ended = TurnEnd::Stopped { why };
+                break;
+            }
             match self.check_end(is_hooked, control, inputs).await {
                 EndDecision::End if inputs.is_empty() => break,
                 // An input has arrived while the hooks ran, so the turn continues with it.
@@ -188,7 +192,7 @@ impl Driver {
             for effect in self.state.turn.step(input) {
                 match effect {
                     TurnEffect::CheckMail => {
-                        self.update_server_tools();
+                        self.update_server_tools().await;
                         self.set_budget();
                         self.repair_log().await;
                         // If the turn is already interrupted, messages that are taken from the inbox now would stay
@@ -322,6 +326,8 @@ impl Driver {
         }
         self.state.published.thought_ms = streamed.thought_ms;
         self.end_external_calls(&mut streamed.calls).await;
+        let reported = streamed.calls.context.take();
+        self.state.published.context = reported.or(self.state.published.context.take());
         let partial = streamed.partial;
         // After a failure, the parts are not in the conversation.
         self.state.published.parts = match answer {

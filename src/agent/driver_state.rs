@@ -7,6 +7,7 @@ use super::external::calls::ExternalCalls;
 use super::model_config::ModelConfig;
 use super::published_calls::PublishedCalls;
 use super::turn::Turn;
+use crate::domain::agent_update::ContextUsage;
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::mail::MailMessage;
 use crate::domain::role::RoleEffort;
@@ -96,6 +97,8 @@ pub(super) struct PublishedAnswer {
     pub parts: usize,
     /// The time that the model spent thinking before the answer, in milliseconds.
     pub thought_ms: u64,
+    /// How full the context window of an external agent is, as it has reported last.
+    pub context: Option<ContextUsage>,
 }
 
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.

@@ -19,6 +19,8 @@ const SHORT_LINES: usize = 4;
 const PARTS_MAX: usize = 5;
 /// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
+/// The field with the command of a call that does more than to run it.
+pub(super) const RUNS: &str = "runs";
 /// The line above the text of a long call. The lines before it summarise the call.
 pub const FULL_TEXT: &str = "Full text:\n";
 
@@ -28,9 +30,18 @@ pub const FULL_TEXT: &str = "Full text:\n";
 pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     // A tool of an MCP server may have an input named `command` that is not a shell command.
     let command = input.get("command").filter(|_| server_of(name).is_none());
-    let text = match command.and_then(Value::as_str) {
-        Some(command) => format!("$ {command}"),
-        None => serde_json::to_string_pretty(input).unwrap_or_default(),
+    let diff = input.get("diff").filter(|_| server_of(name).is_none());
+    let text = match (command, diff) {
+        (Some(Value::String(command)), _) => format!("$ {command}"),
+        (_, Some(Value::String(diff))) => {
+            let mut rest = input.clone();
+            if let Some(fields) = rest.as_object_mut() {
+                fields.remove("diff");
+            }
+            let rest = serde_json::to_string_pretty(&rest).unwrap_or_default();
+            format!("{rest}\n{diff}")
+        }
+        _ => serde_json::to_string_pretty(input).unwrap_or_default(),
     };
     let name = shown_name(name);
     if text.chars().count() <= SHORT_CHARS && text.lines().count() <= SHORT_LINES {

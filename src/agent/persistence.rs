@@ -263,10 +263,21 @@ impl Driver {
             self.budget_gate.warn_without_price(name).await;
         }
         let context = match reply.usage.total() {
+            // The tokens of a turn are those of many requests, and its own conversation differs from the recorded one.
+            _ if model_config.model.keeps_conversation() => self.reported_context().0,
             0 => self.state.turn.context(),
             counted => counted,
         };
         self.publish_usage(model_config, context).await;
+    }
+
+    /// Returns the tokens in the context window of an external agent and the window's size, as the agent has reported
+    /// them last. Unknown values are 0 and `None`.
+    fn reported_context(&self) -> (u64, Option<u64>) {
+        match &self.state.published.context {
+            Some(usage) => (usage.used, Some(usage.size).filter(|size| *size > 0)),
+            None => (0, None),
+        }
     }
 
     async fn publish_usage(&mut self, model_config: &ModelConfig, context: u64) {
@@ -277,13 +288,21 @@ impl Driver {
             calls: self.state.calls,
         })
         .await;
-        let window = model_config.known_window();
+        let (window, is_assumed) = if model_config.model.keeps_conversation() {
+            (self.reported_context().1, false)
+        } else {
+            let window = model_config.known_window();
+            (
+                window.map(|window| window.tokens),
+                window.is_some_and(|window| window.is_assumed),
+            )
+        };
         self.publish(
             AgentEvent::UsageChanged {
                 total: self.state.usage,
                 context,
-                window: window.map(|window| window.tokens),
-                assumed: window.is_some_and(|window| window.is_assumed),
+                window,
+                assumed: is_assumed,
                 cost: self.state.cost.map(|cost| cost.dollars),
                 estimated: self.state.cost.is_some_and(|cost| cost.is_estimate),
                 calls: self.state.calls,
@@ -325,7 +344,11 @@ impl Driver {
         self.set_budget();
         self.publish(AgentEvent::TodoChanged { list: from.todo }.of(self.name.clone()))
             .await;
-        let context = self.state.turn.context();
+        let context = if model_config.model.keeps_conversation() {
+            0
+        } else {
+            self.state.turn.context()
+        };
         self.publish_usage(&model_config, context).await;
     }
 

@@ -59,7 +59,7 @@ impl Driver {
     /// Updates the agent's tool definitions before a model call: servers may have become ready or changed their tools,
     /// and the agent may have found deferred tools. Adds the instructions of new servers to the next conversation
     /// message.
-    pub(super) fn update_server_tools(&mut self) {
+    pub(super) async fn update_server_tools(&mut self) {
         let Some(servers) = self.tool_runner.servers.clone() else {
             return;
         };
@@ -72,6 +72,12 @@ impl Driver {
             let mailbox = &self.tool_runner.mailbox;
             mailbox.record_given(GivenText::whole(GivenSource::Server, server, &text));
             mailbox.add_text(text);
+        }
+        if let Some(left_out) = servers.take_left_out() {
+            self.tool_runner.mailbox.add_text(left_out.for_agent);
+            let text = format!("{} {}", self.name, left_out.for_user);
+            self.publish(EventKind::notice(NoticeLevel::Warn, text))
+                .await;
         }
     }
 

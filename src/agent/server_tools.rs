@@ -1,7 +1,7 @@
 //! The tools of MCP servers from the view of one agent: which tools it may use, which are defined in its requests, and
 //! which it must first find with `tool_search`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -10,6 +10,7 @@ use crate::domain::mcp::{McpTool, ToolCatalog};
 use crate::domain::mcp::{ServerState, ServerStatus, matches_server, matches_tool, server_of};
 use crate::domain::role::{ToolSelection, ToolUse};
 use crate::domain::subagent::SubagentKind;
+use crate::domain::text::first_names;
 use crate::model::ToolSpec;
 use crate::tools::host::ServerHost;
 use crate::tools::{Caller, ToolOutput, tool_search};
@@ -27,6 +28,12 @@ const INSTRUCTIONS_MAX: usize = 16 * 1024;
 /// is deferred again.
 const FOUND_MAX: usize = 64;
 
+/// Maximum number of tools of MCP servers that an external agent is offered. The agent has tools of its own, and the
+/// limits of its model are unknown.
+const EXTERNAL_TOOLS_MAX: usize = 64;
+/// Maximum size, in bytes, of the definitions of these tools.
+const EXTERNAL_BYTES_MAX: usize = 64 * 1024;
+
 /// The tools of MCP servers that are available to one agent.
 pub struct ServerTools {
     pub host: Arc<dyn ServerHost>,
@@ -36,6 +43,8 @@ pub struct ServerTools {
     limits: Arc<[ToolSelection]>,
     /// Whether the agent may use only tools that change nothing.
     reads_only: bool,
+    /// Whether the agent is an external one. Its tools are never deferred, but limited in number and size.
+    is_external: bool,
     /// The definitions of crewdeck's own tools.
     built_in: Arc<Vec<ToolSpec>>,
     view: Mutex<View>,
@@ -58,6 +67,19 @@ struct View {
     awaited: BTreeSet<String>,
     /// The servers whose instructions are in the conversation.
     instructed: BTreeSet<String>,
+    /// The numbers of tools that an external agent may use and is not offered, by server.
+    left_out: BTreeMap<String, usize>,
+    /// What [`ServerTools::take_left_out`] returned last.
+    reported_left_out: BTreeMap<String, usize>,
+}
+
+/// The tools that an external agent is not offered, because there are too many.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LeftOutTools {
+    /// The text for the agent.
+    pub for_agent: String,
+    /// The end of a sentence for the user that begins with the name of the agent.
+    pub for_user: String,
 }
 
 impl ServerTools {
@@ -79,6 +101,7 @@ impl ServerTools {
             only: only.map(<[String]>::to_vec),
             limits,
             reads_only: caller == Caller::Subagent(SubagentKind::Explore),
+            is_external: caller == Caller::ExternalTeammate,
             built_in,
             view: Mutex::default(),
         };
@@ -123,9 +146,10 @@ impl ServerTools {
     }
 
     /// Updates the agent's tools from the current catalog. `window` is the size of the context window in tokens.
-    /// Returns whether the tool definitions have changed, for example because the agent has found a deferred tool. If
-    /// so, the caller must take the new ones from [`ServerTools::specs`].
+    /// It has no effect for an external agent. Returns whether the tool definitions have changed, for example because the
+    /// agent has found a deferred tool. If so, the caller must take the new ones from [`ServerTools::specs`].
     pub fn update(&self, window: u64) -> bool {
+        let window = if self.is_external { 0 } else { window };
         let catalog = self.host.tools();
         self.take(&catalog, window)
     }
@@ -142,11 +166,15 @@ impl ServerTools {
             .filter(|tool| self.may_use(tool))
             .cloned()
             .collect();
-        // Four bytes count as one token, as in the estimate for conversations.
-        let bytes: usize = tools.iter().map(size).sum();
         view.valid_for = now;
-        view.is_deferred = (bytes / 4) as u64 > window.saturating_mul(SHARE_MAX) / 100
-            || self.built_in.len() + tools.len() > TOOLS_MAX;
+        if self.is_external {
+            view.left_out = cut_for_external(&mut tools);
+        } else {
+            // Four bytes count as one token, as in the estimate for conversations.
+            let bytes: usize = tools.iter().map(size).sum();
+            view.is_deferred = (bytes / 4) as u64 > window.saturating_mul(SHARE_MAX) / 100
+                || self.built_in.len() + tools.len() > TOOLS_MAX;
+        }
         let always = tools.iter().filter(|tool| tool.is_always_loaded).count();
         if self.built_in.len() + 1 + always + FOUND_MAX > TOOLS_MAX {
             for tool in &mut tools {
@@ -158,6 +186,47 @@ impl ServerTools {
         view.tools = tools;
         view.has_found = false;
         true
+    }
+
+    /// Updates the tools of an external agent, and returns those that it is offered, sorted by name. A description is
+    /// never empty.
+    pub fn offered(&self) -> Vec<McpTool> {
+        self.update(0);
+        let described = |tool: &McpTool| McpTool {
+            description: description(tool),
+            ..tool.clone()
+        };
+        self.view().tools.iter().map(described).collect()
+    }
+
+    /// Returns which tools an external agent is not offered. `None` if it is offered all tools that it may use, or if
+    /// the result would be the same as that of the last call.
+    pub fn take_left_out(&self) -> Option<LeftOutTools> {
+        let mut view = self.view();
+        if view.left_out == view.reported_left_out {
+            return None;
+        }
+        view.reported_left_out = view.left_out.clone();
+        let count: usize = view.left_out.values().sum();
+        let named = view.left_out.iter();
+        let named: Vec<String> = named.map(|(s, count)| format!("{s} ({count})")).collect();
+        let (offered, all) = (view.tools.len(), view.tools.len() + count);
+        (count > 0).then(|| LeftOutTools {
+            for_agent: format!(
+                "<crew>You are offered {offered} of {all} tools of MCP servers, because an external agent is offered at \
+                 most {EXTERNAL_TOOLS_MAX} tools and {} KiB of definitions. Left out: {}. If you need one of them, ask \
+                 lead to make that call.</crew>",
+                EXTERNAL_BYTES_MAX / 1024,
+                first_names(&named)
+            ),
+            for_user: format!(
+                "is offered {offered} of {all} tools of MCP servers: an external agent gets at most \
+                 {EXTERNAL_TOOLS_MAX} tools and {} KiB of definitions. Left out: {}. Its role chooses the tools with \
+                 mcpServers and tools.",
+                EXTERNAL_BYTES_MAX / 1024,
+                first_names(&named)
+            ),
+        })
     }
 
     /// Returns the definitions of all tools of the agent, as of the last [`ServerTools::update`]: first the built-in
@@ -226,7 +295,9 @@ impl ServerTools {
     /// Makes [`ServerTools::take_instructions`] return the instructions of all servers again, because the conversation
     /// no longer contains them.
     pub fn forget_instructions(&self) {
-        self.view().instructed.clear();
+        let mut view = self.view();
+        view.instructed.clear();
+        view.reported_left_out.clear();
     }
 
     /// Returns the names of the servers' tools that change nothing. Calls of these tools may run in parallel.
@@ -346,13 +417,38 @@ impl View {
 }
 
 fn spec(tool: &McpTool) -> ToolSpec {
-    // Model vendors reject an empty description.
-    let description = match tool.description.trim() {
+    let description = description(tool);
+    ToolSpec::of_server(tool.name.as_str(), description, tool.input_schema.clone())
+}
+
+/// Returns the description of a tool. Model vendors reject an empty one, so it has always a text.
+fn description(tool: &McpTool) -> String {
+    match tool.description.trim() {
         "" if tool.title.is_empty() => format!("Calls {} of {}.", tool.tool, tool.server),
         "" => tool.title.clone(),
         _ => tool.description.clone(),
-    };
-    ToolSpec::of_server(tool.name.as_str(), description, tool.input_schema.clone())
+    }
+}
+
+/// Removes the tools beyond the limits for external agents from `tools`, which are sorted by name. Tools that are always
+/// loaded are removed last. Returns the numbers of removed tools by server.
+fn cut_for_external(tools: &mut Vec<McpTool>) -> BTreeMap<String, usize> {
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut room = EXTERNAL_BYTES_MAX;
+    let mut kept = Vec::new();
+    tools.sort_by_key(|tool| !tool.is_always_loaded);
+    for tool in tools.drain(..) {
+        match room.checked_sub(size(&tool)) {
+            Some(left) if kept.len() < EXTERNAL_TOOLS_MAX => {
+                room = left;
+                kept.push(tool);
+            }
+            _ => *left_out.entry(tool.server).or_default() += 1,
+        }
+    }
+    kept.sort_by(|a, b| a.name.cmp(&b.name));
+    *tools = kept;
+    left_out
 }
 
 /// Returns the length of a tool's definition, in bytes.

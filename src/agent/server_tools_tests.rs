@@ -4,6 +4,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::*;
 use crate::domain::chat::ToolCall;
@@ -38,6 +39,10 @@ impl ServerHost for Fixed {
 
     fn tools(&self) -> ToolCatalog {
         self.0.lock().unwrap().clone()
+    }
+
+    fn tool_changes(&self) -> watch::Receiver<u64> {
+        watch::channel(0).1
     }
 
     fn instructions(&self, _: &str) -> Option<String> {
@@ -238,4 +243,37 @@ fn definitions_of_a_tenth_of_the_window_are_not_deferred() {
         tools.update(window);
         assert_eq!(names(&tools), expected, "{window}");
     }
+}
+
+#[test]
+fn external_agent_is_offered_a_bounded_list_that_is_never_deferred() {
+    let many = (0..EXTERNAL_TOOLS_MAX + 6)
+        .map(|n| tool(&format!("t{n:03}"), true, n == EXTERNAL_TOOLS_MAX + 5));
+    let host = host(many.collect());
+    let external = tools(&host, None, Caller::ExternalTeammate).unwrap();
+    let offered = external.offered();
+    assert_eq!(offered.len(), EXTERNAL_TOOLS_MAX);
+    assert_eq!(offered.last().unwrap().tool, "t069", "it is always loaded");
+    assert!(
+        !external
+            .names()
+            .iter()
+            .any(|name| name == tool_search::NAME)
+    );
+    let left_out = external.take_left_out().unwrap();
+    assert!(
+        left_out.for_agent.contains("64 of 70 tools") && left_out.for_agent.contains("git (6)")
+    );
+    assert_eq!(external.take_left_out(), None, "it is reported once");
+    external.forget_instructions();
+    assert!(external.take_left_out().is_some());
+    let mut large = tool("large", true, false);
+    large.description = "x".repeat(EXTERNAL_BYTES_MAX);
+    *host.0.lock().unwrap() = ToolCatalog {
+        generation: 2,
+        tools: vec![large, tool("small", true, false)].into(),
+    };
+    let names: Vec<String> = external.offered().into_iter().map(|t| t.tool).collect();
+    assert_eq!(names, ["small"]);
+    assert_eq!(external.find("mcp__git__large"), None);
 }

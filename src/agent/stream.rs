@@ -23,6 +23,19 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Time during which the arriving parts of an answer are collected and then published as one event.
 const MERGE: Duration = Duration::from_millis(30);
+/// Maximum size of the part of an answer that is kept for an interrupt, in bytes.
+const PARTIAL_MAX: usize = 1024 * 1024;
+/// What ends a part that is longer.
+const PARTIAL_CUT: &str = "\n[… the rest of the interrupted answer is left out …]";
+
+/// Adds a piece to the part of an answer. A piece with which it is too long is left out, and so are all later ones.
+fn push_bounded(partial: &mut String, piece: &str) {
+    if partial.ends_with(PARTIAL_CUT) {
+        return;
+    }
+    let fits = partial.len() + piece.len() <= PARTIAL_MAX;
+    partial.push_str(if fits { piece } else { PARTIAL_CUT });
+}
 
 impl Driver {
     /// Waits until the agent's budget allows a model call, and then returns `None`. If the call is denied or the wait
@@ -200,6 +213,7 @@ impl Driver {
             effort: self.effort_input(model_config),
             thinking_budget: model_config.options.thinking_budget,
             workdir: self.tool_runner.workdir.clone(),
+            clearings: self.state.turn.clearings(),
         });
         let Streamed {
             partial,
@@ -247,7 +261,7 @@ impl Driver {
                     Some(Ok(Delta::Waiting(held))) => self.publish_wait(held, Activity::Thinking).await,
                     Some(Ok(Delta::Text(more))) => {
                         thought_until(&mut thinks_since);
-                        partial.push_str(&more);
+                        push_bounded(partial, &more);
                         text.push_str(&said.push_text(&more));
                         due.get_or_insert_with(|| Instant::now() + MERGE);
                     }
@@ -269,7 +283,7 @@ impl Driver {
                         thought_until(&mut thinks_since);
                         flush(&mut text, &mut thinking);
                         due = None;
-                        self.publish_external(update, calls, model_config).await;
+                        self.publish_external(update, calls).await;
                     }
                     Some(Ok(Delta::ToolCall(_))) => thought_until(&mut thinks_since),
                     Some(Ok(Delta::Done(reply))) => {
@@ -284,5 +298,21 @@ impl Driver {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupted_answer_is_bounded_and_its_cut_is_marked() {
+        let mut partial = String::new();
+        for _ in 0..5 {
+            push_bounded(&mut partial, &"x".repeat(PARTIAL_MAX / 2));
+        }
+        assert_eq!(partial.len(), PARTIAL_MAX + PARTIAL_CUT.len());
+        push_bounded(&mut partial, "y");
+        assert!(partial.ends_with(PARTIAL_CUT));
     }
 }

@@ -143,6 +143,7 @@ impl Driver {
             effort: None,
             thinking_budget,
             workdir: self.tool_runner.workdir.clone(),
+            clearings: self.state.turn.clearings(),
         });
         while let Some(delta) = stream.next().await {
             match delta? {

@@ -27,7 +27,15 @@ const HOOKS_INTERRUPTED: &str = "\n[The PostToolUse hooks of this call were inte
 
 /// Texts from hooks that are appended to the result of a tool call.
 #[derive(Default)]
-struct Notes(Vec<String>);
+pub(in crate::agent) struct Notes(Vec<String>);
+
+/// A call that the hooks before it have let pass.
+pub(in crate::agent) struct HookedCall {
+    /// The call, with the input that a hook has set instead of its own.
+    pub call: ToolCall,
+    pub permission: HookPermission,
+    pub notes: Notes,
+}
 
 impl Notes {
     fn add_context(&mut self, event: HookEvent, outcome: &HookOutcome) {
@@ -44,7 +52,7 @@ impl Notes {
     }
 
     /// Returns the texts, each on a new line, to be appended to the result of a call; empty if there are none.
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match &self.0[..] {
             [] => String::new(),
             notes => limit_length(&format!("\n{}", notes.join("\n"))),
@@ -81,69 +89,106 @@ impl ToolRunner {
         keep: KeepOutput<'_>,
     ) -> (ToolOutput, Duration) {
         let at_once = |text: String| (self.finish(ToolOutput::error(text), ""), Duration::ZERO);
-        let stopped =
-            |why: &str| at_once(format!("Error: not run: a hook stopped the agent: {why}"));
-        if let Some(why) = hooks.stop_reason() {
-            return stopped(&why);
-        }
-        let mut call = call.clone();
-        let mut notes = Notes::default();
-        let mut permission = HookPermission::default();
-        if hooks.caller.has_hooks(HookEvent::PreToolUse) {
-            let input = HookInput::PreToolUse(hook_call(&call));
-            let outcome = self.run_hooks(hooks, agent, &input).await;
-            if let Some(why) = &outcome.stop {
-                hooks.request_stop(why);
-                return stopped(why);
-            }
-            if let Some(changed) = outcome.updated_input.clone() {
-                call = self.replace_input(agent, &call, changed).await;
-                notes.add_input(&call.input);
-            }
-            notes.add_context(HookEvent::PreToolUse, &outcome);
-            permission = match outcome.permission {
-                Some((PermissionVerdict::Deny, reason)) => {
-                    return at_once(error_text(&input, &reason) + &notes.text());
-                }
-                Some((PermissionVerdict::Ask, reason)) => {
-                    HookPermission::MustAsk(match reason.trim() {
-                        "" => "a hook asks for approval".into(),
-                        reason => format!("a hook asks for approval: {reason}"),
-                    })
-                }
-                Some((PermissionVerdict::Allow, _)) if hooks.caller.can_approve => {
-                    HookPermission::Allowed
-                }
-                _ => HookPermission::Rules,
-            };
-        }
+        let HookedCall {
+            call,
+            permission,
+            mut notes,
+        } = match self.run_before(hooks, agent, call).await {
+            Ok(hooked) => hooked,
+            Err(why) => return at_once(why),
+        };
         let (mut output, took) = self.execute(agent, &call, &permission).await;
         if output.outcome == Outcome::Ok && hooks.caller.has_hooks(HookEvent::PostToolUse) {
-            let input = HookInput::PostToolUse {
-                call: hook_call(&call),
-                response: external_response(&call.name, &call.input, &self.workdir, &output.text),
-                duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            };
             let note = notes.text() + HOOKS_INTERRUPTED;
             keep(
                 self.finish(output.clone(), &self.redactor.text(&note)),
                 took,
             );
-            let outcome = self.run_hooks(hooks, agent, &input).await;
-            if let Some(why) = &outcome.stop {
-                hooks.request_stop(why);
-            }
-            for reason in &outcome.blocks {
-                let text = error_text(&input, reason);
-                notes.0.push(format!("[{text}]"));
-            }
-            notes.add_context(HookEvent::PostToolUse, &outcome);
+            self.run_after(hooks, agent, &call, (&output.text, took), &mut notes)
+                .await;
         }
         let text = notes.text();
         if !text.is_empty() {
             output = self.finish(output, &self.redactor.text(&text));
         }
         (output, took)
+    }
+
+    /// Runs the hooks before a call. Returns the call as they have changed it, with their decision.
+    ///
+    /// # Errors
+    /// Returns the error text of the call if a hook denies it or stops the agent.
+    pub(in crate::agent) async fn run_before(
+        &self,
+        hooks: &AgentHooks,
+        agent: &Name,
+        call: &ToolCall,
+    ) -> Result<HookedCall, String> {
+        let stopped = |why: &str| Err(format!("Error: not run: a hook stopped the agent: {why}"));
+        if let Some(why) = hooks.stop_reason() {
+            return stopped(&why);
+        }
+        let mut hooked = HookedCall {
+            call: call.clone(),
+            permission: HookPermission::Rules,
+            notes: Notes::default(),
+        };
+        if !hooks.caller.has_hooks(HookEvent::PreToolUse) {
+            return Ok(hooked);
+        }
+        let input = HookInput::PreToolUse(hook_call(call));
+        let outcome = self.run_hooks(hooks, agent, &input).await;
+        if let Some(why) = &outcome.stop {
+            hooks.request_stop(why);
+            return stopped(why);
+        }
+        if let Some(changed) = outcome.updated_input.clone() {
+            hooked.call = self.replace_input(agent, call, changed).await;
+            hooked.notes.add_input(&hooked.call.input);
+        }
+        hooked.notes.add_context(HookEvent::PreToolUse, &outcome);
+        hooked.permission = match outcome.permission {
+            Some((PermissionVerdict::Deny, reason)) => {
+                return Err(error_text(&input, &reason) + &hooked.notes.text());
+            }
+            Some((PermissionVerdict::Ask, reason)) => {
+                HookPermission::MustAsk(match reason.trim() {
+                    "" => "a hook asks for approval".into(),
+                    reason => format!("a hook asks for approval: {reason}"),
+                })
+            }
+            Some((PermissionVerdict::Allow, _)) if hooks.caller.can_approve => {
+                HookPermission::Allowed
+            }
+            _ => HookPermission::Rules,
+        };
+        Ok(hooked)
+    }
+
+    /// Runs the hooks after a call that has succeeded with the output `text` after the time `took`, and adds their texts
+    /// to `notes`.
+    pub(in crate::agent) async fn run_after(
+        &self,
+        hooks: &AgentHooks,
+        agent: &Name,
+        call: &ToolCall,
+        (text, took): (&str, Duration),
+        notes: &mut Notes,
+    ) {
+        let input = HookInput::PostToolUse {
+            call: hook_call(call),
+            response: external_response(&call.name, &call.input, &self.workdir, text),
+            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        };
+        let outcome = self.run_hooks(hooks, agent, &input).await;
+        if let Some(why) = &outcome.stop {
+            hooks.request_stop(why);
+        }
+        for reason in &outcome.blocks {
+            let text = error_text(&input, reason);
+            notes.0.push(format!("[{text}]"));
+        }
+        notes.add_context(HookEvent::PostToolUse, &outcome);
     }
 
     /// Runs the hooks that decide on an approval request before the approver sees it. Returns [`RequestHook::Ask`] if

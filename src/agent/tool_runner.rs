@@ -24,7 +24,7 @@ use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
 use crate::tools::{
-    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach,
+    Access, Supervisor, Tool, ToolContext, ToolOutput, path_below_root, pending, reach, table,
 };
 
 /// Maximum size, in bytes, of one tool result in the conversation.
@@ -219,22 +219,32 @@ impl ToolRunner {
             }
             RequestHook::Ask => {}
         }
-        permit(self.ask(agent, call, &why, hooked).await?, None)
+        // A hook asks for approval although the rules may allow the call, so the rules must not approve this request.
+        let asked = match hooked {
+            HookPermission::MustAsk(_) => None,
+            HookPermission::Rules | HookPermission::Allowed => self.asked_call(call, &why),
+        };
+        permit(self.ask(agent, call, &why, asked).await?, None)
     }
 
-    /// Requests approval of a call. Returns the approver's comment as a note that is appended to the call's result;
-    /// empty if there is no comment.
+    /// Requests approval of a call. `asked` is the call as its request stores it: if session permissions allow it, they
+    /// approve the request, and identical requests share one decision. With `None`, only the approver decides, and only
+    /// about this call. Returns the approver's comment as a note that is appended to the call's result; empty if there is
+    /// no comment.
     ///
     /// # Errors
     /// Returns the error text of the call if it was not approved.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         agent: &Name,
         call: &ToolCall,
         why: &str,
-        hooked: &HookPermission,
+        asked: Option<PendingCall>,
     ) -> Result<String, String> {
-        let command = call.input.get("command").and_then(Value::as_str);
+        let names = ["command", permission_card::RUNS];
+        let command = names
+            .iter()
+            .find_map(|name| call.input.get(*name)?.as_str());
         let command = command.filter(|_| server_of(&call.name).is_none());
         let parts = command.map_or_else(Vec::new, |c| {
             self.with_policy_context(|s| policy::flagged_parts(c, s))
@@ -246,12 +256,7 @@ impl ToolRunner {
         let body = self.redactor.text(&body).into_owned();
         let asking = NewRequest {
             workdir: path_below_root(&self.root, &self.workdir),
-            // A hook asks for approval although the rules may allow the call, so the rules must not approve this
-            // request.
-            call: match hooked {
-                HookPermission::MustAsk(_) => None,
-                HookPermission::Rules | HookPermission::Allowed => self.asked_call(call, why),
-            },
+            call: asked,
             ..NewRequest::new(RequestKind::Permission, agent, body)
         };
         let asked = self.host.ask(agent, asking).await;
@@ -284,9 +289,13 @@ impl ToolRunner {
     }
 
     /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
-    /// the call is too long to be stored whole or contains a secret, because different calls could then look
-    /// identical.
-    fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
+    /// the call is too long to be stored whole or contains a secret, or if it is one of an external agent's own tools
+    /// and no command, because different calls could then look identical.
+    pub(super) fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
+        let is_command = table::find(&call.name).is_some_and(|tool| tool.access == Access::Run);
+        if self.is_external && !is_command && server_of(&call.name).is_none() {
+            return None;
+        }
         // A tool of an MCP server may have an input named `command` that is not a shell command.
         let command = call
             .input

@@ -51,6 +51,13 @@ impl Driver {
         Some(TurnInput::Stop { why })
     }
 
+    /// Returns why a hook has stopped an external agent during its last prompt; `None` if none has. Other agents are
+    /// stopped before their next model call, but the prompt of an external agent is the whole turn.
+    pub(super) fn stopped_in_prompt(&self) -> Option<String> {
+        let hooks = self.tool_runner.hooks.as_ref();
+        hooks.filter(|_| self.tool_runner.is_external)?.take_stop()
+    }
+
     /// Runs the hooks before a compaction. Returns `None` if the compaction may continue. If a hook prevents it or
     /// stops the agent, or if the hooks are interrupted, returns the input that reports this to the turn.
     pub(super) async fn refused_compaction(

@@ -42,6 +42,13 @@ pub fn parts(settings: &Settings, root: &Path) -> ExternalParts {
     }
 }
 
+/// Returns the secrets in the environment variables of the external agents of `settings`, each with the name for its
+/// placeholder.
+pub fn secrets(settings: &Settings) -> Vec<(String, String)> {
+    let agents = config::external_agents(settings, |name| std::env::var(name).ok());
+    super::secrets::of_agents(agents.iter().flatten())
+}
+
 fn path_of(agent: &ExternalAgent, root: &Path) -> Option<PathBuf> {
     find_program(agent.argv.first().map_or("", String::as_str), root)
 }

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::extensions::{Variable, expand};
+use crate::domain::external_agent::ExternalAgent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::named_model::NamedModel;
 use crate::domain::redact::Redactor;
@@ -116,6 +117,22 @@ fn header_secret(name: &str, value: &str) -> Option<(String, String)> {
     (!is_plain_word(token)).then(|| (name.to_string(), token.to_string()))
 }
 
+/// Returns the secret values in the environment variables that the settings give to external agents, each with the name
+/// for its placeholder.
+pub fn of_agents<'a>(agents: impl IntoIterator<Item = &'a ExternalAgent>) -> Vec<(String, String)> {
+    let env = agents.into_iter().flat_map(|agent| {
+        let preset = agent.preset.map_or(&[][..], |preset| preset.env);
+        let is_own = move |(name, value): &(&String, &String)| {
+            !preset.contains(&(name.as_str(), value.as_str()))
+        };
+        agent.env.iter().filter(is_own)
+    });
+    let secrets = env.filter(|(name, value)| is_secret(name, value));
+    secrets
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
 fn is_secret(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_one = match secret_env::reason(name, value) {
@@ -157,18 +174,20 @@ mod tests {
 
     use pretty_assertions::assert_eq;
 
-    use super::{CLIENT_SECRET, header_variables, is_secret, of_models, of_servers};
+    use super::{CLIENT_SECRET, header_variables, is_secret, of_agents, of_models, of_servers};
+    use crate::domain::external_agent::{ExternalAgent, ExternalAgentSettings, PRESETS};
     use crate::domain::mcp::{OAuthClient, ServerConfig, ServerSource, ServerTransport};
     use crate::domain::named_model::NamedModel;
     use crate::domain::secret_env;
 
+    fn values(all: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let all = all.iter();
+        all.map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect()
+    }
+
     #[test]
     fn only_secrets_of_servers_are_redacted() {
-        let values = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
-            let all = all.iter();
-            all.map(|(name, value)| (name.to_string(), value.to_string()))
-                .collect()
-        };
         let server = |transport| ServerConfig {
             name: "a".into(),
             source: ServerSource::User,
@@ -236,6 +255,25 @@ mod tests {
         );
         let variables = header_variables(&models);
         assert_eq!(Vec::from_iter(variables), ["CORP_ID", "CORP_THING", "NONE"]);
+    }
+
+    #[test]
+    fn secrets_in_the_settings_of_external_agents_are_redacted() {
+        let settings = ExternalAgentSettings {
+            env: values(&[
+                ("MY_TOKEN", "a-literal-token-value"),
+                ("REGION", "eu-north-1"),
+            ]),
+            ..ExternalAgentSettings::default()
+        };
+        let expand = |text: &str| Ok(text.to_string());
+        let agents: Vec<_> = PRESETS
+            .iter()
+            .map(|preset| ExternalAgent::resolve(preset.name, &settings, &expand).unwrap())
+            .collect();
+        let found = of_agents(&agents);
+        let secret = ("MY_TOKEN".to_string(), "a-literal-token-value".to_string());
+        assert_eq!(found, vec![secret; PRESETS.len()]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub fn run(verb: &AgentsVerb, context: &CommandContext<'_>) -> Result<CommandOut
         AgentsVerb::Show { name } => {
             let found = catalog.resolve(name).map_err(|why| anyhow!(why))?;
             if let Some(role) = found {
-                context.print(role, || show(role))?;
+                context.print(&ListedRole::new(role), || show(role))?;
                 return Ok(CommandOutcome::Done);
             }
             let (external, problems) = (context.external_agents)();
@@ -57,12 +57,27 @@ impl Serialize for AgentList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.roles.len() + self.external.len()))?;
         for role in self.roles {
-            list.serialize_element(role)?;
+            list.serialize_element(&ListedRole::new(role))?;
         }
         for agent in self.external {
             list.serialize_element(agent)?;
         }
         list.end()
+    }
+}
+
+/// A role, with the field that distinguishes it from external agents.
+#[derive(Serialize)]
+struct ListedRole<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    role: &'a AgentRole,
+}
+
+impl<'a> ListedRole<'a> {
+    fn new(role: &'a AgentRole) -> ListedRole<'a> {
+        ListedRole { kind: "role", role }
     }
 }
 

@@ -282,7 +282,7 @@ settings! {
     }
     "External agents" {
         /// Coding agents of other vendors that you can use as teammates, by name: `command` (a program, or a list with
-        /// its arguments), `args`, `env`, `preset`, `mode`. In a value of `env`, `${NAME}` is replaced by the environment
+        /// its arguments), `args`, `env`, `preset`, `mode`, `plan_mode`. In a value of `env`, `${NAME}` is replaced by the environment
         /// variable. `crewdeck agents list` shows the presets, which need no entry.
         agents: BTreeMap<String, ExternalAgentSettings> {
             default: "the presets",

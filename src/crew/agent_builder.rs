@@ -14,7 +14,7 @@ use super::skills::SkillWatch;
 use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
-use crate::agent::external::{ExternalModel, ExternalPermissions, SessionMemory};
+use crate::agent::external::{ExternalModel, ExternalPermissions, OwnTools, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::mailbox::AgentMailbox;
@@ -256,19 +256,15 @@ impl AgentBuilder {
         tools
     }
 
-    /// Returns what carries out the tool calls of an agent, without MCP servers.
-    fn tool_runner(
-        &self,
-        spec: &AgentSpec<'_>,
-        tools: Vec<&'static Tool>,
-        mailbox: Arc<AgentMailbox>,
-        host: Arc<dyn Host>,
-    ) -> ToolRunner {
+    /// Returns what carries out the tool calls of an agent.
+    fn tool_runner(&self, spec: &AgentSpec<'_>, host: Arc<dyn Host>) -> ToolRunner {
+        let user_commands = self.user_commands(&spec.name);
         ToolRunner {
-            tools: Arc::new(tools),
+            tools: Arc::new(self.tools_of(spec, &Self::limits_of(spec))),
             rules: Arc::clone(&self.settings.rules),
-            mailbox,
+            mailbox: Arc::new(AgentMailbox::new(spec.gate, user_commands)),
             skills: self.skills.store().clone(),
+            servers: self.servers_of(spec, &*host),
             host,
             root: self.context.root.clone(),
             board: self.stores.board.clone(),
@@ -277,24 +273,31 @@ impl AgentBuilder {
             redactor: self.context.event_sender.redactor().clone(),
             supervisor: self.settings.supervisor.clone(),
             snapshots: Arc::default(),
-            servers: None,
             hooks: self.hooks_of(spec).map(Arc::new),
             is_external: spec.caller == Caller::ExternalTeammate,
             clock: self.context.clock,
         }
     }
 
-    /// Builds the crew's tools for an external agent, which calls them through the agent socket. `mailbox` is that of the
-    /// agent, with its plan gate. `spec.caller` must be [`Caller::ExternalTeammate`].
-    pub fn external_tools(
-        &self,
-        spec: &AgentSpec<'_>,
-        mailbox: Arc<AgentMailbox>,
-        host: Arc<dyn Host>,
-    ) -> ExternalTools {
-        let tools = self.tools_of(spec, &Self::limits_of(spec));
-        let runner = self.tool_runner(spec, tools, mailbox, host);
-        ExternalTools::new(spec.name.clone(), runner)
+    /// Returns the tools of MCP servers for an agent; `None` if it may use no server.
+    fn servers_of(&self, spec: &AgentSpec<'_>, host: &dyn Host) -> Option<Arc<ServerTools>> {
+        let servers = host.servers()?;
+        let only = self.settings.tools.as_deref();
+        let owner = spec.role.as_ref().map(|r| r.role.name.as_str());
+        let limits = Self::limits_of(spec);
+        let specs = self.tool_specs(spec.caller, &self.tools_of(spec, &limits));
+        let seen = without_servers_of_others(&limits, owner, &servers.status());
+        ServerTools::new(servers, only, seen, spec.caller, Arc::new(specs)).map(Arc::new)
+    }
+
+    /// Returns which of its own tools an external agent may use within its limits.
+    fn own_tools(&self, spec: &AgentSpec<'_>) -> OwnTools {
+        let limits = Self::limits_of(spec);
+        let only = self.settings.tools.as_ref();
+        OwnTools::new(|name, used_for| {
+            only.is_none_or(|only| only.iter().any(|n| n == name))
+                && limits.iter().all(|limit| limit.permits(name, used_for))
+        })
     }
 
     /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and `spec.model` is
@@ -305,12 +308,17 @@ impl AgentBuilder {
         host: Arc<dyn Host>,
         external: ExternalSpec,
     ) -> (Agent, ExternalTeammate) {
-        let mailbox = self.mailbox_of(&spec);
-        let tools = self.external_tools(&spec, Arc::clone(&mailbox), Arc::clone(&host));
-        let own = self.tools_of(&spec, &Self::limits_of(&spec));
+        let runner = self.tool_runner(&spec, host);
+        // The agent calls these tools through the agent socket.
+        let tools = ExternalTools::new(spec.name.clone(), runner.clone());
         let permissions = ExternalPermissions {
             agent: spec.name.clone(),
-            runner: self.tool_runner(&spec, own, Arc::clone(&mailbox), Arc::clone(&host)),
+            own_tools: self.own_tools(&spec),
+            servers: runner.servers.clone(),
+            runner: ToolRunner {
+                servers: None,
+                ..runner.clone()
+            },
         };
         let name = match external.model.as_str() {
             "" => external.agent.agent().name.clone(),
@@ -324,31 +332,22 @@ impl AgentBuilder {
             external.idle_limit,
         ));
         spec.model = self.models.of_external(Arc::clone(&model) as _, name);
-        let agent = self.build_with(spec, host, mailbox);
+        let agent = self.build_with(spec, runner);
         (agent, ExternalTeammate { model, tools })
     }
 
     /// Builds an agent. The agent's tools call the crew through `host`. The agent is not running yet and is not in the
     /// registry.
     pub fn build(&self, spec: AgentSpec<'_>, host: Arc<dyn Host>) -> Agent {
-        let mailbox = self.mailbox_of(&spec);
-        self.build_with(spec, host, mailbox)
+        let runner = self.tool_runner(&spec, host);
+        self.build_with(spec, runner)
     }
 
-    fn mailbox_of(&self, spec: &AgentSpec<'_>) -> Arc<AgentMailbox> {
-        let user_commands = self.user_commands(&spec.name);
-        Arc::new(AgentMailbox::new(spec.gate, user_commands))
-    }
-
-    fn build_with(
-        &self,
-        spec: AgentSpec<'_>,
-        host: Arc<dyn Host>,
-        mailbox: Arc<AgentMailbox>,
-    ) -> Agent {
+    fn build_with(&self, spec: AgentSpec<'_>, tool_runner: ToolRunner) -> Agent {
         let role = spec.role.as_ref();
         let limits = Self::limits_of(&spec);
-        let tools = self.tools_of(&spec, &limits);
+        let tools = Arc::clone(&tool_runner.tools);
+        let mailbox = Arc::clone(&tool_runner.mailbox);
         let rounds = role.and_then(|r| r.role.rounds_max).or(spec.limits.rounds);
         let prompt_context = PromptContext {
             workdir: self.context.root.display().to_string(),
@@ -366,19 +365,9 @@ impl AgentBuilder {
             .collect();
         let progress_check = self.progress_check(&spec.name, &tools);
         let specs = Arc::new(self.tool_specs(spec.caller, &tools));
-        let servers = host.servers().and_then(|servers| {
-            let only = self.settings.tools.as_deref();
-            let owner = role.map(|r| r.role.name.as_str());
-            let seen = without_servers_of_others(&limits, owner, &servers.status());
-            ServerTools::new(servers, only, seen, spec.caller, Arc::clone(&specs))
-        });
         for text in role.iter().flat_map(|r| &r.given) {
             mailbox.record_given(text.clone());
         }
-        let tool_runner = ToolRunner {
-            servers: servers.map(Arc::new),
-            ..self.tool_runner(&spec, tools, Arc::clone(&mailbox), host)
-        };
         let model = Arc::clone(&spec.model);
         let (mut handle, control) = AgentHandle::new(mailbox, model, spec.tags, limits);
         handle.effort = role.and_then(|r| r.role.effort);

@@ -12,12 +12,13 @@ use super::agent_socket::{AgentAccess, AgentSocket};
 use super::context::{CrewContext, lock};
 use super::team::TeamRoster;
 use crate::acp::{AcpAgent, AcpOptions, StdioServer};
-use crate::agent::external::calls::CREW_SERVER;
+use crate::agent::external::crew_tools::CREW_SERVER;
 use crate::agent::external::{ExternalModel, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
 use crate::domain::external_agent::ExternalAgent;
 use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member};
+use crate::protocol::agent_socket::TOKEN_VARIABLE;
 
 /// Returns the external agent with a name, as the settings and the presets define it.
 ///
@@ -134,6 +135,13 @@ impl ExternalAgents {
             .register(name.clone(), Arc::clone(&tools) as _)
             .await?;
         let variables = access.variables().into_iter();
+        let redactor = self.context.event_sender.redactor();
+        for (name, value) in variables
+            .clone()
+            .filter(|(name, _)| *name == TOKEN_VARIABLE)
+        {
+            redactor.add(name, &value);
+        }
         model.set_server(StdioServer {
             name: CREW_SERVER.into(),
             command: program.to_string_lossy().into_owned(),
@@ -163,10 +171,8 @@ struct RosterMemory {
 }
 
 impl SessionMemory for RosterMemory {
-    fn last(&self, dir: &Path) -> Option<String> {
-        let last = lock(&self.last);
-        let last = last.as_ref().filter(|last| Path::new(&last.dir) == dir);
-        last.map(|last| last.id.clone())
+    fn last(&self) -> Option<ExternalSession> {
+        lock(&self.last).clone()
     }
 
     fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()> {

@@ -47,17 +47,18 @@ pub struct CrewHost {
 
 impl CrewHost {
     /// Files a request and waits for its decision. A permission request that the session permissions cover is approved
-    /// at once. Dropping the future withdraws the request.
+    /// at once. After `wait_max` of the request, returns it as pending. Dropping the future withdraws the request.
     ///
     /// # Errors
     /// Fails if the request cannot be written or the crew stops first. A rejection is not an error.
     async fn ask_and_wait(&self, from: &Name, asking: NewRequest) -> Result<Request, String> {
+        let wait_max = asking.wait_max;
         let is_permission = asking.kind == RequestKind::Permission;
         let asked = self.broker.ask(from, asking).await?;
         if is_permission && matches!(asked, RequestTicket::Pending(_)) {
             self.permissions.approve_covered().await;
         }
-        asked.decision().await
+        asked.decision_within(wait_max).await
     }
 }
 
@@ -183,6 +184,16 @@ impl Host for CrewHost {
         if let Some(handle) = self.registry.find(agent) {
             handle.mailbox.request_compaction(focus);
         }
+    }
+
+    fn interrupt_external(&self, agent: &Name) -> bool {
+        let handle = self.registry.find(agent).filter(|handle| {
+            handle.is_working() && handle.model.current().model.keeps_conversation()
+        });
+        if let Some(handle) = &handle {
+            handle.interrupt();
+        }
+        handle.is_some()
     }
 
     fn has_hooks(&self, event: HookEvent) -> bool {

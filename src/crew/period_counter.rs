@@ -56,7 +56,7 @@ impl PeriodCounter {
     /// Tries once more to add the usage that could not be written.
     pub async fn save(&self) {
         if !lock(&self.unsaved).is_empty() {
-            // The user was told when it failed first.
+            // The user was notified when it failed first.
             let _ = self.add(UsageTotal::default()).await;
         }
     }

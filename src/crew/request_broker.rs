@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -38,6 +39,8 @@ pub struct RequestBroker {
     parts: BrokerParts,
     known: Mutex<HashMap<RequestId, RequestStatus>>,
     waiting: Mutex<HashMap<RequestId, Waiter>>,
+    /// Pending requests for which the agent that filed them no longer waits, with the name of that agent.
+    left_open: Mutex<HashMap<RequestId, Name>>,
     /// Requests that the lead did not decide after the last reminder. The crew counts as idle although these requests
     /// are pending.
     given_up: Mutex<Vec<RequestId>>,
@@ -71,15 +74,23 @@ pub enum RequestTicket {
 }
 
 impl RequestTicket {
-    /// Waits until the request is decided or withdrawn, and returns it. Returns at once if an approval of an earlier
-    /// run is used. If the user is the approver, shows the agent's activity as waiting for the user.
+    /// Does the same as [`RequestTicket::decision_within`], without a limit.
     ///
     /// # Errors
     /// Fails if the crew stops first.
     pub async fn decision(self) -> Result<Request, String> {
+        self.decision_within(None).await
+    }
+
+    /// Waits until the request is decided or withdrawn, and returns it. Returns at once if an approval of an earlier
+    /// run is used. After `wait_max`, returns the request as pending and leaves it open. If the user is the approver, shows the agent's activity as waiting for the user.
+    ///
+    /// # Errors
+    /// Fails if the crew stops first.
+    pub async fn decision_within(self, wait_max: Option<Duration>) -> Result<Request, String> {
         let PendingRequest {
             request,
-            decided,
+            mut decided,
             withdraw,
             busy,
         } = match self {
@@ -98,9 +109,24 @@ impl RequestTicket {
                 .publish(AgentEvent::ActivityChanged { activity }.of(agent))
                 .await;
         }
-        let decided = decided
-            .await
-            .map_err(|_| "the crew is stopping".to_string());
+        let limit = async {
+            match wait_max {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let decided = tokio::select! {
+            biased;
+            decided = &mut decided => decided,
+            () = limit => {
+                if withdraw.broker.leave_open(&request) {
+                    return Ok(request);
+                }
+                // The request was decided meanwhile.
+                decided.await
+            }
+        };
+        let decided = decided.map_err(|_| "the crew is stopping".to_string());
         drop(withdraw);
         decided
     }
@@ -112,6 +138,7 @@ impl RequestBroker {
             parts,
             known: Mutex::default(),
             waiting: Mutex::default(),
+            left_open: Mutex::default(),
             given_up: Mutex::default(),
             has_read: tokio::sync::Mutex::default(),
         }
@@ -159,6 +186,7 @@ impl RequestBroker {
             sender,
         };
         lock(&self.waiting).insert(request.id.clone(), waiter);
+        lock(&self.left_open).remove(&request.id);
         let withdraw = Withdraw {
             broker: Arc::clone(self),
             id: request.id.clone(),
@@ -180,6 +208,21 @@ impl RequestBroker {
             withdraw,
             busy,
         }))
+    }
+
+    /// Records that the agent no longer waits for the request, which stays pending: its decision is sent as a message.
+    /// Returns false, and does nothing, if the request was just decided.
+    fn leave_open(&self, request: &Request) -> bool {
+        let was_waiting = lock(&self.waiting).remove(&request.id).is_some();
+        if was_waiting {
+            lock(&self.left_open).insert(request.id.clone(), request.from.clone());
+        }
+        was_waiting
+    }
+
+    /// Returns whether a request is pending whose decision the agent gets as a message.
+    pub fn has_left_open(&self, name: &Name) -> bool {
+        lock(&self.left_open).values().any(|from| from.same(name))
     }
 
     /// Wakes the agent that waits for the request if the request was already decided.
@@ -260,6 +303,7 @@ impl RequestBroker {
         if is_news {
             followup.carry_out(&request).await;
         }
+        lock(&self.left_open).remove(&request.id);
         let waiter = lock(&self.waiting).remove(&request.id);
         match waiter {
             Some(waiter) => {

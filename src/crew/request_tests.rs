@@ -1,6 +1,7 @@
 //! Tests of the components that handle requests, each on real files.
 
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 
@@ -85,6 +86,29 @@ async fn agent_that_no_longer_waits_withdraws_its_request() {
     let withdrawn = last.unwrap();
     assert_eq!(withdrawn.id, request.id);
     assert_eq!(withdrawn.status, RequestStatus::Withdrawn);
+}
+
+#[tokio::test]
+async fn request_whose_agent_waits_no_longer_stays_open_and_is_decided_by_message() {
+    let crew = TestCrew::new();
+    let (_handle, _inbox) = crew.agent(&bob());
+    let broker = crew.broker(LEAD_DECIDES);
+    let plan = NewRequest::new(RequestKind::Plan, &bob(), "1. Write it.".into());
+    let ticket = broker.ask(&bob(), plan.clone()).await.unwrap();
+    let answer = ticket.decision_within(Some(Duration::ZERO)).await.unwrap();
+    assert_eq!(answer.status, RequestStatus::Pending);
+    let request = only_pending(&broker).await;
+    assert!(broker.has_left_open(&bob()) && !broker.has_left_open(&Name::lead()));
+    // The same plan again is the same request.
+    let ticket = broker.ask(&bob(), plan).await.unwrap();
+    assert!(!broker.has_left_open(&bob()));
+    ticket.decision_within(Some(Duration::ZERO)).await.unwrap();
+    assert_eq!(only_pending(&broker).await.id, request.id);
+    let by_lead = build_decision(&request, Verdict::Approve, Name::lead());
+    broker.decide(by_lead).await.unwrap();
+    assert!(!broker.has_left_open(&bob()));
+    let unread = Mailbox::open(crew.dir.path()).peek(&bob()).unwrap();
+    assert!(unread.messages[0].content.starts_with("Approved: fine"));
 }
 
 #[tokio::test]

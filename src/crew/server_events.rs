@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::context::{CrewContext, lock};
 use super::offers::OfferLists;
@@ -27,6 +27,8 @@ pub struct ServerEvents {
     /// The states of the servers that were published last. The numbers of calls in them are 0, so that a call alone
     /// does not count as a change of state.
     published: Mutex<Vec<ServerStatus>>,
+    /// The generation of the tool catalog.
+    tools: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -53,12 +55,20 @@ impl ServerEvents {
                 pending.has_changed = true;
                 pending.to_list.insert(server);
             }
-            PoolEvent::ToolsChanged { .. } => pending.has_changed = true,
+            PoolEvent::ToolsChanged { generation } => {
+                pending.has_changed = true;
+                self.tools.send_replace(generation);
+            }
             PoolEvent::ListsChanged { server } => {
                 pending.to_list.insert(server);
             }
         }
         self.wake.notify_one();
+    }
+
+    /// Returns a receiver that is marked as changed whenever a server's tools have changed.
+    pub fn tool_changes(&self) -> watch::Receiver<u64> {
+        self.tools.subscribe()
     }
 
     /// Records that a server was called, so that the numbers of calls are published soon.

@@ -44,6 +44,9 @@ pub struct AgentToolCall {
     /// The output as text.
     pub text: String,
     pub diffs: Vec<FileDiff>,
+    /// Whether the agent has reported files that are not in `locations`, `diffs` and `raw_input`, or not as it wrote them.
+    #[serde(default)]
+    pub has_more_files: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

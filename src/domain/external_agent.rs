@@ -28,6 +28,8 @@ pub struct ExternalAgentSettings {
     pub env: BTreeMap<String, String>,
     /// The mode of the agent in which it asks before it acts, by the name that the agent uses.
     pub mode: Option<String>,
+    /// The mode of the agent in which it only reads and plans, by the name that the agent uses.
+    pub plan_mode: Option<String>,
 }
 
 /// The command that starts an external agent.
@@ -54,6 +56,8 @@ pub struct ExternalAgent {
     pub env: BTreeMap<String, String>,
     /// The mode in which the agent asks before it acts; `None` if it is not known.
     pub ask_mode: Option<String>,
+    /// The mode in which the agent only reads and plans; `None` if it is not known.
+    pub plan_mode: Option<String>,
 }
 
 impl ExternalAgent {
@@ -94,18 +98,34 @@ impl ExternalAgent {
             env.insert(variable.clone(), value);
         }
         let preset_mode = || preset.map(|preset| preset.ask_mode.to_string());
+        let preset_plan_mode = || preset.map(|preset| preset.plan_mode.to_string());
         Ok(ExternalAgent {
             name: name.to_string(),
             preset,
             argv,
             env,
             ask_mode: settings.mode.clone().or_else(preset_mode),
+            plan_mode: settings.plan_mode.clone().or_else(preset_plan_mode),
         })
     }
 
-    /// Returns the mode in which the agent only reads and plans; `None` if it is not known.
-    pub fn plan_mode(&self) -> Option<&'static str> {
-        Some(self.preset?.plan_mode)
+    /// Returns the mode in which the agent asks before each change of a file; `None` if it is not known. A mode that the
+    /// user has set applies everywhere.
+    pub fn checkout_mode(&self) -> Option<&str> {
+        let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
+        let preset = self.preset.filter(is_unchanged);
+        let stricter = preset.and_then(|preset| preset.checkout_mode);
+        stricter.or(self.ask_mode.as_deref())
+    }
+
+    /// Returns the mode for an agent that may change no file: it asks before each change, or only plans. `None` if no such
+    /// mode is known.
+    pub fn reading_mode(&self) -> Option<&str> {
+        let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
+        match self.preset.filter(is_unchanged) {
+            Some(_) => self.checkout_mode(),
+            None => self.plan_mode.as_deref(),
+        }
     }
 
     /// Returns whether sessions may share one process. Without a preset, each session has its own.
@@ -131,6 +151,8 @@ pub struct ExternalAgentInfo {
     pub title: String,
     /// The program, followed by its arguments.
     pub command: Vec<String>,
+    #[serde(rename = "installed")]
+    pub is_installed: bool,
     /// The path of the program; `None` if it is not installed.
     pub path: Option<String>,
     /// How the program is installed; empty if it is not known.
@@ -161,10 +183,11 @@ impl ExternalAgentInfo {
             name: agent.name.clone(),
             title: preset.map_or(String::new(), |preset| preset.title.to_string()),
             command: agent.argv.clone(),
+            is_installed: path.is_some(),
             path,
             install: preset.map_or(String::new(), |preset| preset.install.to_string()),
             ask_mode: agent.ask_mode.clone(),
-            plan_mode: agent.plan_mode().map(str::to_string),
+            plan_mode: agent.plan_mode.clone(),
             loads_after_kill: preset.map(|preset| preset.loads_after_kill),
             notes: notes.iter().map(ToString::to_string).collect(),
             problem: String::new(),
@@ -178,6 +201,7 @@ impl ExternalAgentInfo {
             name,
             title: String::new(),
             command: Vec::new(),
+            is_installed: false,
             path: None,
             install: String::new(),
             ask_mode: None,
@@ -304,6 +328,20 @@ mod tests {
         assert_eq!(agent.argv, ["/opt/my agents/gemini", "--acp"]);
         assert_eq!(agent.ask_mode.as_deref(), Some("autoEdit"));
         assert_eq!(agent.env["A"], "x value");
+    }
+
+    #[test]
+    fn agent_without_a_task_asks_before_it_writes_in_the_checkout() {
+        let agent = resolve("codex", &ExternalAgentSettings::default()).unwrap();
+        assert_eq!(agent.checkout_mode(), Some("read-only"));
+        let agent = resolve("claude", &ExternalAgentSettings::default()).unwrap();
+        assert_eq!(agent.checkout_mode(), agent.ask_mode.as_deref());
+        let settings = ExternalAgentSettings {
+            mode: Some("agent-full-access".into()),
+            ..ExternalAgentSettings::default()
+        };
+        let agent = resolve("codex", &settings).unwrap();
+        assert_eq!(agent.checkout_mode(), Some("agent-full-access"));
     }
 
     #[test]

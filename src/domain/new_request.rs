@@ -1,5 +1,7 @@
 //! A request for approval or a question that is not stored yet, and the tool call that a permission request is about.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
@@ -63,6 +65,9 @@ pub struct NewRequest {
     /// The tool call that a permission request is about. `None` for other requests, and for a call that is too long to be
     /// stored whole or contains a secret.
     pub call: Option<PendingCall>,
+    /// How long the agent waits for the decision; `None` for no limit. Then it continues, the request stays pending, and the
+    /// decision arrives as a message.
+    pub wait_max: Option<Duration>,
 }
 
 impl NewRequest {
@@ -75,6 +80,7 @@ impl NewRequest {
             choices: Vec::new(),
             workdir: String::new(),
             call: None,
+            wait_max: None,
         }
     }
 }

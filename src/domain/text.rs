@@ -195,14 +195,73 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.into();
     }
+    let (head, tail) = cut_range(text, max);
+    let marker = cut_marker(tail - head);
+    format!("{}\n{marker}\n{}", &text[..head], &text[tail..])
+}
+
+/// A text that arrives in pieces and of which at most a maximum is kept: its start and its end, like [`head_and_tail`].
+/// Needs at most twice the maximum and one piece.
+pub struct LongText {
+    text: String,
+    /// Maximum size, in bytes.
+    max: usize,
+    /// The size of the start, and the number of bytes that were removed after it.
+    head: usize,
+    cut: usize,
+}
+
+impl LongText {
+    /// Creates an empty text of which at most `max` bytes are kept.
+    pub fn new(max: usize) -> LongText {
+        LongText {
+            text: String::new(),
+            max,
+            head: 0,
+            cut: 0,
+        }
+    }
+
+    pub fn push(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        if self.text.len() > 2 * self.max {
+            self.shorten();
+        }
+    }
+
+    fn shorten(&mut self) {
+        let (head, tail) = cut_range(&self.text, self.max);
+        // The start stays the same from the first time on.
+        if self.cut == 0 {
+            self.head = head;
+        }
+        self.cut += tail - self.head;
+        self.text.replace_range(self.head..tail, "");
+    }
+
+    /// Returns the text. A marker states how many bytes are missing.
+    pub fn finish(mut self) -> String {
+        if self.text.len() > self.max {
+            self.shorten();
+        }
+        if self.cut > 0 {
+            let marker = format!("\n{}\n", cut_marker(self.cut));
+            self.text.insert_str(self.head, &marker);
+        }
+        self.text
+    }
+}
+
+/// Returns the range of `text` that is left out so that `max` bytes remain. `text` must be longer.
+fn cut_range(text: &str, max: usize) -> (usize, usize) {
     let head = text.floor_char_boundary(max / 2);
     let tail = text.ceil_char_boundary(text.len() - (max - max / 2));
-    format!(
-        "{}\n[… {} bytes cut here …]\n{}",
-        &text[..head],
-        tail - head,
-        &text[tail..]
-    )
+    (head, tail)
+}
+
+/// Returns the marker that stands for `bytes` bytes that were cut out of a text.
+pub fn cut_marker(bytes: usize) -> String {
+    format!("[… {bytes} bytes cut here …]")
 }
 
 /// Returns how many bytes [`head_and_tail`] has removed, according to the markers in `text`. A line that only looks
@@ -294,5 +353,14 @@ mod tests {
         assert!(bytes_cut(&cut) > 0 && bytes_cut(&long) == 0);
         assert!(cut.starts_with("ééééé\n") && cut.ends_with('é'));
         assert_eq!(head_and_tail("short", 21), "short");
+        let mut pieces = LongText::new(21);
+        for piece in long.as_bytes().chunks(9).map(String::from_utf8_lossy) {
+            pieces.push(&piece);
+        }
+        let kept = pieces.finish();
+        assert_eq!(bytes_cut(&kept), long.len() - 21, "{kept}");
+        let mut short = LongText::new(21);
+        short.push("short");
+        assert_eq!(short.finish(), "short");
     }
 }

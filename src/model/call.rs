@@ -80,6 +80,8 @@ pub struct ModelRequest {
     pub thinking_budget: Option<u32>,
     /// The agent's work directory. Only external agents use it.
     pub workdir: PathBuf,
+    /// How often the conversation was emptied. Only external agents use it.
+    pub clearings: u64,
 }
 
 impl ModelRequest {

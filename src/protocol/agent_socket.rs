@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of the protocol. Both sides must have the same one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The environment variable of `crewdeck mcp-serve` that contains the path of the socket.
 pub const SOCKET_VARIABLE: &str = "CREWDECK_SOCKET";
 /// The environment variable of `crewdeck mcp-serve` that contains the token of the agent.
@@ -46,7 +46,12 @@ pub enum FromCrew {
     Welcome {
         agent: String,
         tools: Vec<SocketTool>,
+        /// Whether [`FromCrew::Tools`] can follow.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tools_change: bool,
     },
+    /// The tools have changed, and these are all tools now.
+    Tools { tools: Vec<SocketTool> },
     Result {
         id: u64,
         text: String,
@@ -67,6 +72,9 @@ pub struct SocketTool {
     /// The JSON schema of the input.
     pub schema: Value,
     pub reads_only: bool,
+    /// Whether the tool may change or delete data, as its MCP server says. `None` for the crew's own tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_destructive: Option<bool>,
 }
 
 /// An image in the result of a call.

@@ -17,6 +17,10 @@ const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
 /// Maximum length of a choice, in characters, so that it fits the dialog. A longer choice is an error.
 const CHOICE_MAX: usize = 200;
 
+/// The result for an agent that no longer waits for the answer.
+const UNDECIDED_QUESTION: &str = "The user has not answered yet, and the question stays open. End your turn now: the answer \
+     arrives as a message, and you continue then. Do not ask again.";
+
 pub const TOOL: Tool = Tool {
     name: "ask_user",
     text: include_str!("ask_user.md"),
@@ -71,11 +75,12 @@ fn build_request(context: &ToolContext, input: Input) -> Result<NewRequest, Tool
     Ok(NewRequest {
         choices,
         workdir: context.relative_workdir(),
+        wait_max: context.decision_wait(),
         ..NewRequest::new(RequestKind::Question, &context.agent, body)
     })
 }
 
-/// Converts the decided request into the tool result. A question that the user does not answer is no error: the agent
+/// Converts the request into the tool result. A question that the user does not answer is no error: the agent
 /// decides. A withdrawn question is an error.
 fn answer(request: &Request) -> ToolOutput {
     let comment = request.comment.trim();
@@ -90,7 +95,8 @@ fn answer(request: &Request) -> ToolOutput {
         (RequestStatus::Rejected, comment) => ToolOutput::ok(format!(
             "The user does not answer ({comment}); decide yourself."
         )),
-        (RequestStatus::Pending | RequestStatus::Withdrawn, _) => {
+        (RequestStatus::Pending, _) => ToolOutput::ok(UNDECIDED_QUESTION),
+        (RequestStatus::Withdrawn, _) => {
             error_output("the question was withdrawn before the user answered")
         }
     }
@@ -127,6 +133,25 @@ mod tests {
         request.decide(&decision, Timestamp(2.0)).unwrap();
         let output = answer(&request);
         (output.outcome, output.text)
+    }
+
+    #[test]
+    fn undecided_question_tells_the_agent_to_end_its_turn() {
+        let request = Request::new(
+            RequestId("q1".into()),
+            RequestKind::Question,
+            Name::lead(),
+            Name::lead(),
+            "Which?".into(),
+            Timestamp(1.0),
+        );
+        let output = answer(&request);
+        assert_eq!(output.outcome, Outcome::Ok);
+        assert!(
+            output.text.contains("arrives as a message"),
+            "{}",
+            output.text
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tokio::sync::watch;
 
 use crate::domain::attachment::AttachedImage;
 use crate::domain::chat::ToolCall;
@@ -26,7 +27,8 @@ pub trait Host: Send + Sync {
 
     /// Sends a request to its approver and waits until the request is decided or withdrawn. Returns the request with
     /// the decision; a rejected or withdrawn request is no error. A request of a subagent is filed in the name of its
-    /// parent. Dropping the future withdraws the request.
+    /// parent. A request with a limit of the wait is returned as pending after that time, and stays open. Dropping the
+    /// future withdraws the request.
     fn ask<'a>(
         &'a self,
         from: &'a Name,
@@ -105,6 +107,12 @@ pub trait Host: Send + Sync {
     /// `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
 
+    /// Interrupts the turn of `agent` if it is an external agent, so that it reads its messages: it reads none during a
+    /// turn. Returns whether it was interrupted.
+    fn interrupt_external(&self, _agent: &Name) -> bool {
+        false
+    }
+
     /// Returns whether any hook is configured for the event.
     fn has_hooks(&self, _event: HookEvent) -> bool {
         false
@@ -139,6 +147,9 @@ pub trait ServerHost: Send + Sync {
     /// Returns the tools of all servers that can take calls. The tools of a server that is being restarted are
     /// included.
     fn tools(&self) -> ToolCatalog;
+
+    /// Returns a receiver that is marked as changed whenever the result of [`ServerHost::tools`] changes.
+    fn tool_changes(&self) -> watch::Receiver<u64>;
 
     /// Returns what a server says about the use of its tools, redacted and bounded; empty if it says nothing. `None`
     /// unless the server is ready.

@@ -14,6 +14,10 @@ use crate::domain::text::{head_and_tail, one_line};
 /// Maximum size of a plan, in bytes. A longer plan is cut in the middle.
 const PLAN_MAX: usize = 32 * 1024;
 
+/// The result for an agent that no longer waits for the decision.
+const UNDECIDED_PLAN: &str = "The plan is not decided yet, and the request stays open. End your turn now: the decision \
+     arrives as a message, and you continue then. Change nothing until then, and do not submit the plan again.";
+
 pub const TOOL: Tool = Tool {
     name: "plan_approval",
     text: include_str!("plan_approval.md"),
@@ -48,6 +52,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let me = &context.agent;
     let asking = NewRequest {
         workdir: context.relative_workdir(),
+        wait_max: context.decision_wait(),
         ..NewRequest::new(RequestKind::Plan, me, plan)
     };
     let request = context.host.ask(me, asking).await.map_err(error_output)?;
@@ -62,7 +67,8 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         RequestStatus::Rejected => Ok(ToolOutput::ok(format!(
             "Plan rejected by {by}{comment}\nChange the plan and submit it again, or send lead a message."
         ))),
-        RequestStatus::Pending | RequestStatus::Withdrawn => Err(error_output(
+        RequestStatus::Pending => Ok(ToolOutput::ok(UNDECIDED_PLAN)),
+        RequestStatus::Withdrawn => Err(error_output(
             "the plan was withdrawn before a decision: submit it again",
         )),
     }

@@ -11,6 +11,9 @@ use super::{
 use crate::domain::mail::MailKind;
 use crate::domain::text::one_line;
 
+/// The start of an urgent message.
+const URGENT: &str = "(Urgent. If your work was interrupted for this message, continue it as far as the message allows.)";
+
 pub const TOOL: Tool = Tool {
     name: "send_message",
     text: include_str!("send_message.md"),
@@ -32,10 +35,27 @@ struct Input {
     /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
+    /// Interrupt an external agent to read it now.
+    #[serde(default)]
+    urgent: bool,
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     let to = messages::recipient(context, &input.to)?;
-    messages::send(context, &to, MailKind::Message, &input.content)?;
-    Ok(ToolOutput::ok(format!("Sent message to {to}")))
+    if !input.urgent {
+        messages::send(context, &to, MailKind::Message, &input.content)?;
+        return Ok(ToolOutput::ok(format!("Sent message to {to}")));
+    }
+    let content = match input.content.trim() {
+        "" => String::new(),
+        content => format!("{URGENT}\n{content}"),
+    };
+    messages::send(context, &to, MailKind::Message, &content)?;
+    // The message is in the inbox already, so the recipient reads it after the interrupt.
+    let how = if context.host.interrupt_external(&to) {
+        ", and interrupted its work"
+    } else {
+        ""
+    };
+    Ok(ToolOutput::ok(format!("Sent urgent message to {to}{how}")))
 }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_for_a_external_teammate_name_only_its_tools() {
+    fn descriptions_for_an_external_teammate_name_only_its_tools() {
         let given: Vec<&Tool> = for_caller(Caller::ExternalTeammate).collect();
         let has = |name: &str| given.iter().any(|tool| tool.name == name);
         for tool in &given {

@@ -19,6 +19,7 @@ use crate::domain::redact::Redactor;
 use crate::domain::role::ToolUse;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::timestamp::Timestamp;
+use crate::process::sandbox::Sandbox;
 use crate::process::supervisor::Supervisor;
 use crate::store::{Board, Skills};
 
@@ -151,12 +152,21 @@ pub struct ToolContext {
     pub clock: fn() -> Timestamp,
 }
 
+/// Maximum time for which the call of an external agent waits for a decision. The MCP clients of agents end a call after a
+/// limit of their own, of which 60 s is the shortest that is known.
+const DECISION_WAIT: Duration = Duration::from_secs(45);
+
 impl ToolContext {
+    /// Returns how long a call of the agent waits for the decision on a request; `None` for no limit.
+    pub(super) fn decision_wait(&self) -> Option<Duration> {
+        self.is_external.then_some(DECISION_WAIT)
+    }
+
     /// Returns the files that the user has approved to run outside of the sandbox, with symbolic links resolved. Empty
     /// if programs run without a sandbox.
-    pub(super) fn approved_files(&self) -> &[PathBuf] {
+    pub(super) fn approved_files(&self) -> Arc<[PathBuf]> {
         let sandbox = self.supervisor.as_ref().and_then(|s| s.sandbox.as_ref());
-        sandbox.map_or(&[], |sandbox| sandbox.approved_files())
+        sandbox.map_or_else(Arc::default, Sandbox::approved_files)
     }
 
     /// Returns the work directory relative to the root; empty if it is the root itself.

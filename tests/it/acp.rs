@@ -92,6 +92,7 @@ pub fn test_config(options: &[&str]) -> ExternalAgent {
         argv,
         env: BTreeMap::new(),
         ask_mode: None,
+        plan_mode: Some("plan".into()),
     }
 }
 

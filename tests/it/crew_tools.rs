@@ -109,6 +109,11 @@ fn send_message_ignores_forged_sender_and_type() {
         (&message["from"], &message["type"], &message["content"]),
         (&json!("alice"), &json!("message"), &json!("hello"))
     );
+    let urgent = json!({"to": "bob", "content": "stop", "urgent": true});
+    assert_eq!(
+        fixture.ok("send_message", urgent),
+        "Sent urgent message to bob"
+    );
     let text = fixture.expect_error("send_message", json!({"to": "carol", "content": "x"}));
     assert!(
         text.contains("carol") && text.contains("alice, bob (and lead, user)"),

@@ -1,7 +1,11 @@
 //! External agents as teammates of a whole crew, played by a scripted agent (`external/agent.py`).
 
+mod hooks;
 #[cfg(target_os = "linux")]
 mod kills;
+mod lifecycle;
+mod servers;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +22,11 @@ struct Crew {
 
 impl Crew {
     fn new(options: &[&str]) -> Crew {
+        Crew::with_settings(options, "")
+    }
+
+    /// `settings` are further settings of the agent.
+    fn with_settings(options: &[&str], settings: &str) -> Crew {
         let project = Project::repository(&[("a.txt", "one\n")]);
         let log = project.file("agent.log");
         let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/external/agent.py");
@@ -29,9 +38,22 @@ impl Crew {
         argv.extend(options.iter().map(ToString::to_string));
         let argv = Value::from(argv);
         project.write_user_settings(&format!(
-            "[agents.fake]\ncommand = {argv}\nmode = 'default'\n"
+            "[agents.fake]\ncommand = {argv}\nmode = 'default'\n{settings}"
         ));
         Crew { project, log }
+    }
+
+    /// Runs `crewdeck run` with a scripted model, whose rules are those of `rules`.
+    fn run_rules(&self, prompt: &str, rules: &str, options: &[&str]) -> Events {
+        let file = self
+            .project
+            .write("script.yaml", &format!("rules:\n{rules}"));
+        let provider = format!("script:{}", file.display());
+        let base = ["run", prompt, "--json", "--provider", &provider];
+        let ran = self.project.run(&[&base[..], options].concat());
+        let out = ran.out();
+        let event = |line: &str| serde_json::from_str(line).unwrap();
+        Events(out.lines().map(event).collect())
     }
 
     /// Runs a lead that creates one task for each description and spawns bob, who is the scripted agent.
@@ -43,16 +65,10 @@ impl Crew {
                 "      - {{ tool: task_create, input: {input} }}\n"
             ));
         }
-        let script = format!(
-            "rules:\n  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
+        let rules = format!(
+            "  - agent: lead\n    when: ^go$\n    calls:\n{calls}      - {{ tool: spawn_teammate, input: {{ name: bob, agent: fake, prompt: work{spawn} }} }}\n  - {{ times: 0, say: Done. }}\n"
         );
-        let file = self.project.write("script.yaml", &script);
-        let provider = format!("script:{}", file.display());
-        let base = ["run", "go", "--json", "--provider", &provider];
-        let ran = self.project.run(&[&base[..], options].concat());
-        let out = ran.out();
-        let event = |line: &str| serde_json::from_str(line).unwrap();
-        Events(out.lines().map(event).collect())
+        self.run_rules("go", &rules, options)
     }
 
     fn log(&self) -> String {
@@ -81,6 +97,10 @@ impl Events {
     fn said(&self) -> Vec<&str> {
         let said = self.of_bob("said");
         said.iter().map(|e| e["text"].as_str().unwrap()).collect()
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(Value::to_string).collect()
     }
 
     fn notices(&self) -> String {
@@ -152,7 +172,7 @@ fn permission_requests_follow_the_rules_of_the_crew() {
 
 #[test]
 fn plan_is_required_before_anything_changes() {
-    let crew = Crew::new(&[]);
+    let crew = Crew::with_settings(&[], "plan_mode = 'plan'\n");
     let spawn = ", plan: required";
     let events = crew.run(
         &["ask echo early\nplan 1. Write d.txt.\nask echo late\nwrite d.txt"],
@@ -165,6 +185,85 @@ fn plan_is_required_before_anything_changes() {
     let late = said.find("permission: y").unwrap();
     assert!(early < plan && plan < late, "{said}");
     assert_eq!(crew.tasks(), [("completed".into(), "bob".into())]);
+}
+
+#[test]
+fn agent_is_refused_if_no_mode_keeps_its_limits() {
+    for (spawn, why) in [
+        (", plan: required", "in which the agent 'fake' only plans"),
+        (
+            ", role: reviewer",
+            "in which the agent 'fake' changes no file",
+        ),
+    ] {
+        let crew = Crew::new(&[]);
+        let events = crew.run(&["write b.txt"], spawn, &[]);
+        assert!(events.text().contains(why), "{}", events.text());
+        assert!(!crew.log().contains("prompt"), "{}", crew.log());
+    }
+}
+
+#[test]
+fn agent_that_only_reads_runs_and_writes_nothing() {
+    let crew = Crew::with_settings(&[], "plan_mode = 'plan'\n");
+    let events = crew.run(
+        &["ask echo hello\nedit b.txt"],
+        ", role: reviewer",
+        &["--tool", "auto"],
+    );
+    let said = events.said().join("\n");
+    assert!(said.contains("permission: n"), "{said}");
+    assert!(said.contains("edit: n"), "{said}");
+    assert!(crew.log().contains("mode plan"), "{}", crew.log());
+    assert!(!crew.log().contains("mode default"), "{}", crew.log());
+}
+
+#[test]
+fn agent_that_leaves_its_mode_is_set_back() {
+    let crew = Crew::new(&[]);
+    crew.run(&["mode auto"], "", &[]);
+    let log = crew.log();
+    let modes: Vec<&str> = log.lines().filter(|line| line.contains("mode ")).collect();
+    let left = modes.iter().position(|line| *line == "left to mode auto");
+    let left = left.unwrap_or_else(|| panic!("{log}"));
+    assert_eq!(modes.get(left + 1), Some(&"mode default"), "{log}");
+}
+
+#[test]
+fn agent_without_a_known_mode_is_announced() {
+    let crew = Crew::new(&[]);
+    let file = crew.project.file(".config/crewdeck/config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, settings.replace("mode = 'default'\n", "")).unwrap();
+    let events = crew.run(&["write b.txt"], "", &[]);
+    assert!(
+        events.notices().contains("Set mode in [agents.fake]"),
+        "{}",
+        events.notices()
+    );
+}
+
+#[test]
+fn urgent_message_interrupts_a_running_prompt() {
+    let crew = Crew::new(&[]);
+    let rules = "  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: Part, description: beg } }
+      - { tool: spawn_teammate, input: { name: bob, agent: fake, prompt: work } }
+  - agent: lead
+    when: I am stuck
+    calls:
+      - { tool: send_message, input: { to: bob, content: go on, urgent: true } }
+  - { times: 0, say: Done. }
+";
+    let events = crew.run_rules("go", rules, &[]);
+    let log = crew.log();
+    let prompts = log.lines().filter(|line| line.starts_with("prompt "));
+    let urgent = prompts.filter(|line| line.contains("(Urgent.") && line.contains("go on"));
+    assert_eq!(urgent.count(), 1, "{log}");
+    let done = ("completed".to_string(), "bob".to_string());
+    assert_eq!(crew.tasks(), [done], "{}", events.notices());
 }
 
 #[test]
@@ -228,6 +327,16 @@ fn killed_crew_leaves_no_agent_and_continues_its_session_when_resumed() {
     ran.out();
     let log = crew.log();
     assert!(log.contains(&format!("load {session}")), "{log}");
+    // The prompt that was interrupted is sent again, and begins with what the agent must check first.
+    let again = log
+        .lines()
+        .rfind(|line| line.contains("Task #1: ") && line.contains("interrupted"));
+    let again = again.unwrap_or_else(|| panic!("{log}"));
+    assert!(
+        again.starts_with("prompt <crew>Your last turn was interrupted"),
+        "{again}"
+    );
+    assert!(again.contains("check what is already done"), "{again}");
     assert_eq!(crew.tasks(), [("completed".into(), "bob".into())], "{log}");
     wait_until("no agent runs", || running(&crew.log()).is_empty());
 }

@@ -23,6 +23,7 @@ mod evals;
 mod examples;
 mod extension_approval;
 mod external;
+mod external_permissions;
 mod first_request;
 mod gallery;
 mod golden;

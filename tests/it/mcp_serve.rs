@@ -69,8 +69,13 @@ impl TestSocket {
 }
 
 fn real_tools(root: &Path, agent: &str) -> ExternalTools {
+    ExternalTools::new(Name::member(agent).unwrap(), tool_runner(root))
+}
+
+/// Returns what an external agent of a crew in the project `root` needs to call tools.
+pub fn tool_runner(root: &Path) -> ToolRunner {
     let host: Arc<dyn Host> = Arc::new(FakeHost::default());
-    let runner = ToolRunner {
+    ToolRunner {
         tools: Arc::new(table::for_caller(Caller::ExternalTeammate).collect()),
         rules: Arc::new(RwLock::new(PermissionRules::default())),
         mailbox: Arc::new(AgentMailbox::new(PlanGate::Open, None)),
@@ -87,8 +92,7 @@ fn real_tools(root: &Path, agent: &str) -> ExternalTools {
         hooks: None,
         is_external: true,
         clock: || Timestamp(1.0),
-    };
-    ExternalTools::new(Name::member(agent).unwrap(), runner)
+    }
 }
 
 /// The tool `wait`, which never ends. Sends `true` when a call starts, and `false` when it is dropped.
@@ -109,6 +113,7 @@ impl ToolCalls for WaitTool {
             description: "Waits".into(),
             schema: json!({"type": "object"}),
             reads_only: true,
+            is_destructive: None,
         }]
     }
 

@@ -102,10 +102,20 @@ fn agents_are_listed_and_shown() {
         .unwrap()
         .iter()
         // The external agents are in the list too.
-        .filter(|r| r.get("type").is_none())
+        .filter(|r| r["type"] == "role")
         .map(|r| &r["name"])
         .collect();
     assert_eq!(names, ["implementer", "reviewer", "tester"]);
+    for agent in built_in.as_array().unwrap() {
+        match agent["type"].as_str().unwrap() {
+            "role" => assert!(agent["source"].is_string(), "{agent}"),
+            "external" => {
+                assert_eq!(agent["installed"], agent["path"].is_string(), "{agent}");
+                assert!(!agent["install"].as_str().unwrap().is_empty(), "{agent}");
+            }
+            other => panic!("{other}"),
+        }
+    }
     std::fs::create_dir_all(project.path().join(".claude/agents")).unwrap();
     project.write(
         ".claude/agents/a.md",

@@ -99,6 +99,7 @@ fn request() -> ModelRequest {
         effort: None,
         thinking_budget: None,
         workdir: std::path::PathBuf::new(),
+        clearings: 0,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::domain::agent_update::AgentToolKind;
+
 /// The call of a tool of an MCP server.
 pub struct McpCall<'a> {
     /// The name of the tool, such as `mcp__crew__send_message`.
@@ -28,6 +30,17 @@ pub fn mcp_call(call: &Value) -> Option<McpCall<'_>> {
         title: name.to_string(),
         arguments: None,
     })
+}
+
+/// Returns the kind of a call of one of goose's own tools, which are in its extension `developer`. goose reports no kind.
+pub fn goose_kind(call: &Value) -> Option<AgentToolKind> {
+    let tool = call.pointer("/_meta/goose/toolCall")?;
+    let text = |name: &str| tool.get(name).and_then(Value::as_str);
+    match (text("extensionName")?, text("toolName")?) {
+        ("developer", "shell") => Some(AgentToolKind::Execute),
+        ("developer", "write" | "edit") => Some(AgentToolKind::Edit),
+        _ => None,
+    }
 }
 
 /// Returns the arguments of a call that waits for a permission, as Gemini CLI reports them: as the text of the call,

@@ -211,3 +211,54 @@ fn output_outside_of_the_content_is_read() {
     }));
     assert_eq!(call.text.as_deref(), Some(""));
 }
+
+#[test]
+fn goose_reports_the_kind_of_its_own_tools_as_their_names() {
+    for (extension, tool, expected) in [
+        ("developer", "shell", Some(AgentToolKind::Execute)),
+        ("developer", "write", Some(AgentToolKind::Edit)),
+        ("other", "shell", None),
+    ] {
+        let call = json!({
+            "toolCallId": "1", "title": "shell · ls",
+            "_meta": { "goose": { "toolCall": { "toolName": tool, "extensionName": extension } } },
+        });
+        let change = parse_tool_call(&call, &Redactor::default()).unwrap();
+        assert_eq!(change.kind, expected, "{extension} {tool}");
+    }
+}
+
+#[test]
+fn files_that_are_left_out_are_noted() {
+    let edit = |count: usize| {
+        let place = |n| json!({ "path": format!("{n}.txt") });
+        let diff = |n| json!({ "type": "diff", "path": format!("{n}.txt"), "newText": "" });
+        json!({
+            "toolCallId": "1",
+            "kind": "edit",
+            "locations": (0..count).map(place).collect::<Vec<_>>(),
+            "content": (0..count).map(diff).collect::<Vec<_>>(),
+            "rawInput": { "path": "0.txt" },
+        })
+    };
+    assert!(!parse_call(&edit(CALL_FILES_MAX)).has_more_files);
+    assert!(parse_call(&edit(CALL_FILES_MAX + 1)).has_more_files);
+    let long = format!("a/{}", "../a/".repeat(PATH_MAX));
+    for (field, value) in [
+        ("locations", json!([{ "path": long }])),
+        ("locations", json!([{ "line": 1 }])),
+        ("content", json!([{ "type": "diff", "newText": "" }])),
+        (
+            "rawInput",
+            json!({ "path": "/etc/x", "content": "x".repeat(2 * CALL_TEXT_MAX) }),
+        ),
+    ] {
+        let mut call = edit(1);
+        call[field] = value;
+        assert!(parse_call(&call).has_more_files, "{field}");
+    }
+    let redactor = Redactor::new([("MY_KEY".to_string(), "/home/hunter2".to_string())]);
+    let mut call = edit(1);
+    call["locations"] = json!([{ "path": "/home/hunter2/x" }]);
+    assert!(parse_tool_call(&call, &redactor).unwrap().has_more_files);
+}

@@ -1,13 +1,20 @@
 //! Tool calls of an external agent: as calls of crewdeck's own tools, for the policy and the screen, and as events.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::super::permission_card::RUNS;
 use super::super::published_calls::started_event;
-use crate::domain::agent_update::{AgentToolCall, AgentToolKind, AgentToolStatus};
+pub use super::call_paths::paths;
+use super::call_paths::{command_dirs, is_inside};
+use super::crew_tools::CrewToolNames;
+use crate::domain::agent_update::{
+    AgentToolCall, AgentToolKind, AgentToolStatus, ContextUsage, FileDiff,
+};
 use crate::domain::chat::{Outcome, ToolCall, valid_tool_name};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::{clip, head_and_tail, one_line};
@@ -22,33 +29,43 @@ const OUTPUT_MAX: usize = 64 * 1024;
 const CHUNK_MAX: usize = 4 * 1024;
 /// Maximum length of a title in the name of a tool, in characters.
 const NAME_MAX: usize = 64;
-/// The name of crewdeck's MCP server, as external agents see it.
-pub const CREW_SERVER: &str = "crew";
 
-/// Returns the name of the crew's tool that an external agent calls through crewdeck's MCP server; `None` if the call is
-/// another one. `tools` are the names of the crew's tools. Agents form the title of such a call in different ways.
-pub fn crew_tool<'a>(call: &AgentToolCall, tools: &[&'a str]) -> Option<&'a str> {
+/// Returns the name in crewdeck of the tool that an external agent calls through crewdeck's MCP server; `None` if the call
+/// is another one. Agents form the title of such a call in different ways.
+pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&'a str> {
     let acts_itself = matches!(
         call.kind,
-        AgentToolKind::Execute | AgentToolKind::Edit | AgentToolKind::Delete | AgentToolKind::Move
+        AgentToolKind::Execute
+            | AgentToolKind::Edit
+            | AgentToolKind::Delete
+            | AgentToolKind::Move
+            | AgentToolKind::Fetch
+            | AgentToolKind::SwitchMode
     );
     if acts_itself || !call.diffs.is_empty() || command(call).is_some() {
         return None;
     }
     let title = call.title.trim();
-    let is_title_of = |tool: &&&str| {
-        let forms = [
-            format!("mcp__{CREW_SERVER}__{tool}"),
-            format!("mcp_{CREW_SERVER}_{tool}"),
-            format!("{CREW_SERVER}_{tool}"),
-            format!("{CREW_SERVER}.{tool}"),
-            format!("{CREW_SERVER}/{tool}"),
-            format!("Tool: {CREW_SERVER}/{tool}"),
-            format!("{tool} ({CREW_SERVER} MCP Server)"),
-        ];
-        forms.iter().any(|form| form == title)
-    };
-    tools.iter().find(is_title_of).copied()
+    let before = [
+        "mcp__crew__",
+        "mcp_crew_",
+        "crew_",
+        "crew.",
+        "crew/",
+        "Tool: crew/",
+    ];
+    let named = before.iter().filter_map(|form| title.strip_prefix(form));
+    let mut named = named.chain(title.strip_suffix(" (crew MCP Server)"));
+    named.find_map(|name| tools.find(name))
+}
+
+/// Returns whether the arguments of a call contain a command, also one whose form is not known.
+pub fn has_command(call: &AgentToolCall) -> bool {
+    let input = call.raw_input.as_ref();
+    input.is_some_and(|input| {
+        let found = ["command", "cmd"].iter().filter_map(|name| input.get(name));
+        found.into_iter().any(|found| !found.is_null())
+    })
 }
 
 /// Returns the shell command of a call as the agent reports it in its arguments; `None` if it reports none.
@@ -65,6 +82,16 @@ pub fn command(call: &AgentToolCall) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns the shell command of a call that the agent reports as reading or thinking; `None` if the call has another kind
+/// or no command.
+pub fn reading_command(call: &AgentToolCall) -> Option<String> {
+    let reads = matches!(
+        call.kind,
+        AgentToolKind::Read | AgentToolKind::Search | AgentToolKind::Think
+    );
+    command(call).filter(|_| reads)
 }
 
 /// Returns the command line for the words of a command. A shell that gets its command as an argument is left out.
@@ -86,28 +113,8 @@ fn joined(words: &[&str]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the paths that a call reads or changes, as the agent reports them.
-pub fn paths(call: &AgentToolCall) -> Vec<&str> {
-    let diffs = call.diffs.iter().map(|change| change.path.as_str());
-    let places = call.locations.iter().map(|place| place.path.as_str());
-    let mut out: Vec<&str> = diffs.chain(places).collect();
-    if let Some(input) = &call.raw_input {
-        let fields = [
-            "path",
-            "file_path",
-            "filePath",
-            "absolute_path",
-            "notebook_path",
-        ];
-        out.extend(fields.iter().filter_map(|key| input.get(*key)?.as_str()));
-    }
-    out.sort_unstable();
-    out.dedup();
-    out
-}
-
 /// Returns a call as one of crewdeck's own tools, which have views for it, as far as there is one that does the same.
-pub fn as_tool_call(call: &AgentToolCall, tools: &[&str]) -> ToolCall {
+pub fn as_tool_call(call: &AgentToolCall, tools: &CrewToolNames) -> ToolCall {
     let input = || call.raw_input.clone().filter(Value::is_object);
     let (name, input) = match call.kind {
         _ if crew_tool(call, tools).is_some() => {
@@ -140,6 +147,71 @@ pub fn as_tool_call(call: &AgentToolCall, tools: &[&str]) -> ToolCall {
     }
 }
 
+/// Returns a call as its approval request shows it, with everything that the agent, which works in `workdir`, reports about
+/// it. Unlike [`as_tool_call`], never takes the title for a command: it is the text of a model. The name is `bash` only if
+/// the command is all that the call does, and never that of an MCP server's tool: the permissions for the tools of
+/// crewdeck's servers do not apply to those of the agent.
+pub fn as_asked_call(call: &AgentToolCall, workdir: &Path) -> ToolCall {
+    let id = CallId(format!("external-{}", call.id));
+    let command = command(call);
+    let is_plain = call.kind == AgentToolKind::Execute
+        && call.diffs.is_empty()
+        && command_dirs(call).iter().all(|dir| is_inside(workdir, dir));
+    let name = match call.kind {
+        AgentToolKind::Execute if is_plain && command.is_some() => "bash",
+        AgentToolKind::Execute => "command",
+        AgentToolKind::Read => "read_file",
+        AgentToolKind::Edit => "edit_file",
+        AgentToolKind::Search => "grep",
+        AgentToolKind::Delete => "delete",
+        AgentToolKind::Move => "move",
+        AgentToolKind::Fetch => "fetch",
+        AgentToolKind::SwitchMode => "switch_mode",
+        AgentToolKind::Think | AgentToolKind::Other => "external_tool",
+    };
+    ToolCall {
+        id,
+        name: name.into(),
+        input: match command {
+            Some(command) if name == "bash" => json!({ "command": command }),
+            command => asked_input(call, command),
+        },
+        broken: None,
+    }
+}
+
+fn asked_input(call: &AgentToolCall, command: Option<String>) -> Value {
+    let mut input = Map::new();
+    input.insert("title".into(), call.title.clone().into());
+    let paths = paths(call);
+    if let Some(first) = paths.first() {
+        input.insert("path".into(), (*first).into());
+    }
+    if paths.len() > 1 {
+        input.insert("paths".into(), json!(paths));
+    }
+    if let Some(command) = command {
+        input.insert(RUNS.into(), command.into());
+    }
+    if !call.diffs.is_empty() {
+        input.insert("diff".into(), diff_of(call).into());
+    } else if let Some(arguments) = &call.raw_input {
+        input.insert("arguments".into(), arguments.clone());
+    } else {
+        // The id keeps an approval from applying to another call with the same title.
+        input.insert("call".into(), call.id.clone().into());
+    }
+    Value::Object(input)
+}
+
+fn diff_of(call: &AgentToolCall) -> String {
+    let diff = |diff: &FileDiff| {
+        let old = diff.old.as_deref().unwrap_or_default();
+        format_diff(&one_line(&diff.path), old, &diff.new)
+    };
+    call.diffs.iter().map(diff).collect()
+}
+
 fn path_input(call: &AgentToolCall) -> Value {
     let mut input = Map::new();
     let path = paths(call).first().map_or(call.title.as_str(), |path| path);
@@ -153,6 +225,8 @@ pub struct ExternalCalls {
     open: BTreeMap<String, OpenCall>,
     /// Number of calls that have ended.
     ended: usize,
+    /// How full the agent's context window is, as it has reported last.
+    pub context: Option<ContextUsage>,
 }
 
 #[derive(Debug)]
@@ -183,7 +257,7 @@ impl ExternalCalls {
         &mut self,
         agent: &Name,
         call: AgentToolCall,
-        tools: &[&str],
+        tools: &CrewToolNames,
         now: Instant,
     ) -> Vec<EventKind> {
         let mut events = Vec::new();
@@ -223,7 +297,7 @@ impl ExternalCalls {
     }
 
     /// Returns the events that end the open calls, because the turn has ended.
-    pub fn end_all(&mut self, agent: &Name, tools: &[&str], now: Instant) -> Vec<EventKind> {
+    pub fn end_all(&mut self, agent: &Name, tools: &CrewToolNames, now: Instant) -> Vec<EventKind> {
         let open = std::mem::take(&mut self.open);
         let ended = open
             .into_values()
@@ -231,13 +305,15 @@ impl ExternalCalls {
         ended.collect()
     }
 
-    fn finish(&mut self, agent: &Name, open: &OpenCall, tools: &[&str], now: Instant) -> EventKind {
+    fn finish(
+        &mut self,
+        agent: &Name,
+        open: &OpenCall,
+        tools: &CrewToolNames,
+        now: Instant,
+    ) -> EventKind {
         self.ended += 1;
         let call = as_tool_call(&open.call, tools);
-        let diffs = open.call.diffs.iter();
-        let diff: Vec<String> = diffs
-            .map(|d| format_diff(&d.path, d.old.as_deref().unwrap_or_default(), &d.new))
-            .collect();
         let output = match open.call.status {
             AgentToolStatus::Completed | AgentToolStatus::Failed => open.call.text.clone(),
             AgentToolStatus::Pending | AgentToolStatus::InProgress => {
@@ -255,7 +331,7 @@ impl ExternalCalls {
                 | AgentToolStatus::InProgress => Outcome::Error,
             },
             output: head_and_tail(output.trim_start(), OUTPUT_MAX),
-            diff: head_and_tail(&diff.concat(), OUTPUT_MAX),
+            diff: head_and_tail(&diff_of(&open.call), OUTPUT_MAX),
             took_ms: milliseconds(took),
         }
         .of(agent.clone())
@@ -264,4 +340,46 @@ impl ExternalCalls {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::table;
+
+    #[test]
+    fn calls_of_the_tools_of_the_crew_are_recognised_by_their_titles() {
+        let own: Vec<_> = table::find("task_list").into_iter().collect();
+        let tools = CrewToolNames::new(&own, None);
+        let mut call = AgentToolCall {
+            id: "1".into(),
+            title: String::new(),
+            kind: AgentToolKind::Other,
+            status: AgentToolStatus::Pending,
+            raw_input: None,
+            locations: Vec::new(),
+            text: String::new(),
+            diffs: Vec::new(),
+            has_more_files: false,
+        };
+        for title in [
+            "mcp__crew__task_list",
+            "mcp_crew_task_list",
+            "crew_task_list",
+            "crew.task_list",
+            "crew/task_list",
+            "Tool: crew/task_list",
+            "task_list (crew MCP Server)",
+        ] {
+            call.title = title.into();
+            assert_eq!(crew_tool(&call, &tools), Some("task_list"), "{title}");
+        }
+        for title in ["task_list", "crew_other", "mcp__other__task_list"] {
+            call.title = title.into();
+            assert_eq!(crew_tool(&call, &tools), None, "{title}");
+        }
+        call.title = "crew_task_list".into();
+        call.kind = AgentToolKind::Execute;
+        assert_eq!(crew_tool(&call, &tools), None, "a command");
+    }
 }

@@ -6,7 +6,14 @@
 //! directory: when the agent gets the worktree of another task, it gets a new session. After a restart, the last session
 //! is loaded again if the agent can do that; otherwise a new session begins with a summary.
 
+mod answer;
+mod call_paths;
 pub mod calls;
+pub mod crew_tools;
+mod hooked_calls;
+mod hooks_after;
+mod mode_change;
+mod own_tools;
 mod permission;
 mod prompt_parts;
 mod publish;
@@ -14,7 +21,7 @@ mod session;
 mod shared;
 mod updates;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -23,15 +30,20 @@ use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::acp::{AcpAgent, PromptEnd, PromptEndReason, StdioServer};
+use crate::acp::{AcpAgent, AcpError, StdioServer, UnsetChoice};
 use crate::domain::agent_update::AgentUpdate;
-use crate::domain::chat::Block;
-use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest, Reply, StopReason};
+use crate::model::{Delta, ErrorKind, Model, ModelError, ModelRequest};
+use answer::ExternalAnswer;
+use hooks_after::HooksAfter;
+use mode_change::ModeChange;
+pub use own_tools::OwnTools;
 pub use permission::ExternalPermissions;
 use session::OpenSession;
 pub use shared::SessionMemory;
-use shared::{Deltas, ExternalShared, PromptError, permanent, send};
+use shared::{Deltas, ExternalShared, PromptError, SessionState, permanent, send};
 
+/// Maximum number of times that a mode is set again in one prompt because the agent has changed it.
+const MODE_CHANGES_MAX: u32 = 8;
 /// Maximum number of parts of an answer that wait for the driver.
 const DELTAS_MAX: usize = 64;
 
@@ -57,6 +69,7 @@ impl ExternalModel {
                 model,
                 idle_limit,
                 server: OnceLock::new(),
+                unloadable: Mutex::default(),
             }),
             session: Arc::default(),
         }
@@ -66,6 +79,19 @@ impl ExternalModel {
     pub fn set_server(&self, server: StdioServer) {
         // A second server would belong to the same teammate.
         let _ = self.shared.server.set(server);
+    }
+
+    /// Checks that the agent has a mode in which it keeps its limits and the plan gate.
+    ///
+    /// # Errors
+    /// Returns what is missing, and the setting that adds it.
+    pub fn check_mode(&self) -> Result<(), String> {
+        self.shared.mode_problem().map_or(Ok(()), Err)
+    }
+
+    /// Returns whether a mode is known in which the agent asks before it acts.
+    pub fn is_ask_mode_known(&self) -> bool {
+        self.shared.agent.agent().ask_mode.is_some()
     }
 
     /// Closes the session and, if it is the last one of its program, ends the program.
@@ -127,8 +153,14 @@ impl ExternalShared {
         let result = self.prompt(&mut slot, &request, deltas).await;
         if let Err(error) = &result {
             // The next call opens a new session, or loads this one.
-            if error.lost_session {
-                *slot = None;
+            match error.session {
+                SessionState::Usable => {}
+                SessionState::Unusable => {
+                    if let Some(open) = slot.take() {
+                        open.session.close().await;
+                    }
+                }
+                SessionState::Hung => self.abandon(&mut slot).await,
             }
         }
         result.map_err(|error| error.error)
@@ -144,148 +176,147 @@ impl ExternalShared {
         let Some(open) = slot.as_mut() else {
             return Ok(());
         };
-        let content = open.next_content(request);
+        let content = open.knowledge.next_content(request);
+        let before = open.knowledge.clone();
         let mut answer = ExternalAnswer::default();
+        let mut mode = ModeChange::default();
+        let mut after = HooksAfter::new(&self.permissions, &open.dir);
+        let mut mode_changes = 0;
         let end = {
-            let prompting = open.session.prompt(&content);
+            let on_sent = || open.knowledge.note_sent(request);
+            let prompting = open.session.prompt_with(&content, on_sent);
             tokio::pin!(prompting);
             loop {
+                let is_calling = answer.has_open_calls();
+                let is_waiting = open.updates.is_asking() || after.is_running();
                 let quiet_limit = async {
-                    if answer.has_open_calls() || open.updates.is_asking() {
+                    if is_waiting {
                         std::future::pending::<()>().await;
                     }
-                    tokio::time::sleep(self.idle_limit).await;
+                    if is_calling {
+                        self.wait_for_call(deltas).await;
+                    } else {
+                        tokio::time::sleep(self.idle_limit).await;
+                    }
                 };
                 tokio::select! {
                     biased;
-                    () = open.updates.wait() => {
-                        answer.process(open.updates.take(), deltas).await;
-                        self.follow_gate(&open.session, &mut open.mode).await;
+                    set = mode.changed() => {
+                        // An agent that is not set back may no longer ask before it acts.
+                        if set.1.is_err() && mode_changes > 0 {
+                            return Err(self.left_mode());
+                        }
+                        self.note_mode(set, &mut open.mode, deltas).await;
                     }
-                    end = &mut prompting => break end.map_err(PromptError::from)?,
-                    () = quiet_limit => return Err(self.silent()),
+                    () = open.updates.wait() => {
+                        let updates = open.updates.take();
+                        if mode.note_updates(&open.session, &mut open.mode, &updates) {
+                            mode_changes += 1;
+                        }
+                        after.start(&updates).await;
+                        answer.process(updates, deltas).await;
+                        if mode_changes > MODE_CHANGES_MAX {
+                            return Err(self.left_mode());
+                        }
+                        let wanted = session::wanted_mode(self, open.is_in_checkout);
+                        mode.begin(&open.session, open.mode.as_ref(), wanted);
+                    }
+                    () = after.next(), if after.is_running() => {}
+                    end = &mut prompting => break end,
+                    () = quiet_limit => return Err(self.silent(is_calling)),
+                }
+                if self.permissions.is_stopped() {
+                    open.session.cancel();
                 }
             }
         };
-        answer.process(open.updates.take(), deltas).await;
-        open.note_end(&end);
+        let updates = open.updates.take();
+        after.start(&updates).await;
+        answer.process(updates, deltas).await;
+        after.finish().await;
+        if let Err(AcpError::Rejected { .. }) = &end
+            && !answer.has_updates()
+        {
+            // The agent has not begun, so it may not have recorded the prompt.
+            open.knowledge = before;
+        }
+        let end = end.map_err(PromptError::from)?;
+        open.knowledge.note_end(&end);
         send(deltas, Delta::Done(answer.reply(&end))).await;
         Ok(())
     }
 
-    /// Changes the mode of the session after a plan was approved.
-    async fn follow_gate(&self, session: &crate::acp::AcpSession, mode: &mut Option<String>) {
-        let wanted = session::wanted_mode(self);
-        if *mode != wanted
-            && let Some(wanted) = &wanted
-            && session.set_mode(wanted).await.is_ok()
-        {
-            *mode = Some(wanted.clone());
-        }
-    }
-
-    fn silent(&self) -> PromptError {
-        let name = &self.agent.agent().name;
-        let seconds = self.idle_limit.as_secs();
-        let text = format!("the agent '{name}' has done nothing for {seconds} s");
-        let hint =
-            "Its session is closed. If the agent needs longer, set a higher model_timeout_s.";
-        PromptError {
-            error: permanent(ErrorKind::Timeout, text, hint),
-            lost_session: true,
-        }
-    }
-}
-
-/// The answer of an agent to one prompt, as it arrives.
-#[derive(Default)]
-struct ExternalAnswer {
-    /// The parts that are complete, because a tool call followed.
-    parts: Vec<String>,
-    /// The part that is arriving.
-    text: String,
-    thoughts: String,
-    /// The calls that have not ended.
-    open_calls: std::collections::BTreeSet<String>,
-    calls: usize,
-}
-
-/// Maximum size of an answer in the conversation, in bytes. The middle of a longer one is left out.
-const ANSWER_MAX: usize = 256 * 1024;
-
-impl ExternalAnswer {
-    fn has_open_calls(&self) -> bool {
-        !self.open_calls.is_empty()
-    }
-
-    async fn process(&mut self, updates: Vec<AgentUpdate>, deltas: &Deltas) {
-        for update in updates {
-            match update {
-                AgentUpdate::Text(text) => {
-                    if self.text.len() < ANSWER_MAX {
-                        self.text.push_str(&text);
-                    }
-                    send(deltas, Delta::Text(text)).await;
-                }
-                AgentUpdate::Thought(text) => {
-                    if self.thoughts.len() < ANSWER_MAX {
-                        self.thoughts.push_str(&text);
-                    }
-                    send(deltas, Delta::Thinking(text)).await;
-                }
-                AgentUpdate::ToolCall(call) => {
-                    let is_new = !self.open_calls.contains(&call.id) && !call.status.is_final();
-                    if is_new {
-                        self.calls += 1;
-                        self.end_part(deltas).await;
-                    }
-                    if call.status.is_final() {
-                        self.open_calls.remove(&call.id);
-                    } else {
-                        self.open_calls.insert(call.id.clone());
-                    }
-                    send(deltas, Delta::External(AgentUpdate::ToolCall(call))).await;
-                }
-                other => send(deltas, Delta::External(other)).await,
+    /// Gives up the session: its turn has not ended, or its program hangs. Waits until the program has ended, so that it
+    /// changes nothing any more, unless another teammate's turn runs in it.
+    async fn abandon(&self, slot: &mut Option<OpenSession>) {
+        if let Some(open) = slot.take() {
+            let id = open.session.id().to_string();
+            if !open.session.abandon().await {
+                self.never_load(&id);
             }
         }
     }
 
-    /// Ends the part of the answer before a tool call, so that both are shown in their order.
-    async fn end_part(&mut self, deltas: &Deltas) {
-        let text = std::mem::take(&mut self.text);
-        if !text.trim().is_empty() {
-            self.thoughts.clear();
-            self.parts.push(text.clone());
-            send(deltas, Delta::Part(text)).await;
+    /// Waits for the time that a tool call may take without any report. Tells the user after half of it.
+    async fn wait_for_call(&self, deltas: &Deltas) {
+        let half = self.call_limit() / 2;
+        tokio::time::sleep(half).await;
+        let text = format!(
+            "{} has reported nothing for {} s while a tool call runs. It is given up after {} s.",
+            self.teammate(),
+            half.as_secs(),
+            self.call_limit().as_secs()
+        );
+        send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
+        tokio::time::sleep(self.call_limit().saturating_sub(half)).await;
+    }
+
+    /// Records the result of a change of the mode after a plan was approved.
+    async fn note_mode(
+        &self,
+        (mode, set): (String, Result<(), UnsetChoice>),
+        current: &mut Option<String>,
+        deltas: &Deltas,
+    ) {
+        match set {
+            Ok(()) => *current = Some(mode),
+            Err(unset) => {
+                let text = format!(
+                    "{} stays in its mode for planning until its turn ends: {unset}.",
+                    self.teammate()
+                );
+                send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
+            }
         }
     }
 
-    fn reply(self, end: &PromptEnd) -> Reply {
-        let mut blocks: Vec<Block> = self.parts.into_iter().map(Block::text).collect();
-        if !self.thoughts.is_empty() {
-            blocks.push(Block::Thinking {
-                text: self.thoughts,
-                signature: None,
-                origin: None,
-            });
+    fn left_mode(&self) -> PromptError {
+        let name = &self.agent.agent().name;
+        let text = format!("the agent '{name}' has left its mode, and could not be set back to it");
+        PromptError {
+            error: permanent(
+                ErrorKind::Server,
+                text,
+                "It may no longer ask before it acts.",
+            ),
+            session: SessionState::Hung,
         }
-        let is_empty = self.text.trim().is_empty() && blocks.is_empty();
-        if !self.text.trim().is_empty() {
-            blocks.push(Block::text(self.text));
-        } else if is_empty && self.calls > 0 {
-            blocks.push(Block::text("(no text)"));
-        }
-        Reply {
-            blocks,
-            stop: match end.reason {
-                PromptEndReason::EndTurn | PromptEndReason::Cancelled => StopReason::EndTurn,
-                PromptEndReason::MaxTokens => StopReason::MaxTokens,
-                PromptEndReason::Refusal => StopReason::Refusal,
-                PromptEndReason::MaxRequests => StopReason::Other("max_turn_requests".into()),
-                PromptEndReason::Other => StopReason::Other("unknown".into()),
-            },
-            usage: end.usage.unwrap_or_default(),
+    }
+
+    fn silent(&self, is_calling: bool) -> PromptError {
+        let name = &self.agent.agent().name;
+        let (limit, cause) = if is_calling {
+            (self.call_limit(), " while a tool call runs")
+        } else {
+            (self.idle_limit, "")
+        };
+        let seconds = limit.as_secs();
+        let text = format!("the agent '{name}' has done nothing for {seconds} s{cause}");
+        let hint =
+            "Its session was given up. If the agent needs longer, set a higher model_timeout_s.";
+        PromptError {
+            error: permanent(ErrorKind::Timeout, text, hint),
+            session: SessionState::Hung,
         }
     }
 }

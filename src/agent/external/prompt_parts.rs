@@ -1,6 +1,7 @@
 //! What a prompt for an external agent contains: the part of the conversation that its session does not know yet.
 
-use crate::acp::PromptPart;
+use crate::acp::{PromptEnd, PromptPart};
+use crate::agent::prompt::EXTERNAL_RESUMED_TURN;
 use crate::domain::chat::{Block, Message, Role};
 use crate::domain::text::head_and_tail;
 use crate::model::ModelRequest;
@@ -15,17 +16,62 @@ const MESSAGE_MAX: usize = 2 * 1024;
 pub enum Known {
     /// The session is new.
     Nothing,
-    /// The session knows this number of messages.
-    Messages(usize),
+    /// The session knows this number of messages of the conversation, which was emptied `clearings` times before.
+    Messages { count: usize, clearings: u64 },
 }
 
 impl Known {
-    /// Returns whether a conversation of `length` messages can be the continuation. It cannot after it was emptied.
-    pub fn fits(self, length: usize) -> bool {
+    /// Returns what a session knows that knows `count` messages of the conversation of `request`.
+    pub fn first(count: usize, request: &ModelRequest) -> Known {
+        Known::Messages {
+            count,
+            clearings: request.clearings,
+        }
+    }
+
+    /// Returns whether the conversation of `request` can be the continuation. It cannot after it was emptied.
+    pub fn fits(self, request: &ModelRequest) -> bool {
         match self {
             Known::Nothing => true,
-            Known::Messages(known) => length >= known,
+            Known::Messages { count, clearings } => {
+                clearings == request.clearings && request.messages.len() >= count
+            }
         }
+    }
+}
+
+/// What a session knows of the conversation, and what its next prompt must say besides.
+#[derive(Debug, Clone)]
+pub struct SessionKnowledge {
+    pub known: Known,
+    /// What the next prompt must say about calls that were refused.
+    refusals: Option<String>,
+}
+
+impl SessionKnowledge {
+    pub fn new(known: Known) -> SessionKnowledge {
+        SessionKnowledge {
+            known,
+            refusals: None,
+        }
+    }
+
+    /// Returns the content of the next prompt: what is new in the conversation of `request`.
+    pub fn next_content(&self, request: &ModelRequest) -> Vec<PromptPart> {
+        let mut parts: Vec<PromptPart> = Vec::new();
+        parts.extend(self.refusals.clone().map(PromptPart::Text));
+        parts.extend(new_parts(request, &self.known));
+        parts
+    }
+
+    /// Records that the prompt for `request` was sent.
+    pub fn note_sent(&mut self, request: &ModelRequest) {
+        self.refusals = None;
+        self.known = Known::first(request.messages.len(), request);
+    }
+
+    pub fn note_end(&mut self, end: &PromptEnd) {
+        self.refusals = end.refusal_notice();
     }
 }
 
@@ -43,7 +89,7 @@ pub fn answered(request: &ModelRequest) -> usize {
 
 /// Returns what is new for a session. A new session first gets the system prompt and a summary of the conversation so
 /// far.
-pub fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
+fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
     let mut parts = Vec::new();
     let first_new = match known {
         Known::Nothing => {
@@ -52,11 +98,16 @@ pub fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
             parts.extend(summary(&request.messages[..answered]).map(PromptPart::Text));
             answered
         }
-        Known::Messages(known) => *known,
+        Known::Messages { count, .. } => *count,
     };
     let new = request.messages.get(first_new..).unwrap_or_default();
     let new = new.iter().filter(|message| message.role == Role::User);
-    parts.extend(new.flat_map(|message| &message.blocks).filter_map(part));
+    let mut new: Vec<&Block> = new.flat_map(|message| &message.blocks).collect();
+    // What was sent before an interruption is sent again, and the agent must know that before it reads it.
+    let is_mark =
+        |block: &Block| matches!(block, Block::Text { text } if text == EXTERNAL_RESUMED_TURN);
+    new.sort_by_key(|block| !is_mark(block));
+    parts.extend(new.into_iter().filter_map(part));
     if parts.is_empty() {
         parts.push(PromptPart::Text("Continue.".into()));
     }

@@ -3,7 +3,8 @@
 use tokio::time::Instant;
 
 use super::calls::ExternalCalls;
-use crate::agent::driver::{Driver, ModelConfig};
+use super::crew_tools::CrewToolNames;
+use crate::agent::driver::Driver;
 use crate::agent::published_calls::summarise_call;
 use crate::domain::agent_update::{
     AgentPlanEntry, AgentToolCall, AgentUpdate, ContextUsage, PlanEntryStatus,
@@ -31,7 +32,6 @@ impl Driver {
         &self,
         update: AgentUpdate,
         calls: &mut ExternalCalls,
-        model_config: &ModelConfig,
     ) {
         match update {
             AgentUpdate::ToolCall(call) => self.publish_call(call, calls).await,
@@ -41,7 +41,10 @@ impl Driver {
                     self.publish(event.of(self.name.clone())).await;
                 }
             }
-            AgentUpdate::Context(usage) => self.publish_context(&usage, model_config).await,
+            AgentUpdate::Context(usage) => {
+                self.publish_context(&usage).await;
+                calls.context = Some(usage);
+            }
             AgentUpdate::Notice(text) => {
                 let (level, agent) = (NoticeLevel::Warn, Some(self.name.clone()));
                 self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
@@ -83,21 +86,17 @@ impl Driver {
         }
     }
 
-    fn crew_tools(&self) -> Vec<&'static str> {
-        self.tool_runner
-            .tools
-            .iter()
-            .map(|tool| tool.name)
-            .collect()
+    fn crew_tools(&self) -> CrewToolNames {
+        let runner = &self.tool_runner;
+        CrewToolNames::new(&runner.tools, runner.servers.as_deref())
     }
 
     /// Publishes how full the agent's context window is. The agent's tokens so far stay as they were counted.
-    async fn publish_context(&self, usage: &ContextUsage, model_config: &ModelConfig) {
-        let window = Some(usage.size).filter(|size| *size > 0);
+    async fn publish_context(&self, usage: &ContextUsage) {
         let event = AgentEvent::UsageChanged {
             total: self.state.usage,
             context: usage.used,
-            window: window.or_else(|| Some(model_config.known_window()?.tokens)),
+            window: Some(usage.size).filter(|size| *size > 0),
             assumed: false,
             cost: self.state.cost.map(|cost| cost.dollars),
             estimated: self.state.cost.is_some_and(|cost| cost.is_estimate),

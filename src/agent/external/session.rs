@@ -1,17 +1,14 @@
 //! The session of an external agent: opened for the directory of its task, and loaded again after a restart.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::prompt_parts::{self, Known};
-use super::shared::{Deltas, ExternalShared, PromptError, permanent, send};
+use super::prompt_parts::{self, Known, SessionKnowledge};
+use super::shared::{Deltas, ExternalShared, PromptError, SessionState, permanent, send};
 use super::updates::UpdateQueue;
-use crate::acp::{
-    AcpError, AcpSession, PromptEnd, PromptPart, SessionChoice, SessionSpec, UnsetChoice,
-};
+use crate::acp::{AcpError, AcpSession, SessionChoice, SessionSpec, UnsetChoice};
 use crate::domain::agent_update::AgentUpdate;
 use crate::model::{Delta, ErrorKind, ModelRequest};
-use crate::tools::policy::PlanGate;
 
 /// An open session, with what it knows of the conversation.
 pub struct OpenSession {
@@ -20,114 +17,178 @@ pub struct OpenSession {
     pub dir: PathBuf,
     /// The mode that is set.
     pub mode: Option<String>,
-    known: Known,
-    /// What the next prompt must say about calls that were refused.
-    refusals: Option<String>,
+    /// Whether the agent works in the user's checkout without a task.
+    pub is_in_checkout: bool,
+    pub knowledge: SessionKnowledge,
 }
 
 impl OpenSession {
-    /// Returns the content of the next prompt: what is new in the conversation of `request`.
-    pub fn next_content(&mut self, request: &ModelRequest) -> Vec<PromptPart> {
-        let mut parts: Vec<PromptPart> = Vec::new();
-        parts.extend(self.refusals.take().map(PromptPart::Text));
-        parts.extend(prompt_parts::new_parts(request, &self.known));
-        self.known = Known::Messages(request.messages.len());
-        parts
-    }
-
-    pub fn note_end(&mut self, end: &PromptEnd) {
-        self.refusals = end.refusal_notice();
+    fn new(
+        session: AcpSession,
+        updates: Arc<UpdateQueue>,
+        spec: SessionSpec,
+        known: Known,
+    ) -> OpenSession {
+        OpenSession {
+            session,
+            updates,
+            dir: spec.cwd,
+            mode: spec.mode,
+            is_in_checkout: false,
+            knowledge: SessionKnowledge::new(known),
+        }
     }
 }
 
 /// Returns the mode that the session should have: the one for planning while a plan must be approved, else the one in
-/// which the agent asks before it acts.
-pub fn wanted_mode(shared: &ExternalShared) -> Option<String> {
+/// which the agent asks before it acts, which is stricter in the user's checkout.
+pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<String> {
+    let permissions = &shared.permissions;
     let agent = shared.agent.agent();
-    match shared.permissions.gate() {
-        PlanGate::Closed => agent
-            .plan_mode()
-            .map(str::to_string)
-            .or_else(|| agent.ask_mode.clone()),
-        PlanGate::Open => agent.ask_mode.clone(),
-    }
+    let mode = permissions
+        .own_tools
+        .mode(agent, permissions.gate(), is_in_checkout);
+    mode.map(str::to_string)
 }
 
-/// Opens a session for the directory of `request` unless `slot` has one that fits the conversation.
+/// Opens a session for the directory of `request` unless `slot` has one that fits the conversation. An agent without a
+/// task continues the session of its last task as long as the worktree exists, because the user goes on with the same
+/// conversation.
 pub async fn ensure(
     shared: &ExternalShared,
     slot: &mut Option<OpenSession>,
     request: &ModelRequest,
     deltas: &Deltas,
 ) -> Result<(), PromptError> {
-    let fits =
-        |open: &OpenSession| open.dir == request.workdir && open.known.fits(request.messages.len());
-    if slot.as_ref().is_some_and(fits) {
-        return follow_gate(shared, slot).await;
+    shared.check_mode()?;
+    let is_without_task =
+        request.workdir == shared.permissions.runner.root && !shared.permissions.has_task().await;
+    let fits = |open: &OpenSession| {
+        let is_there = open.dir == request.workdir || is_without_task && open.dir.is_dir();
+        is_there && open.knowledge.known.fits(request) && open.session.is_alive()
+    };
+    if let Some(open) = slot.as_mut().filter(|open| fits(open)) {
+        open.is_in_checkout = is_without_task && open.dir == request.workdir;
+        return follow_gate(shared, open).await;
     }
     // The new session is opened before the old one is closed, because the last session of a program ends the program.
     let old = slot.take();
-    let updates = UpdateQueue::new(shared.permissions.clone(), request.workdir.clone());
-    let updates = Arc::new(updates);
-    let load = shared.memory.last(&request.workdir);
-    let spec = SessionSpec {
-        cwd: request.workdir.clone(),
-        mcp_servers: shared.server.get().cloned().into_iter().collect(),
-        mode: wanted_mode(shared),
-        model: Some(shared.model.clone()).filter(|model| !model.is_empty()),
-        effort: request.effort.map(|effort| effort.word().to_string()),
+    let root = &shared.permissions.runner.root;
+    let last = shared.memory.last().filter(|last| {
+        let dir = Path::new(&last.dir);
+        // A project that was copied or moved still names the worktrees of the old one.
+        let is_worktree = dir.starts_with(root) && dir.is_dir();
         // The conversation was emptied, so the agent must not continue with it.
-        load: load.filter(|_| prompt_parts::has_answer(request)),
+        prompt_parts::has_answer(request)
+            && shared.may_load(&last.id)
+            && (dir == request.workdir || is_without_task && is_worktree)
+    });
+    let is_in_checkout = |dir: &Path| is_without_task && dir == request.workdir;
+    let spec_in = |dir: &Path| spec_for(shared, request, dir, is_in_checkout(dir));
+    let loading = last.map(|last| SessionSpec {
+        load: Some(last.id),
+        ..spec_in(Path::new(&last.dir))
+    });
+    let opened = open_with(shared, loading, spec_in(&request.workdir), request, deltas).await;
+    let mut open = match opened {
+        Ok(open) => open,
+        Err(error) => {
+            *slot = old;
+            return Err(error);
+        }
     };
-    let (session, known) = open(shared, spec, &updates, request, deltas).await?;
-    for unset in session.unset() {
-        check_unset(shared, unset, deltas).await?;
-    }
-    shared.memory.remember(session.id(), &request.workdir).await;
+    open.is_in_checkout = is_in_checkout(&open.dir);
+    shared.memory.remember(open.session.id(), &open.dir).await;
     if let Some(old) = old {
         tokio::spawn(old.session.close());
     }
-    *slot = Some(OpenSession {
-        mode: wanted_mode(shared),
-        dir: request.workdir.clone(),
-        session,
-        updates,
-        known,
-        refusals: None,
-    });
+    *slot = Some(open);
     Ok(())
 }
 
-/// Loads the session of `spec`, or opens a new one if there is none or it cannot be loaded.
-async fn open(
+fn spec_for(
     shared: &ExternalShared,
-    mut spec: SessionSpec,
-    updates: &Arc<UpdateQueue>,
+    request: &ModelRequest,
+    dir: &Path,
+    is_in_checkout: bool,
+) -> SessionSpec {
+    SessionSpec {
+        cwd: dir.to_path_buf(),
+        mcp_servers: shared.server.get().cloned().into_iter().collect(),
+        mode: wanted_mode(shared, is_in_checkout),
+        model: Some(shared.model.clone()).filter(|model| !model.is_empty()),
+        effort: request.effort.map(|effort| effort.word().to_string()),
+        load: None,
+    }
+}
+
+/// Loads the session of `loading`, and opens the session of `new` if there is none or it cannot be loaded. Then also
+/// publishes why. Fails if the mode could not be set.
+async fn open_with(
+    shared: &ExternalShared,
+    loading: Option<SessionSpec>,
+    new: SessionSpec,
     request: &ModelRequest,
     deltas: &Deltas,
-) -> Result<(AcpSession, Known), PromptError> {
-    if spec.load.is_some() {
-        match shared.agent.open(&spec, Arc::clone(updates) as _).await {
-            Ok(session) => {
-                // What the agent reports while it loads is already in the conversation.
-                updates.take();
-                let known = Known::Messages(prompt_parts::answered(request));
-                return Ok((session, known));
-            }
-            Err(AcpError::LoadFailed { why, .. }) => {
-                let agent = &shared.agent.agent().name;
-                let text = format!(
-                    "{} cannot continue its session of {agent} ({why}), and begins a new one with a summary.",
-                    shared.teammate()
-                );
-                send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
-                spec.load = None;
-            }
-            Err(error) => return Err(error.into()),
+) -> Result<OpenSession, PromptError> {
+    let loaded = match loading {
+        Some(spec) => load(shared, spec, request, deltas).await?,
+        None => None,
+    };
+    let open = match loaded {
+        Some(open) => open,
+        None => {
+            let updates = UpdateQueue::new(shared.permissions.clone(), new.cwd.clone());
+            let updates = Arc::new(updates);
+            let session = shared.agent.open(&new, Arc::clone(&updates) as _).await?;
+            OpenSession::new(session, updates, new, Known::Nothing)
+        }
+    };
+    for unset in open.session.unset() {
+        if let Err(error) = check_unset(shared, unset, deltas).await {
+            open.session.close().await;
+            return Err(error);
         }
     }
-    let session = shared.agent.open(&spec, Arc::clone(updates) as _).await?;
-    Ok((session, Known::Nothing))
+    Ok(open)
+}
+
+/// Loads the session of `spec`. Returns `None`, and publishes why, if it cannot be loaded. It is then not loaded again.
+async fn load(
+    shared: &ExternalShared,
+    spec: SessionSpec,
+    request: &ModelRequest,
+    deltas: &Deltas,
+) -> Result<Option<OpenSession>, PromptError> {
+    let updates = UpdateQueue::new(shared.permissions.clone(), spec.cwd.clone());
+    let updates = Arc::new(updates);
+    let error = match shared.agent.open(&spec, Arc::clone(&updates) as _).await {
+        Ok(session) => {
+            // What the agent reports while it loads is already in the conversation.
+            updates.take();
+            let known = Known::first(prompt_parts::answered(request), request);
+            return Ok(Some(OpenSession::new(session, updates, spec, known)));
+        }
+        Err(error) => error,
+    };
+    let why = match error {
+        AcpError::LoadFailed { why, .. } => why,
+        // The program crashes or hangs at this session, and would do so again.
+        AcpError::Ended { .. } | AcpError::TimedOut { .. } | AcpError::Unexpected { .. } => {
+            error.to_string()
+        }
+        other => return Err(other.into()),
+    };
+    let agent = &shared.agent.agent().name;
+    let text = format!(
+        "{} cannot continue its session of {agent} ({why}), and begins a new one with a summary.",
+        shared.teammate()
+    );
+    send(deltas, Delta::External(AgentUpdate::Notice(text))).await;
+    if let Some(session) = &spec.load {
+        shared.never_load(session);
+    }
+    Ok(None)
 }
 
 /// Fails if the mode could not be set, because the agent may then act without asking. Otherwise, publishes what could not
@@ -143,7 +204,7 @@ async fn check_unset(
         let hint = format!("Set mode in [agents.{agent}] to a mode in which the agent asks.");
         return Err(PromptError {
             error: permanent(ErrorKind::BadRequest, text, &hint),
-            lost_session: true,
+            session: SessionState::Unusable,
         });
     }
     let text = format!("{} of {agent}: {unset}.", shared.teammate());
@@ -151,13 +212,9 @@ async fn check_unset(
     Ok(())
 }
 
-async fn follow_gate(
-    shared: &ExternalShared,
-    slot: &mut Option<OpenSession>,
-) -> Result<(), PromptError> {
-    let wanted = wanted_mode(shared);
-    if let Some(open) = slot.as_mut()
-        && open.mode != wanted
+async fn follow_gate(shared: &ExternalShared, open: &mut OpenSession) -> Result<(), PromptError> {
+    let wanted = wanted_mode(shared, open.is_in_checkout);
+    if open.mode != wanted
         && let Some(mode) = &wanted
     {
         if let Err(unset) = open.session.set_mode(mode).await {
@@ -165,7 +222,7 @@ async fn follow_gate(
             let text = format!("the agent '{agent}' may act without asking you: {unset}");
             return Err(PromptError {
                 error: permanent(ErrorKind::BadRequest, text, ""),
-                lost_session: true,
+                session: SessionState::Unusable,
             });
         }
         open.mode.clone_from(&wanted);

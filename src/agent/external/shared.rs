@@ -1,7 +1,7 @@
 //! What the parts of an external agent share: the agent, its settings, its errors and the channel to the driver.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -10,16 +10,19 @@ use tokio::sync::mpsc;
 use super::permission::ExternalPermissions;
 use crate::acp::{AcpAgent, AcpError, StdioServer};
 use crate::domain::ids::Name;
+use crate::domain::team::ExternalSession;
 use crate::model::{Delta, ErrorKind, ModelError};
 
 /// Remembers the session of an external agent, so that it can be loaded after a restart.
 pub trait SessionMemory: Send + Sync {
-    /// Returns the id of the session that was remembered last; `None` if there is none, or if it belongs to another
-    /// directory than `dir`.
-    fn last(&self, dir: &Path) -> Option<String>;
+    /// Returns the session that was remembered last; `None` if there is none.
+    fn last(&self) -> Option<ExternalSession>;
 
     fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()>;
 }
+
+/// The maximum time without any activity while a tool call runs, as a multiple of the one without a call.
+const CALL_LIMIT_FACTOR: u32 = 6;
 
 /// An external agent and the properties of its teammate.
 pub struct ExternalShared {
@@ -32,12 +35,52 @@ pub struct ExternalShared {
     pub idle_limit: Duration,
     /// crewdeck's own MCP server. Set before the first call.
     pub server: OnceLock<StdioServer>,
+    /// The id of a session that must not be loaded: its turn may still run, or its program did not survive an attempt.
+    pub unloadable: Mutex<Option<String>>,
 }
 
 impl ExternalShared {
+    /// Returns the maximum time without any activity while a tool call of the agent runs. It is long, because agents report
+    /// no progress of a call.
+    pub fn call_limit(&self) -> Duration {
+        self.idle_limit.saturating_mul(CALL_LIMIT_FACTOR)
+    }
+
+    /// Makes sure that the session is not loaded.
+    pub fn never_load(&self, session: &str) {
+        let unloadable = self.unloadable.lock();
+        *unloadable.unwrap_or_else(PoisonError::into_inner) = Some(session.to_string());
+    }
+
+    /// Returns whether the session may be loaded.
+    pub fn may_load(&self, session: &str) -> bool {
+        let unloadable = self.unloadable.lock();
+        unloadable
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_deref()
+            != Some(session)
+    }
+
     /// Returns the name of the teammate.
     pub fn teammate(&self) -> &Name {
         &self.permissions.agent
+    }
+
+    /// Returns why the agent has no mode in which it keeps its limits and the plan gate; `None` if it has one.
+    pub fn mode_problem(&self) -> Option<String> {
+        let permissions = &self.permissions;
+        let own_tools = permissions.own_tools;
+        own_tools.problem(self.agent.agent(), permissions.gate())
+    }
+
+    pub fn check_mode(&self) -> Result<(), PromptError> {
+        let Some(why) = self.mode_problem() else {
+            return Ok(());
+        };
+        Err(PromptError {
+            error: permanent(ErrorKind::BadRequest, why, ""),
+            session: SessionState::Unusable,
+        })
     }
 }
 
@@ -51,8 +94,17 @@ pub async fn send(deltas: &Deltas, delta: Delta) {
 /// Why a prompt failed.
 pub struct PromptError {
     pub error: ModelError,
-    /// Whether the session can no longer be used.
-    pub lost_session: bool,
+    pub session: SessionState,
+}
+
+/// What a failed prompt means for its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionState {
+    Usable,
+    /// The session cannot be used any more.
+    Unusable,
+    /// The turn has not ended, or the program does not answer.
+    Hung,
 }
 
 impl From<AcpError> for PromptError {
@@ -75,7 +127,11 @@ impl From<AcpError> for PromptError {
             ),
         };
         PromptError {
-            lost_session: !matches!(error, AcpError::Rejected { .. }),
+            session: match &error {
+                AcpError::Rejected { .. } => SessionState::Usable,
+                AcpError::TimedOut { .. } | AcpError::NotAvailable { .. } => SessionState::Hung,
+                _ => SessionState::Unusable,
+            },
             error: permanent(kind, error.to_string(), hint),
         }
     }

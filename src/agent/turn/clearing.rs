@@ -28,6 +28,7 @@ impl Turn {
     /// turn are kept, except the note that the user interrupted the turn before an answer. Called between turns.
     pub fn clear(&mut self, identity: &str) {
         self.messages = Arc::default();
+        self.clearings += 1;
         self.has_open_todos = false;
         self.since_todo = 0;
         self.progress = LoopDetector::default();

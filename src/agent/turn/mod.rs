@@ -118,6 +118,8 @@ pub struct Turn {
     requested_compaction: Option<(String, AfterSummary)>,
     /// Whether the conversation is emptied once the turn is interrupted.
     is_clear_requested: bool,
+    /// How often the conversation was emptied.
+    clearings: u64,
 }
 
 impl Turn {
@@ -140,6 +142,7 @@ impl Turn {
             length: Length::default(),
             requested_compaction: None,
             is_clear_requested: false,
+            clearings: 0,
         }
     }
 
@@ -156,6 +159,11 @@ impl Turn {
     /// [`crate::domain::chat::validate`].
     pub fn messages(&self) -> Arc<Vec<Message>> {
         Arc::clone(&self.messages)
+    }
+
+    /// Returns how often the conversation was emptied.
+    pub fn clearings(&self) -> u64 {
+        self.clearings
     }
 
     pub fn is_idle(&self) -> bool {

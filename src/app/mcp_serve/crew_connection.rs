@@ -10,7 +10,7 @@ use futures::{SinkExt, StreamExt};
 use rustix::process::geteuid;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,9 @@ type CrewOutput = FramedWrite<OwnedWriteHalf, LinesCodec>;
 #[derive(Debug)]
 pub struct Greeting {
     pub agent: String,
-    pub tools: Vec<SocketTool>,
+    /// The tools. They are marked as changed when the crew has sent others.
+    pub tools: watch::Receiver<Vec<SocketTool>>,
+    pub tools_change: bool,
 }
 
 /// The result of a call.
@@ -65,6 +67,7 @@ pub struct CrewConnection {
 #[derive(Default)]
 struct ConnectionState {
     waiting: Mutex<HashMap<u64, oneshot::Sender<CallResult>>>,
+    tools: watch::Sender<Vec<SocketTool>>,
     /// Why the connection has ended; `None` while it is open.
     reason: Mutex<Option<String>>,
     ended: CancellationToken,
@@ -102,15 +105,30 @@ impl CrewConnection {
             next(&mut input).await
         });
         let answer = answer.await.map_err(|_| failure("no answer"))?;
-        let greeting = match answer {
-            Ok(FromCrew::Welcome { agent, tools }) => Greeting { agent, tools },
+        let welcome = match answer {
+            Ok(FromCrew::Welcome {
+                agent,
+                tools,
+                tools_change,
+            }) => (agent, tools, tools_change),
             Ok(FromCrew::Error { error }) => {
                 return Err(format!("the crew refuses the agent: {error}"));
             }
-            Ok(FromCrew::Result { .. }) => return Err(failure("unexpected answer")),
+            Ok(FromCrew::Result { .. } | FromCrew::Tools { .. }) => {
+                return Err(failure("unexpected answer"));
+            }
             Err(why) => return Err(failure(&why)),
         };
-        let shared = Arc::new(ConnectionState::default());
+        let (agent, tools, tools_change) = welcome;
+        let shared = Arc::new(ConnectionState {
+            tools: watch::Sender::new(tools),
+            ..ConnectionState::default()
+        });
+        let greeting = Greeting {
+            agent,
+            tools: shared.tools.subscribe(),
+            tools_change,
+        };
         let (sender, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(run(input, output, queue, Arc::clone(&shared)));
         let connection = CrewConnection {
@@ -253,6 +271,9 @@ async fn distribute(input: &mut CrewInput, shared: &ConnectionState) -> String {
                 }
             }
             Ok(FromCrew::Error { error }) => return error,
+            Ok(FromCrew::Tools { tools }) => {
+                shared.tools.send_replace(tools);
+            }
             Ok(FromCrew::Welcome { .. }) => {}
             Err(why) => return why,
         }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{Peer, RoleServer, ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,7 @@ use crate::domain::text::{clip, one_line};
 use crate::protocol::agent_socket::{CALL_LINE_MAX, SOCKET_VARIABLE, TOKEN_VARIABLE};
 use crate::store::socket_folder::remove_dead_socket;
 use crew_connection::CrewConnection;
-use handler::CrewTools;
+use handler::{CrewTools, report_changes};
 
 /// The verb of the command line that runs [`main`].
 pub const VERB: &str = "mcp-serve";
@@ -54,7 +55,7 @@ fn run() -> Result<Option<String>, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (Some(socket), Some(token)) = (variable(SOCKET_VARIABLE), variable(TOKEN_VARIABLE)) else {
         return Err(format!(
-            "mcp-serve needs the variables {SOCKET_VARIABLE} and {TOKEN_VARIABLE}, which a crew sets when it starts a \
+            "mcp-serve needs the variables {SOCKET_VARIABLE} and {TOKEN_VARIABLE}, which a crew sets when it starts an \
              external agent. To give agents the tools of an MCP server, use crewdeck mcp add"
         ));
     };
@@ -71,9 +72,17 @@ fn run() -> Result<Option<String>, String> {
     served
 }
 
+/// Returns whether the client speaks a protocol version with `initialize`, in which changes are reported without a
+/// subscription.
+fn has_initialized(peer: &Peer<RoleServer>) -> bool {
+    peer.peer_info()
+        .is_some_and(|info| info.protocol_version < ProtocolVersion::V_2026_07_28)
+}
+
 async fn serve(socket: &Path, token: String) -> Result<Option<String>, String> {
     let (crew, welcome) = CrewConnection::open(socket, token).await?;
     let crew = Arc::new(crew);
+    let changing = welcome.tools_change.then(|| welcome.tools.clone());
     let tools = CrewTools::new(Arc::clone(&crew), welcome);
     let stop = CancellationToken::new();
     let watch = async {
@@ -88,8 +97,19 @@ async fn serve(socket: &Path, token: String) -> Result<Option<String>, String> {
     let served = async {
         match serve_server_with_ct(tools, transport, stop.clone()).await {
             Ok(service) => {
-                // How the service ended does not matter: stdin or the crew has ended.
-                let _ = service.waiting().await;
+                let peer = service.peer().clone();
+                let report = async {
+                    // Later protocol versions have subscriptions instead, which the handler serves.
+                    if let Some(changing) = changing.filter(|_| has_initialized(&peer)) {
+                        report_changes(changing, || peer.notify_tool_list_changed()).await;
+                    }
+                    std::future::pending::<()>().await;
+                };
+                tokio::select! {
+                    // How the service ended does not matter: stdin or the crew has ended.
+                    _ = service.waiting() => {}
+                    () = report => {}
+                }
                 Ok(())
             }
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {

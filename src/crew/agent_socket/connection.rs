@@ -8,18 +8,20 @@ use std::time::Duration;
 use futures::{SinkExt, StreamExt};
 use rustix::process::geteuid;
 use tokio::net::UnixStream;
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::{Instant, timeout};
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use tokio_util::sync::CancellationToken;
 
 use super::shared::{RegisteredAgent, SocketShared};
+use crate::agent::external::crew_tools::is_of_server;
 use crate::crew::context::lock;
 use crate::domain::chat::{Outcome, ToolCall};
 use crate::domain::ids::CallId;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::agent_socket::{
-    CALL_LINE_MAX, CALLS_MAX, FromCrew, SocketImage, ToCrew, VERSION,
+    CALL_LINE_MAX, CALLS_MAX, FromCrew, SocketImage, SocketTool, ToCrew, VERSION,
 };
 use crate::tools::{ToolOutput, table};
 
@@ -27,6 +29,8 @@ use crate::tools::{ToolOutput, table};
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time in which a peer must read a line.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time for which changes of the tools are collected before the tools are sent again.
+const COLLECT_CHANGES: Duration = Duration::from_millis(100);
 /// Maximum size of all images of one result, in bytes of base64.
 const IMAGES_MAX: usize = 8 * 1024 * 1024;
 
@@ -65,8 +69,12 @@ async fn serve_peer(
     let Some(agent) = greet(lines, shared).await? else {
         return Ok(());
     };
+    let connected = agent.connect();
     tokio::select! {
         biased;
+        () = connected.replaced.cancelled() => {
+            Err(format!("{} has opened too many newer connections", agent.name))
+        }
         () = agent.left.cancelled() => Err(format!("{} has left the crew", agent.name)),
         ended = serve_agent(lines, shared, &agent) => ended,
     }
@@ -120,21 +128,40 @@ async fn serve_agent(
     shared: &Arc<SocketShared>,
     agent: &Arc<RegisteredAgent>,
 ) -> Result<(), String> {
-    let permit = Arc::clone(&agent.connections).try_acquire_owned();
-    let _connected = permit.map_err(|_| format!("too many connections of {}", agent.name))?;
-    let tools = agent.calls.tools();
+    let mut changes = agent.calls.changes();
+    let mut sent = agent.calls.tools();
     let mut calls = RunningCalls {
-        names: tools.iter().map(|tool| tool.name.clone()).collect(),
+        names: names_of(&sent),
+        tools_change: changes.is_some(),
         tasks: JoinSet::new(),
         by_id: HashMap::new(),
     };
     let welcome = FromCrew::Welcome {
         agent: agent.name.to_string(),
-        tools,
+        tools: sent.clone(),
+        tools_change: changes.is_some(),
     };
     send(lines, &welcome).await?;
+    // When changed tools are sent. Set by a change.
+    let mut due: Option<Instant> = None;
     loop {
+        let is_due = async {
+            match due {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
+            () = next_change(&mut changes), if due.is_none() => due = Some(Instant::now() + COLLECT_CHANGES),
+            () = is_due => {
+                due = None;
+                let tools = agent.calls.tools();
+                if tools != sent {
+                    calls.names = names_of(&tools);
+                    sent.clone_from(&tools);
+                    send(lines, &FromCrew::Tools { tools }).await?;
+                }
+            }
             line = lines.next() => {
                 let Some(line) = line else { return Ok(()) };
                 if let Some(answer) = calls.accept(parse(line)?, shared, agent)? {
@@ -150,10 +177,26 @@ async fn serve_agent(
     }
 }
 
+fn names_of(tools: &[SocketTool]) -> Vec<String> {
+    tools.iter().map(|tool| tool.name.clone()).collect()
+}
+
+/// Waits until tools may have changed. Never returns if they do not change any more.
+async fn next_change(changes: &mut Option<watch::Receiver<u64>>) {
+    if let Some(changes) = changes
+        && changes.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
 /// The unfinished calls of a connection. Dropping it cancels them.
 struct RunningCalls {
     /// The names of the tools that the agent has.
     names: Vec<String>,
+    /// Whether the agent has tools of MCP servers. It may call such a tool before the server is ready.
+    tools_change: bool,
     tasks: JoinSet<(u64, ToolOutput)>,
     by_id: HashMap<u64, AbortHandle>,
 }
@@ -183,7 +226,8 @@ impl RunningCalls {
             return Err(format!("two unfinished calls have the id {id}"));
         }
         // The names are checked here too, so that no tool outside of the set runs whatever carries out the calls.
-        if !self.names.contains(&tool) {
+        let is_late = self.tools_change && is_of_server(&tool);
+        if !self.names.contains(&tool) && !is_late {
             let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
             let why = format!("Error: {}", table::unknown(&tool, &names));
             return Ok(Some(result(id, ToolOutput::error(why))));

@@ -1,5 +1,6 @@
 //! The registered agents and the counters that the agent socket and its connections share.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,7 +16,8 @@ use crate::domain::ids::Name;
 
 /// Maximum number of connections that have not sent a valid token yet.
 pub const STRANGERS_MAX: usize = 16;
-/// Maximum number of connections of one agent.
+/// Maximum number of connections of one agent. A further one ends the oldest: agents keep the MCP servers of sessions that
+/// are closed, so the oldest connection belongs to such a session.
 pub const CONNECTIONS_MAX: usize = 8;
 
 /// What the agent socket and its connections share.
@@ -41,13 +43,58 @@ pub struct Listening {
     pub closed: CancellationToken,
 }
 
+/// The open connections of an agent, oldest first, each with its number and the token that ends it.
+#[derive(Default)]
+struct AgentConnections {
+    open: VecDeque<(u64, CancellationToken)>,
+    next: u64,
+}
+
+/// Counts a connection of an agent until it is dropped.
+pub struct CountedConnection<'a> {
+    agent: &'a RegisteredAgent,
+    number: u64,
+    /// Cancelled when a newer connection takes the place of this one.
+    pub replaced: CancellationToken,
+}
+
+impl Drop for CountedConnection<'_> {
+    fn drop(&mut self) {
+        let mut connections = lock(&self.agent.connections);
+        connections
+            .open
+            .retain(|(number, _)| *number != self.number);
+    }
+}
+
+impl RegisteredAgent {
+    /// Counts a new connection, and ends the oldest one if there are too many.
+    pub fn connect(&self) -> CountedConnection<'_> {
+        let replaced = CancellationToken::new();
+        let mut connections = lock(&self.connections);
+        if connections.open.len() >= CONNECTIONS_MAX
+            && let Some((_, oldest)) = connections.open.pop_front()
+        {
+            oldest.cancel();
+        }
+        let number = connections.next;
+        connections.next += 1;
+        connections.open.push_back((number, replaced.clone()));
+        CountedConnection {
+            agent: self,
+            number,
+            replaced,
+        }
+    }
+}
+
 /// An agent that may use the socket.
 pub struct RegisteredAgent {
     id: u64,
     pub name: Name,
     pub token: SecretString,
     pub calls: Arc<dyn ToolCalls>,
-    pub connections: Arc<Semaphore>,
+    connections: Mutex<AgentConnections>,
     /// Cancelled when the agent leaves.
     pub left: CancellationToken,
 }
@@ -117,7 +164,7 @@ impl SocketState {
             name,
             token,
             calls,
-            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            connections: Mutex::default(),
             left: CancellationToken::new(),
         }));
         (id, socket)

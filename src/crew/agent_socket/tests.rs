@@ -8,7 +8,7 @@ use futures::{FutureExt, SinkExt, StreamExt};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::codec::{Framed, LinesCodec};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -33,6 +33,8 @@ enum CallEvent {
 struct FakeTools {
     agent: &'static str,
     events: mpsc::UnboundedSender<CallEvent>,
+    /// The number of tools of an MCP server; `None` without such a server.
+    more: Option<watch::Sender<u64>>,
 }
 
 struct ReportDrop(mpsc::UnboundedSender<CallEvent>);
@@ -50,8 +52,16 @@ impl ToolCalls for FakeTools {
             description: "A tool".into(),
             schema: json!({"type": "object"}),
             reads_only: false,
+            is_destructive: None,
         };
-        ["echo", "wait", "panic"].map(define).into()
+        let more = self.more.as_ref().map_or(0, |more| *more.borrow());
+        let own = ["echo", "wait", "panic"].map(define).into_iter();
+        own.chain((0..more).map(|n| define(&format!("s__{n}"))))
+            .collect()
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.more.as_ref()?.subscribe())
     }
 
     fn call(&self, call: ToolCall) -> BoxFuture<'_, ToolOutput> {
@@ -93,7 +103,11 @@ impl Fixture {
         let mut registered = Vec::new();
         for agent in ["ann", "bob"] {
             let events = sender.clone();
-            let tools = Arc::new(FakeTools { agent, events });
+            let tools = Arc::new(FakeTools {
+                agent,
+                events,
+                more: None,
+            });
             let name = Name::member(agent).unwrap();
             registered.push(socket.register(name, tools).await.unwrap());
         }
@@ -316,6 +330,7 @@ async fn last_agent_that_leaves_closes_the_socket_and_a_new_one_opens_another() 
     let tools = Arc::new(FakeTools {
         agent: "eve",
         events,
+        more: None,
     });
     let eve = Name::member("eve").unwrap();
     let access = fixture.socket.register(eve, tools).await.unwrap();
@@ -335,6 +350,7 @@ async fn end_of_the_crew_closes_connections_and_removes_the_socket() {
     let tools = Arc::new(FakeTools {
         agent: "eve",
         events,
+        more: None,
     });
     let late = fixture.socket.register(Name::member("eve").unwrap(), tools);
     assert!(late.await.is_err());
@@ -363,14 +379,22 @@ async fn calls_and_connections_are_bounded() {
     for _ in 0..CALLS_MAX {
         assert_eq!(fixture.events.recv().await, Some(CallEvent::Dropped));
     }
+}
+
+#[tokio::test]
+async fn new_connection_ends_the_oldest_if_an_agent_has_too_many() {
+    let fixture = Fixture::new().await;
     let mut open = Vec::new();
     for _ in 0..super::shared::CONNECTIONS_MAX {
         open.push(fixture.connect_as_bob().await);
     }
-    let mut more = fixture.connect().await;
-    more.hello(&fixture.bob.as_ref().unwrap().variables()[1].1)
-        .await;
-    assert_eq!(more.error().await, "too many connections of bob");
+    let mut ninth = fixture.connect_as_bob().await;
+    let error = open.remove(0).error().await;
+    assert_eq!(error, "bob has opened too many newer connections");
+    for client in open.iter_mut().chain([&mut ninth]) {
+        client.call(1, "echo").await;
+        assert_eq!(client.next().await["is_error"], false);
+    }
 }
 
 #[tokio::test]
@@ -384,4 +408,36 @@ async fn connections_without_a_token_are_bounded_and_do_not_count_for_agents() {
     let mut more = fixture.connect().await;
     assert!(more.error().await.contains("too many connections without"));
     drop((client, strangers));
+}
+
+#[tokio::test]
+async fn changed_tools_are_sent_once_and_only_to_their_agent() {
+    let fixture = Fixture::new().await;
+    let more = watch::Sender::new(1);
+    let (events, _) = mpsc::unbounded_channel();
+    let tools = Arc::new(FakeTools {
+        agent: "eve",
+        events,
+        more: Some(more.clone()),
+    });
+    let eve = Name::member("eve").unwrap();
+    let access = fixture.socket.register(eve, tools).await.unwrap();
+    let mut client = fixture.connect().await;
+    client.hello(&access.variables()[1].1).await;
+    let welcome = client.next().await;
+    assert_eq!(welcome["tools_change"], true);
+    assert_eq!(welcome["tools"].as_array().unwrap().len(), 4);
+    let mut bob = fixture.connect_as_bob().await;
+    for count in 2..=5 {
+        more.send_replace(count);
+    }
+    let changed = client.next().await;
+    assert_eq!(changed["type"], "tools");
+    assert_eq!(changed["tools"].as_array().unwrap().len(), 8);
+    // A tool of a server that is not ready yet may be called, because the crew then waits for the server.
+    client.call(1, "late__tool").await;
+    assert_eq!(client.next().await["id"], 1);
+    bob.call(1, "late__tool").await;
+    let refused = bob.next().await;
+    assert!(refused["text"].as_str().unwrap().contains("Unknown tool"));
 }

@@ -88,6 +88,28 @@ impl TeammateLoop {
         Ok(())
     }
 
+    /// Checks that an external agent has a mode in which it keeps its limits, and warns the user if it is not known in which
+    /// mode the agent asks. Does nothing for other teammates.
+    ///
+    /// # Errors
+    /// Fails with the reason if there is no such mode.
+    pub(super) async fn check_external(&mut self) -> Result<(), String> {
+        let Some(external) = &self.external else {
+            return Ok(());
+        };
+        external.model.check_mode()?;
+        let agent = &self.member.agent;
+        if !external.model.is_ask_mode_known() {
+            let text = format!(
+                "{} may act without asking you: crewdeck does not know in which mode the agent '{agent}' asks. Set mode \
+                 in [agents.{agent}].",
+                self.member.name
+            );
+            self.crew.context.notice(NoticeLevel::Warn, text).await;
+        }
+        Ok(())
+    }
+
     /// Tells the crew's tools of an external agent in which directory the agent works now.
     pub(super) fn update_external_workdir(&self) {
         if let Some(access) = self.external.as_ref().and_then(|e| e.access.as_ref()) {

@@ -102,7 +102,11 @@ impl Teammates {
         // Shutdown requests for an earlier member with the same name do not apply to this one.
         self.shutdowns.finish_all(&member.name).await;
         let mut life = TeammateLoop::new(&self, member, (role, Vec::new()), source, &team, host);
-        if let Err(why) = life.connect_external().await {
+        let connected = match life.check_external().await {
+            Ok(()) => life.connect_external().await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = connected {
             life.leave(LeaveCause::Forced).await;
             return Err(why);
         }
@@ -171,11 +175,12 @@ impl TeammateLoop {
             .filter(|m| !m.name.same(&member.name))
             .map(|m| format!("{} ({})", m.name, m.role))
             .collect();
+        // A restored member whose external agent is gone has a model.
+        let write = match &source {
+            AnswerSource::Model(_) => prompt::teammate,
+            AnswerSource::External(_) => prompt::external_teammate,
+        };
         let system = |place: &prompt::PromptContext| {
-            let write = match member.agent.as_str() {
-                "" => prompt::teammate,
-                _ => prompt::external_teammate,
-            };
             write(&member.name, &member.role, &team.team_name, &others, place)
         };
         let spec = AgentSpec {

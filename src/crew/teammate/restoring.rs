@@ -43,6 +43,9 @@ impl Teammates {
         }
         let mut first = match conversation.turn {
             TurnState::Ended => Vec::new(),
+            TurnState::Open if life.external.is_some() => {
+                vec![Block::text(prompt::EXTERNAL_RESUMED_TURN)]
+            }
             TurnState::Open => vec![Block::text(prompt::RESUMED_TURN)],
         };
         let words = Block::text(life.member.first.clone());

@@ -2,6 +2,8 @@
 //!
 //! The values were found by running the agents. Where an agent was not run, its `notes` say so.
 
+use serde_json::{Value, json};
+
 /// What an agent does after the user has refused a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalEffect {
@@ -31,6 +33,8 @@ pub struct AgentPreset {
     pub install: &'static str,
     /// The mode in which the agent asks the user before it acts.
     pub ask_mode: &'static str,
+    /// The mode in the user's checkout, where an agent without a task must ask before each change; `None` for `ask_mode`.
+    pub checkout_mode: Option<&'static str>,
     /// The mode in which the agent only reads and plans.
     pub plan_mode: &'static str,
     /// Whether sessions may share one process.
@@ -43,6 +47,13 @@ pub struct AgentPreset {
 }
 
 impl AgentPreset {
+    /// Returns the field `_meta` of the requests that open a session; `None` if the agent needs none.
+    pub fn session_meta(&self) -> Option<Value> {
+        // Without this, hooks and permissions in `.claude/settings.json` of a project apply without the user's approval.
+        let own_only = || json!({ "claudeCode": { "options": { "settingSources": ["user"] } } });
+        (self.name == "claude").then(own_only)
+    }
+
     /// Returns the preset with this name; `None` if there is none.
     pub fn find(name: &str) -> Option<&'static AgentPreset> {
         PRESETS.iter().find(|preset| preset.name == name)
@@ -73,6 +84,7 @@ pub const PRESETS: &[AgentPreset] = &[
         ],
         install: "npm install --global @agentclientprotocol/claude-agent-acp",
         ask_mode: "default",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::ModelContinues,
@@ -90,6 +102,8 @@ pub const PRESETS: &[AgentPreset] = &[
         install: "npm install --global @agentclientprotocol/codex-acp",
         // In its default mode, `agent`, a model decides instead of the user.
         ask_mode: "workspace-write",
+        // In `workspace-write`, it writes below its directory without asking.
+        checkout_mode: Some("read-only"),
         plan_mode: "read-only",
         shares_process: true,
         refusal: RefusalEffect::TurnEnds,
@@ -118,6 +132,7 @@ pub const PRESETS: &[AgentPreset] = &[
         ],
         install: "npm install --global @google/gemini-cli",
         ask_mode: "default",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::ModelContinues,
@@ -137,11 +152,12 @@ pub const PRESETS: &[AgentPreset] = &[
         login_variables: &["GOOSE_PROVIDER__API_KEY"],
         install: "see the documentation of goose",
         ask_mode: "approve",
+        checkout_mode: None,
         plan_mode: "chat",
         shares_process: false,
-        refusal: RefusalEffect::Unknown,
-        loads_after_kill: false,
-        notes: &["Not tested with crewdeck."],
+        refusal: RefusalEffect::ModelContinues,
+        loads_after_kill: true,
+        notes: &["Tested alone, not in a crew."],
     },
     AgentPreset {
         name: "opencode",
@@ -150,6 +166,8 @@ pub const PRESETS: &[AgentPreset] = &[
         args: &["acp"],
         env: &[
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            // Settings and plugins of a project would apply without the user's approval.
+            ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
             // In its mode `build`, the agent asks only if its configuration says so.
             (
                 "OPENCODE_PERMISSION",
@@ -160,6 +178,7 @@ pub const PRESETS: &[AgentPreset] = &[
         login_variables: &["OPENCODE_API_KEY"],
         install: "npm install --global opencode-ai",
         ask_mode: "build",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::TurnEnds,
@@ -182,6 +201,7 @@ pub const PRESETS: &[AgentPreset] = &[
         ],
         install: "npm install --global @qwen-code/qwen-code",
         ask_mode: "default",
+        checkout_mode: None,
         plan_mode: "plan",
         shares_process: true,
         refusal: RefusalEffect::TurnEnds,
@@ -219,6 +239,23 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(permission.unwrap().1).unwrap();
         assert_eq!(value["edit"], "ask");
         assert_eq!(value["bash"], "ask");
+    }
+
+    #[test]
+    fn presets_switch_the_settings_of_the_project_off_where_they_can() {
+        let meta = |name| AgentPreset::find(name).unwrap().session_meta();
+        let claude = meta("claude").unwrap();
+        assert_eq!(
+            claude["claudeCode"]["options"]["settingSources"],
+            json!(["user"])
+        );
+        assert_eq!(meta("codex"), None);
+        let opencode = AgentPreset::find("opencode").unwrap();
+        assert!(
+            opencode
+                .env
+                .contains(&("OPENCODE_DISABLE_PROJECT_CONFIG", "1"))
+        );
     }
 
     #[test]

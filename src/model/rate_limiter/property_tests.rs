@@ -157,6 +157,7 @@ async fn call_until_done(rate_limiter: Arc<RateLimiter>, start: Instant) -> Resu
             effort: None,
             thinking_budget: None,
             workdir: std::path::PathBuf::new(),
+            clearings: 0,
         });
         let mut reported: Option<Duration> = None;
         let failed = loop {

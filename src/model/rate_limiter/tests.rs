@@ -127,6 +127,7 @@ fn request(agent: &str) -> ModelRequest {
         effort: None,
         thinking_budget: None,
         workdir: std::path::PathBuf::new(),
+        clearings: 0,
     }
 }
 

@@ -9,6 +9,7 @@ mod commands;
 mod git;
 mod here_document;
 mod paths;
+mod reading;
 mod scopes;
 #[cfg(test)]
 mod scopes_tests;
@@ -20,6 +21,7 @@ mod wrappers;
 
 use std::path::Path;
 
+pub use reading::only_reads;
 use serde_json::Value;
 
 use super::{Access, Tool};

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ parser.add_argument("--no-load", action="store_true", help="session/load fails")
 parser.add_argument("--ignore-eof", action="store_true", help="runs on when its input is closed")
 parser.add_argument("--noise", type=int, default=0, help="number of lines before the first message")
 parser.add_argument("--log", default="", help="a file that gets a line for each start, with the process id")
+parser.add_argument("--record", default="", help="a file that gets a line for each session and prompt")
 parser.add_argument("--fork", default="", help="a command that is started and runs on")
 args = parser.parse_args()
 
@@ -49,6 +51,12 @@ def request(method, params):
     return waiting[number].get()
 
 
+def record(line):
+    if args.record:
+        with lock, open(args.record, "a") as file:
+            file.write(line.replace("\n", " | ") + "\n")
+
+
 class Turn:
     def __init__(self, session, number, text):
         self.session, self.number, self.text = session, number, text
@@ -62,7 +70,9 @@ class Turn:
 
     def run(self):
         try:
-            for line in self.text.splitlines():
+            # The summary with which a session begins is no script.
+            script = re.sub("<earlier>.*?</earlier>\n?", "", self.text, flags=re.S)
+            for line in script.splitlines():
                 word, _, rest = line.partition(" ")
                 getattr(self, "do_" + word.replace("-", "_"))(rest)
                 if self.reason != "end_turn":
@@ -171,6 +181,20 @@ class Turn:
     def do_stuck(self, _):
         time.sleep(3600)
 
+    def do_slow_cancel(self, path):
+        """Ends the turn when it is cancelled and the file exists."""
+        self.cancelled.wait()
+        self.do_await(path)
+        self.reason = "cancelled"
+
+    def do_await(self, path):
+        while not os.path.exists(path):
+            time.sleep(0.01)
+
+    def do_deaf(self, _):
+        """Answers no request for a mode from now on."""
+        sessions[self.session]["deaf"] = True
+
     def do_late_ask(self, _):
         pass
 
@@ -240,6 +264,8 @@ def handle(message):
         if answered:
             answered.put(message)
         return
+    if method in ("session/new", "session/load", "session/close"):
+        record(method)
     if method == args.exit:
         sys.stderr.write("exit at a request\n")
         sys.stderr.flush()
@@ -274,6 +300,8 @@ def handle(message):
             "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "old"}},
         })
         send(id=number, result=offer(session))
+    elif method == "session/set_mode" and sessions[session].get("deaf"):
+        pass
     elif method == "session/set_mode":
         sessions[session]["settings"]["mode"] = params["modeId"]
         send(id=number, result={})
@@ -286,6 +314,7 @@ def handle(message):
         send(id=number, result={})
     elif method == "session/prompt":
         text = "\n".join(part["text"] for part in params["prompt"] if part["type"] == "text")
+        record("prompt " + text)
         turn = sessions[session]["turn"] = Turn(session, number, text)
         threading.Thread(target=turn.run, daemon=True).start()
     elif method == "session/cancel":
@@ -296,6 +325,7 @@ def handle(message):
         send(id=number, error={"code": -32601, "message": "Method not found"})
 
 
+record(f"start {os.getpid()}")
 if args.log:
     with open(args.log, "a") as log:
         log.write(f"{os.getpid()}\n")

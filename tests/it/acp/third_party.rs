@@ -23,7 +23,7 @@ use crate::common::supervised::program;
 const AGENTS: &str = "CREWDECK_ACP_AGENTS";
 /// The names of the agents to test; all if it is empty.
 const NAMES: &str = "CREWDECK_ACP_NAMES";
-const ALL: &str = "claude codex opencode gemini qwen";
+const ALL: &str = "claude codex opencode gemini qwen goose";
 
 /// The model server; it ends with the test.
 struct Model {
@@ -123,6 +123,14 @@ fn environment(name: &str, url: &str, home: &Path) -> Vec<(&'static str, String)
                 ("OPENAI_MODEL", "test".into()),
             ]
         }
+        "goose" => vec![
+            ("GOOSE_PROVIDER", "openai".into()),
+            ("GOOSE_MODEL", "gpt-4o".into()),
+            ("GOOSE_DISABLE_KEYRING", "1".into()),
+            ("GOOSE_TELEMETRY_ENABLED", "false".into()),
+            ("OPENAI_HOST", url.into()),
+            ("OPENAI_API_KEY", key()),
+        ],
         other => panic!("there is no agent {other}"),
     }
 }

@@ -29,13 +29,20 @@ pub struct FakeHost {
     pub lists: Mutex<Vec<TodoList>>,
     /// Total size of the output that was reported while tools ran, in bytes.
     pub output: Mutex<usize>,
+    /// The requests that were made. All are refused.
+    pub asked: Mutex<Vec<NewRequest>>,
 }
 
 impl Host for FakeHost {
     fn spawn(&self, _: Name, _: Member, _: String) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async { Err("not available in this test".into()) })
     }
-    fn ask<'a>(&'a self, _: &'a Name, _: NewRequest) -> BoxFuture<'a, Result<Request, String>> {
+    fn ask<'a>(
+        &'a self,
+        _: &'a Name,
+        asking: NewRequest,
+    ) -> BoxFuture<'a, Result<Request, String>> {
+        self.asked.lock().unwrap().push(asking);
         Box::pin(async { Err("not available in this test".into()) })
     }
     fn file<'a>(

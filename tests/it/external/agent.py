@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """An agent for tests of whole crews. It speaks the Agent Client Protocol, works on each task that a prompt brings, and
 completes it through the crew's MCP server. The description of a task can ask for more: `ask COMMAND` runs a command with
-permission, `write PATH` writes a file, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a
-cancel, `refuse` ends the turn after a refused permission, `lie` does not complete the task, `plan` submits a plan
-first. A prompt without a task can ask for a text: `stream COUNT MILLISECONDS [WORD]`."""
+permission, `look COMMAND` does so and reports it as reading, `write PATH` writes a file, `edit PATHS` writes files with one
+permission, `mode MODE` changes the mode, `work COUNT` says so many words, `crash` ends the program, `wait` waits for a cancel, `refuse` ends the turn after a refused permission,
+`beg` writes to the lead and waits for a cancel, `lie` does not complete the task, `plan` submits a plan first, `tools` says which tools the crew's MCP server offers, `call TOOL
+JSON` calls one of them with permission, `await TOOL` waits until the crew's server reports a change after which it offers
+the tool, `tell JSON` sends a message. A message without a task can ask for some of it: `please edit a.txt; please ask
+ls`, or for a text: `stream COUNT MILLISECONDS [WORD]`."""
 
 import argparse
 import json
@@ -60,6 +63,7 @@ class CrewTools:
         command = [server["command"], *server["args"]]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
         self.last = 0
+        self.changes = 0
         self.ask("initialize", {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
         })
@@ -77,8 +81,22 @@ class CrewTools:
             if not line:
                 raise RuntimeError("the server of the crew has ended")
             answer = json.loads(line)
+            self.note(answer)
             if answer.get("id") == self.last:
                 return answer
+
+    def note(self, message):
+        if message.get("method") == "notifications/tools/list_changed":
+            self.changes += 1
+
+    def names(self):
+        return [tool["name"] for tool in self.ask("tools/list", {})["result"]["tools"]]
+
+    def wait_for(self, tool):
+        while tool not in self.names():
+            before = self.changes
+            while self.changes == before:
+                self.note(json.loads(self.process.stdout.readline()))
 
     def call(self, name, arguments):
         result = self.ask("tools/call", {"name": name, "arguments": arguments}).get("result", {})
@@ -112,16 +130,19 @@ class Turn:
         tools = settings.get("tools")
         if settings["servers"] and (tools is None or tools.process.poll() is not None):
             settings["tools"] = CrewTools(settings["servers"][0])
-        # A new session begins with a summary of the earlier tasks, so the last one is meant.
-        tasks = list(re.finditer(r"<(auto-claimed|reminder)>Task #(\d+)", self.text))
+        # A new session begins with a summary of the earlier tasks, which is not meant.
+        _, _, text = self.text.rpartition("</earlier>")
+        tasks = list(re.finditer(r"<(auto-claimed|reminder)>Task #(\d+)", text))
         if not tasks:
-            stream = re.search(r"^stream (\d+) (\d+) ?(\w*)$", self.text, re.M)
+            stream = re.search(r"^stream (\d+) (\d+) ?(\w*)$", text, re.M)
             if stream:
                 self.stream(int(stream[1]), int(stream[2]) / 1000, stream[3])
+            for word, rest in re.findall(r"please (ask|look|edit|call)\b ?([^\n<;\"]*)", text):
+                getattr(self, "do_" + word)(rest.strip())
             self.say("ready")
             return
         marker, task = tasks[-1].groups()
-        newest = self.text[tasks[-1].start(2):]
+        newest = text[tasks[-1].start(2):]
         if marker == "reminder" and task not in begun:
             # An earlier program has begun it.
             whole = json.loads(settings["tools"].call("task_get", {"task_id": int(task)}))["description"]
@@ -129,7 +150,7 @@ class Turn:
         begun.add(task)
         log(f"task {task}")
         self.say(f"I start with task {task}.")
-        for call, word, rest in re.findall(r"^((ask|write|work|crash|wait|lie|plan)\b ?(.*))$", newest, re.M):
+        for call, word, rest in re.findall(r"^((ask|look|mode|write|work|crash|wait|lie|plan|edit|tools|call|await|tell|beg)\b ?(.*))$", newest, re.M):
             getattr(self, "do_" + word)(rest.split("<")[0].strip())
             if self.reason != "end_turn":
                 return
@@ -158,17 +179,66 @@ class Turn:
         diff = {"type": "diff", "path": full, "oldText": None, "newText": "written\n"}
         self.update("tool_call_update", toolCallId="w", status="completed", content=[diff])
 
-    def do_ask(self, command):
-        self.update("tool_call", toolCallId="a", title="Terminal", kind="execute", status="pending", rawInput={})
-        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+    def do_edit(self, paths):
+        full = [os.path.join(sessions[self.session]["cwd"], path) for path in paths.split()]
+        diffs = [{"type": "diff", "path": path, "oldText": None, "newText": "edited\n"} for path in full]
+        self.update("tool_call", toolCallId="e", title=f"Edit {paths}", kind="edit", status="pending", content=diffs)
+        outcome = self.permission("e")
+        for path in full if outcome == "y" else []:
+            with open(path, "w") as file:
+                file.write("edited\n")
+        self.update("tool_call_update", toolCallId="e", status="completed" if outcome == "y" else "failed")
+        self.say(f"edit: {outcome}")
+
+    def do_mode(self, mode):
+        """Changes the mode without being asked to, and waits until it is set back."""
+        log(f"left to mode {mode}")
+        sessions[self.session]["mode"] = mode
+        self.update("current_mode_update", currentModeId=mode)
+        for _ in range(500):
+            if sessions[self.session]["mode"] != mode:
+                return
+            time.sleep(0.01)
+
+    def do_tools(self, _):
+        self.say("tools: " + " ".join(sessions[self.session]["tools"].names()))
+
+    def do_await(self, tool):
+        tools = sessions[self.session]["tools"]
+        tools.wait_for(tool)
+        self.say(f"awaited {tool} after {'a change' if tools.changes else 'no change'}")
+
+    def do_call(self, rest):
+        tool, _, arguments = rest.partition(" ")
+        values = json.loads(arguments or "{}")
+        title = f"mcp__crew__{tool}"
+        self.update("tool_call", toolCallId="c", title=title, kind="other", status="pending", rawInput=values)
+        outcome = self.permission("c")
+        result = sessions[self.session]["tools"].call(tool, values) if outcome == "y" else "not permitted"
+        content = [{"type": "content", "content": {"type": "text", "text": result}}]
+        self.update("tool_call_update", toolCallId="c", status="completed", content=content)
+        self.say(f"called {tool}: {result}")
+
+    def do_tell(self, arguments):
+        sessions[self.session]["tools"].call("send_message", json.loads(arguments))
+
+    def permission(self, call):
         options = [
             {"optionId": "y", "name": "Yes", "kind": "allow_once"},
             {"optionId": "n", "name": "No", "kind": "reject_once"},
         ]
         answer = request("session/request_permission", {
-            "sessionId": self.session, "toolCall": {"toolCallId": "a"}, "options": options,
+            "sessionId": self.session, "toolCall": {"toolCallId": call}, "options": options,
         })
-        outcome = answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+        return answer.get("result", {}).get("outcome", {}).get("optionId", "cancelled")
+
+    def do_look(self, command):
+        self.do_ask(command, kind="read")
+
+    def do_ask(self, command, kind="execute"):
+        self.update("tool_call", toolCallId="a", title="Terminal", kind=kind, status="pending", rawInput={})
+        self.update("tool_call_update", toolCallId="a", title=command, rawInput={"command": command})
+        outcome = self.permission("a")
         output = "refused"
         if outcome == "y":
             run = subprocess.run(["sh", "-c", command], cwd=sessions[self.session]["cwd"], capture_output=True)
@@ -197,6 +267,12 @@ class Turn:
         self.cancelled.wait()
         self.reason = "cancelled"
 
+    def do_beg(self, _):
+        """Writes to the lead and waits for a cancel."""
+        sessions[self.session]["tools"].call("send_message", {"to": "lead", "content": "I am stuck"})
+        self.cancelled.wait()
+        self.reason = "cancelled"
+
     def do_lie(self, _):
         self.say("done, believe me")
 
@@ -206,6 +282,7 @@ def open_session(session, params):
         "cwd": params["cwd"], "servers": params["mcpServers"], "mode": "auto", "turn": None,
     }
     log(f"session {session} {params['cwd']}")
+    log("servers " + " ".join(server["name"] for server in params["mcpServers"]))
 
 
 def offer(session):
@@ -242,7 +319,7 @@ def handle(message):
         send(id=number, result={})
     elif method == "session/prompt":
         text = "\n".join(part["text"] for part in params["prompt"] if part["type"] == "text")
-        log(f"prompt {text}")
+        log(f"prompt {text} [{session} in {sessions[session]['cwd']}]")
         turn = sessions[session]["turn"] = Turn(session, number, text)
         threading.Thread(target=turn.run, daemon=True).start()
     elif method == "session/cancel":

@@ -1,17 +1,30 @@
 //! What an MCP client sees: the tools of an external teammate, their results, errors and cancellation.
 
+use std::sync::Arc;
+
+use crewdeck::agent::external_tools::ToolCalls;
+use crewdeck::domain::chat::ToolCall;
 use crewdeck::domain::ids::{Name, TaskId};
+use crewdeck::domain::mcp::ServerTransport;
+use crewdeck::mcp::{PoolOptions, ServerPool};
+use crewdeck::protocol::agent_socket::SocketTool;
 use crewdeck::store::Mailbox;
+use crewdeck::tools::ToolOutput;
+use futures::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientRequest, PingRequest, ProtocolVersion,
 };
-use rmcp::service::{ClientLifecycleMode, PeerRequestOptions};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions, RoleClient,
+};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 
 use super::{TestClient, TestSocket, WaitTool, connect, start};
 use crate::common::tool_fixture::ToolFixture;
+use crate::mcp::program_config;
 
 /// The runtime of a fixture cannot be dropped inside another one.
 fn in_fixture<F: Future<Output = ()>>(test: impl FnOnce(std::sync::Arc<ToolFixture>) -> F) {
@@ -46,6 +59,8 @@ fn foreign_agent_works_on_the_board_in_both_lifecycles() {
         for (n, mode) in (1..).zip(both_lifecycles()) {
             let mut child = start(&access.variables());
             let client = connect(&mut child, mode).await;
+            let capabilities = client.peer_info().unwrap().capabilities.clone();
+            assert_eq!(capabilities.tools.unwrap().list_changed, None);
             let tools = client.list_all_tools().await.unwrap();
             let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             assert!(names.contains(&"task_update") && names.contains(&"send_message"));
@@ -161,5 +176,110 @@ fn started_by_hand_or_with_a_wrong_token_it_says_why_in_one_line() {
             assert_eq!(text.lines().count(), 1, "{text}");
             assert_eq!(child.wait().await.unwrap().code(), Some(1));
         }
+    });
+}
+
+/// The tool `first`, and with a change the tool `second`.
+struct ChangingTools(tokio::sync::watch::Sender<u64>);
+
+impl ToolCalls for ChangingTools {
+    fn tools(&self) -> Vec<SocketTool> {
+        let names = ["first", "second"].into_iter();
+        let define = |name: &str| SocketTool {
+            name: name.into(),
+            description: "A tool".into(),
+            schema: json!({"type": "object"}),
+            reads_only: false,
+            is_destructive: Some(true),
+        };
+        let shown = names.take(1 + usize::try_from(*self.0.borrow()).unwrap());
+        shown.map(define).collect()
+    }
+
+    fn changes(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        Some(self.0.subscribe())
+    }
+
+    fn call(&self, _: ToolCall) -> BoxFuture<'_, ToolOutput> {
+        Box::pin(async { ToolOutput::ok("called".to_string()) })
+    }
+}
+
+/// An MCP client that reports changes of the tools.
+struct Watcher(mpsc::UnboundedSender<()>);
+
+impl rmcp::ClientHandler for Watcher {
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        let _ = self.0.send(());
+    }
+}
+
+#[test]
+fn changed_tools_are_reported_and_listed() {
+    in_fixture(|_| async move {
+        let socket = TestSocket::new();
+        let changes = tokio::sync::watch::Sender::new(0);
+        let tools = Arc::new(ChangingTools(changes.clone()));
+        let name = Name::member("alice").unwrap();
+        let access = socket.socket.register(name, tools).await.unwrap();
+        let mut child = start(&access.variables());
+        let (stdout, stdin) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        let transport = AsyncRwTransport::new_client(stdout, stdin);
+        let (sender, mut reported) = mpsc::unbounded_channel();
+        let mode = ClientLifecycleMode::Initialize;
+        let client = Watcher(sender);
+        let client = client.serve_with_lifecycle(transport, mode).await.unwrap();
+        let info = client.peer_info().unwrap();
+        let offered = info.capabilities.tools.clone().unwrap();
+        assert_eq!(offered.list_changed, Some(true));
+        let before = client.list_all_tools().await.unwrap();
+        assert_eq!(before.len(), 1);
+        let hints = before[0].annotations.clone().unwrap();
+        assert_eq!(
+            (hints.destructive_hint, hints.open_world_hint),
+            (Some(true), None)
+        );
+        changes.send_replace(1);
+        reported.recv().await.unwrap();
+        assert_eq!(client.list_all_tools().await.unwrap().len(), 2);
+        client.cancel().await.unwrap();
+        drop(access);
+        socket.tasks_end().await;
+    });
+}
+
+/// Protocol versions without `initialize` report changes to those who subscribe.
+#[test]
+fn changed_tools_are_reported_to_subscribers() {
+    in_fixture(|_| async move {
+        let socket = TestSocket::new();
+        let changes = tokio::sync::watch::Sender::new(0);
+        let tools = Arc::new(ChangingTools(changes.clone()));
+        let name = Name::member("alice").unwrap();
+        let access = socket.socket.register(name, tools).await.unwrap();
+        let variables = access.variables().into_iter();
+        let env = variables.map(|(name, value)| (name.to_string(), value));
+        let mut config = program_config("crew", &[env!("CARGO_BIN_EXE_crewdeck"), "mcp-serve"]);
+        let ServerTransport::Program { env: own, .. } = &mut config.transport else {
+            panic!("it is a program")
+        };
+        own.extend(env);
+        let dir = tempfile::tempdir().unwrap();
+        let options = PoolOptions::new(dir.path().to_path_buf());
+        let pool = ServerPool::new(vec![config], options, |_| {});
+        pool.ensure_started(&["crew"]).await;
+        assert_eq!(pool.server_info("crew").unwrap().protocol, "2026-07-28");
+        let names = || -> Vec<String> {
+            let catalog = pool.tools();
+            catalog.tools.iter().map(|tool| tool.tool.clone()).collect()
+        };
+        assert_eq!(names(), ["first"]);
+        changes.send_replace(1);
+        while names().len() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        pool.shutdown().await;
+        drop(access);
+        socket.tasks_end().await;
     });
 }

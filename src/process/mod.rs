@@ -15,7 +15,6 @@ mod pipe;
 pub mod sandbox;
 pub mod separate_output;
 mod service;
-pub mod session_variables;
 pub mod supervisor;
 pub mod users;
 
@@ -37,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 pub use head_tail_buffer::HeadTailBuffer;
 pub use log_tail::LogTail;
 use pipe::OutputPipe;
-pub use sandbox::HistoryReach;
+use sandbox::HistoryReach;
 pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 

@@ -2,7 +2,6 @@
 //! `crewdeck mcp` and `crewdeck trust`.
 
 mod agents;
-mod running;
 mod starts;
 
 use serde_json::json;

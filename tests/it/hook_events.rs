@@ -7,7 +7,6 @@ mod http;
 mod tools;
 mod trust;
 mod turns;
-mod variables;
 
 use std::os::unix::fs::PermissionsExt;
 

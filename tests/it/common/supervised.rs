@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
 use crewdeck::process::sandbox::{GitDirs, Sandbox};
-use crewdeck::process::session_variables::SessionVariables;
 use crewdeck::process::supervisor::Supervisor;
 use crewdeck::process::{self, CommandSpec, JobReport, Reach};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +37,6 @@ pub fn unconfined_supervisor() -> Arc<Supervisor> {
         sandbox: None,
         network: NetworkRules::default(),
         limits: NO_LIMITS,
-        variables: SessionVariables::default(),
     })
 }
 
@@ -51,7 +49,6 @@ pub fn sandboxed_supervisor(root: &Path, temp: &[PathBuf], write: &[PathBuf]) ->
         sandbox: Some(Sandbox::new(root, git, temp, write)),
         network: NetworkRules::default(),
         limits: NO_LIMITS,
-        variables: SessionVariables::default(),
     })
 }
 

@@ -98,7 +98,7 @@ fn serve_marks() -> (String, std::thread::JoinHandle<Vec<SystemTime>>) {
     let serve = move || loop {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_nodelay(true).unwrap();
-        let (mut head, mut bytes) = (Vec::new(), [0; 64 * 1024]);
+        let (mut head, mut bytes) = (Vec::new(), vec![0; 64 * 1024]);
         while !head.ends_with(b"}") && !head.starts_with(b"GET ") {
             let n = stream.read(&mut bytes).unwrap_or(0);
             if n == 0 {

@@ -89,7 +89,10 @@ pub fn rules(own: usize, external: usize, prompt: &str) -> String {
     if own + external == 0 {
         out.push_str("      - { tool: task_list, input: {} }\n");
     }
-    let text: String = (0..5000).map(|n| format!("{n:03} ")).collect();
+    let mut text = String::new();
+    for n in 0..5000 {
+        write!(text, "{n:03} ").unwrap();
+    }
     write!(
         out,
         "  - when: ^stream

@@ -56,7 +56,7 @@ impl PeriodCounter {
     /// Tries once more to add the usage that could not be written.
     pub async fn save(&self) {
         if !lock(&self.unsaved).is_empty() {
-            // The user was notified when it failed first.
+            // The first failure was reported to the user.
             let _ = self.add(UsageTotal::default()).await;
         }
     }

@@ -220,7 +220,7 @@ impl Team {
     }
 
     /// Records the model that the user has chosen for the lead in a session; `None` removes the record. Drops the oldest
-    /// sessions beyond [`LEAD_MODELS_MAX`].
+    /// sessions beyond the maximum of a file.
     pub fn set_lead_model(&mut self, session: &str, choice: Option<ModelChoice>) {
         match choice {
             Some(choice) => self.lead_models.insert(session.into(), choice),

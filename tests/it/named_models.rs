@@ -442,6 +442,6 @@ fn demo_uses_no_model_of_the_user() {
         demo.to_str().unwrap(),
     ]);
     let events = Events::parse(&ran.out());
-    assert_eq!(events.0[0]["provider"], "script", "{}", ran.err());
+    assert_eq!(events.0[0]["provider"], "demo", "{}", ran.err());
     assert!(!events.said("alice").is_empty(), "{}", ran.err());
 }

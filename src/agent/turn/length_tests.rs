@@ -112,34 +112,6 @@ fn summary_is_requested_only_above_the_limit() {
 }
 
 #[test]
-fn outage_of_the_summary_model_replaces_it() {
-    let (mut turn, _) = grown(900, "fine");
-    let mut tries = 0;
-    loop {
-        let effects = turn.step(TurnInput::ModelFailed {
-            error: ModelError::new(ErrorKind::Unreachable, "it is down", ""),
-            jitter: 0.5,
-            fallback: FallbackState::Usable,
-        });
-        match &effects[..] {
-            [TurnEffect::Wait { .. }] => {
-                turn.step(TurnInput::RetryDue);
-            }
-            [TurnEffect::UseFallback { why }, TurnEffect::Summarise(_)] => {
-                assert_eq!(why, "it is down");
-                break;
-            }
-            other => panic!("{other:?}"),
-        }
-        tries += 1;
-        assert!(tries < 100, "an outage must end");
-    }
-    let summary = vec![Block::text("so far so good")];
-    let effects = turn.step(reply(summary, StopReason::EndTurn, 900));
-    assert_eq!(effects, vec![TurnEffect::Archive]);
-}
-
-#[test]
 fn summary_is_not_summarised_again() {
     let (mut turn, _) = grown(900, "fine");
     let long = "x".repeat(10_000);

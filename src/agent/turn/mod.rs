@@ -5,6 +5,8 @@ mod clearing;
 mod compacting;
 mod failing;
 #[cfg(test)]
+mod fallback_tests;
+#[cfg(test)]
 mod gain_tests;
 mod inputs;
 #[cfg(test)]

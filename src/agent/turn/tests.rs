@@ -315,44 +315,6 @@ fn failure_is_retried_then_ends_the_turn_with_a_hint() {
 }
 
 #[test]
-fn advice_is_in_the_next_model_call() {
-    let mut turn = calling_turn(reads());
-    let effects = turn.step(TurnInput::Advice(vec![text("use make check")]));
-    assert_eq!(effects, vec![TurnEffect::CheckMail]);
-    let effects = turn.step(TurnInput::Mail(vec![]));
-    assert_eq!(effects.last(), Some(&TurnEffect::Call));
-    let messages = turn.messages();
-    assert_eq!(chat::validate(&messages), Ok(()));
-    assert!(messages.last().unwrap().text().contains("use make check"));
-}
-
-#[test]
-fn failure_for_good_names_the_fallback_that_cannot_be_used() {
-    let failed = |fallback| TurnInput::ModelFailed {
-        error: ModelError::new(ErrorKind::Auth, "it failed", "do this"),
-        jitter: 0.5,
-        fallback,
-    };
-    let why = "the model 'fast' cannot be used: there is no key".to_string();
-    let mut turn = calling_turn(reads());
-    let effects = turn.step(failed(FallbackState::Unusable(why)));
-    let error = "it failed; it has no fallback: the model 'fast' cannot be used: there is no key";
-    assert_eq!(
-        effects,
-        vec![TurnEffect::End(TurnEnd::Failed {
-            error: error.into(),
-            hint: "do this".into()
-        })]
-    );
-    let mut turn = calling_turn(reads());
-    let replaced = TurnEffect::UseFallback {
-        why: "it failed".into(),
-    };
-    let effects = turn.step(failed(FallbackState::Usable));
-    assert_eq!(effects, vec![replaced, TurnEffect::Call]);
-}
-
-#[test]
 fn authentication_failure_is_not_retried() {
     let mut turn = calling_turn(reads());
     let effects = turn.step(error(ErrorKind::Auth));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crewdeck::config::extensions::LiveExtensions;
+use crewdeck::config::extensions::Extensions;
 use crewdeck::crew::{Crew, ServerParts};
 use crewdeck::domain::ids::Name;
 use crewdeck::domain::server_offers::ServerOffers;
@@ -239,7 +239,7 @@ async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
             test_config("silent", &["--silent"]),
         ],
         unapproved: BTreeSet::new(),
-        trust: Arc::new(LiveExtensions::none()),
+        trust: Arc::new(Extensions::default()),
         logins: None,
     });
     let crew = Crew::start(parts).await.unwrap();

@@ -353,6 +353,7 @@ mod tests {
         assert!(bytes_cut(&cut) > 0 && bytes_cut(&long) == 0);
         assert!(cut.starts_with("ééééé\n") && cut.ends_with('é'));
         assert_eq!(head_and_tail("short", 21), "short");
+        let long = "e".repeat(200);
         let mut pieces = LongText::new(21);
         for piece in long.as_bytes().chunks(9).map(String::from_utf8_lossy) {
             pieces.push(&piece);

@@ -54,9 +54,12 @@ impl OwnTools {
     /// Returns the mode in which `agent` keeps these limits and the plan gate, and in which it asks before each change if it
     /// works in the user's checkout without a task (`is_in_checkout`); `None` if it is not known.
     pub fn mode(self, agent: &ExternalAgent, gate: PlanGate, is_in_checkout: bool) -> Option<&str> {
-        let asks = || match is_in_checkout {
-            true => agent.checkout_mode(),
-            false => agent.ask_mode.as_deref(),
+        let asks = || {
+            if is_in_checkout {
+                agent.checkout_mode()
+            } else {
+                agent.ask_mode.as_deref()
+            }
         };
         match gate {
             PlanGate::Closed => agent.plan_mode.as_deref().or_else(asks),

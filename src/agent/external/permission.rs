@@ -131,8 +131,8 @@ impl ExternalPermissions {
             texts.push_str(&hooked.notes.text());
             all = Some(match (all, hooked.permission) {
                 (None, decided) => decided,
-                (Some(asks @ HookPermission::MustAsk(_)), _) => asks,
-                (Some(_), asks @ HookPermission::MustAsk(_)) => asks,
+                (Some(asks @ HookPermission::MustAsk(_)), _)
+                | (Some(_), asks @ HookPermission::MustAsk(_)) => asks,
                 (Some(HookPermission::Allowed), HookPermission::Allowed) => HookPermission::Allowed,
                 (Some(_), _) => HookPermission::Rules,
             });
@@ -261,7 +261,6 @@ impl ExternalPermissions {
     fn rule_kind(&self, call: &AgentToolCall, is_in_checkout: bool) -> Ruling {
         match call.kind {
             AgentToolKind::Execute => self.rule_command(call, is_in_checkout),
-            AgentToolKind::Edit => self.rule_change(call, is_in_checkout),
             AgentToolKind::Read | AgentToolKind::Search if !call.diffs.is_empty() => {
                 ask("is reported as reading, but changes a file")
             }
@@ -270,7 +269,7 @@ impl ExternalPermissions {
                 ask("is reported as thinking, but changes a file or runs a command")
             }
             AgentToolKind::Think if paths(call).is_empty() && !call.has_more_files => Ruling::Allow,
-            AgentToolKind::Think => self.rule_change(call, is_in_checkout),
+            AgentToolKind::Edit | AgentToolKind::Think => self.rule_change(call, is_in_checkout),
             AgentToolKind::Delete => ask("deletes a file"),
             AgentToolKind::Move => ask("moves a file"),
             AgentToolKind::Fetch => ask("uses the network"),

@@ -188,7 +188,7 @@ async fn next_change(changes: &mut Option<watch::Receiver<u64>>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// The unfinished calls of a connection. Dropping it cancels them.

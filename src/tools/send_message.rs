@@ -35,7 +35,7 @@ struct Input {
     /// Text of the message.
     #[serde(alias = "message", alias = "text")]
     content: String,
-    /// Interrupt an external agent to read it now.
+    /// Interrupt an external agent with it.
     #[serde(default)]
     urgent: bool,
 }

@@ -90,8 +90,8 @@ mod tests {
     use crate::domain::external_agent::ExternalAgentSettings;
     use crate::domain::role::ToolSelection;
 
-    fn agent(name: &str, settings: ExternalAgentSettings) -> ExternalAgent {
-        ExternalAgent::resolve(name, &settings, &|text| Ok(text.to_string())).unwrap()
+    fn agent(name: &str, settings: &ExternalAgentSettings) -> ExternalAgent {
+        ExternalAgent::resolve(name, settings, &|text| Ok(text.to_string())).unwrap()
     }
 
     fn own_program() -> ExternalAgentSettings {
@@ -123,7 +123,7 @@ mod tests {
             can_write: true,
             can_run: true,
         };
-        let codex = agent("codex", ExternalAgentSettings::default());
+        let codex = agent("codex", &ExternalAgentSettings::default());
         let open = PlanGate::Open;
         assert_eq!(reading.mode(&codex, open, false), Some("read-only"));
         assert_eq!(all.mode(&codex, open, false), Some("workspace-write"));
@@ -132,7 +132,7 @@ mod tests {
             mode: Some("agent-full-access".into()),
             ..ExternalAgentSettings::default()
         };
-        let changed = agent("codex", changed);
+        let changed = agent("codex", &changed);
         assert_eq!(reading.mode(&changed, open, false), Some("read-only"));
         assert_eq!(reading.problem(&changed, PlanGate::Open), None);
     }
@@ -144,7 +144,7 @@ mod tests {
             can_write: false,
             ..all
         };
-        let mine = agent("mine", own_program());
+        let mine = agent("mine", &own_program());
         assert_eq!(all.problem(&mine, PlanGate::Open), None);
         for (own, gate) in [(all, PlanGate::Closed), (reading, PlanGate::Open)] {
             let problem = own.problem(&mine, gate).unwrap();
@@ -157,7 +157,7 @@ mod tests {
             plan_mode: Some("plan".into()),
             ..own_program()
         };
-        let mine = agent("mine", with_mode);
+        let mine = agent("mine", &with_mode);
         for (own, gate) in [(all, PlanGate::Closed), (reading, PlanGate::Open)] {
             assert_eq!(own.problem(&mine, gate), None);
             assert_eq!(own.mode(&mine, gate, false), Some("plan"));

@@ -34,6 +34,7 @@ pub struct RunResult {
 
 /// Runs a crew against one server for each of `wires`, with these faults, until it ends. With several, each has a named
 /// model.
+#[allow(clippy::too_many_lines)] // one crew, from its start to its checks
 pub fn run_crew(wires: &[Wire], faults: FaultPlan) -> RunResult {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

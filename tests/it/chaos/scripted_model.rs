@@ -24,10 +24,9 @@ impl TeamModels {
     pub fn wire(agent: &str) -> Wire {
         let at = TEAMMATES.iter().position(|name| *name == agent);
         match at.map(|at| at % 3) {
-            None => Wire::Messages,
             Some(0) => Wire::Completions,
             Some(1) => Wire::Responses,
-            Some(_) => Wire::Messages,
+            Some(_) | None => Wire::Messages,
         }
     }
 

@@ -191,7 +191,7 @@ impl Teammate {
         };
         tokio::select! {
             () = begun => {}
-            _ = async { while stream.next().await.is_some() {} } => panic!("the prompt has ended"),
+            () = async { while stream.next().await.is_some() {} } => panic!("the prompt has ended"),
         }
     }
 }

@@ -195,7 +195,7 @@ pub fn run(plan: &Plan) -> Outcome {
             child = crew.start();
         }
     }
-    match crew.wait_for_end(&mut child) {
+    match KilledCrew::wait_for_end(&mut child) {
         None => findings.push("the last run hangs".into()),
         Some(status) if status.success() => {}
         Some(status) => findings.push(format!("the last run ended with {status}")),
@@ -360,7 +360,7 @@ impl KilledCrew {
     }
 
     /// Waits for the end of a run. Kills it and returns `None` if it does not end in time.
-    fn wait_for_end(&self, child: &mut Child) -> Option<ExitStatus> {
+    fn wait_for_end(child: &mut Child) -> Option<ExitStatus> {
         let until = Instant::now() + DEADLINE;
         loop {
             match child.try_wait().unwrap() {

@@ -36,6 +36,8 @@ fn approve(screen: &mut Screen, card: &str) {
     // Keys are ignored for a moment after the card has changed.
     std::thread::sleep(crewdeck::ui::SETTLE * 2);
     screen.send("\x1b");
+    // Read together with the next key, Escape would be taken for Alt.
+    std::thread::sleep(crewdeck::ui::SETTLE);
 }
 
 /// Quits the dashboard from any screen. Panics if it fails or does not restore the terminal.

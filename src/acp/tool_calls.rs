@@ -69,7 +69,7 @@ impl ToolCallTable {
             .position(|entry| entry.call.id == change.id);
         let (mut call, mut output) = match known.and_then(|at| self.remove(at)) {
             Some(entry) => (entry.call, entry.output),
-            None => (new_call(change.id), None),
+            None => (AgentToolCall::new(change.id), None),
         };
         let ends = change.status.is_some_and(AgentToolStatus::is_final);
         if let Some(title) = change.title.filter(|title| !title.trim().is_empty()) {
@@ -152,20 +152,6 @@ fn append(text: &mut String, piece: &str) {
     text.push_str(piece);
     if text.len() > 2 * CALL_TEXT_MAX {
         *text = head_and_tail(text, CALL_TEXT_MAX);
-    }
-}
-
-fn new_call(id: String) -> AgentToolCall {
-    AgentToolCall {
-        id,
-        title: String::new(),
-        kind: AgentToolKind::Other,
-        status: AgentToolStatus::Pending,
-        raw_input: None,
-        locations: Vec::new(),
-        text: String::new(),
-        diffs: Vec::new(),
-        has_more_files: false,
     }
 }
 

@@ -49,6 +49,23 @@ pub struct AgentToolCall {
     pub has_more_files: bool,
 }
 
+impl AgentToolCall {
+    /// Returns a pending call about which the agent has reported nothing but its id.
+    pub fn new(id: impl Into<String>) -> AgentToolCall {
+        AgentToolCall {
+            id: id.into(),
+            title: String::new(),
+            kind: AgentToolKind::Other,
+            status: AgentToolStatus::Pending,
+            raw_input: None,
+            locations: Vec::new(),
+            text: String::new(),
+            diffs: Vec::new(),
+            has_more_files: false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentToolKind {

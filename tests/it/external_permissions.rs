@@ -8,9 +8,7 @@ use crewdeck::acp::{AskedPermission, PermissionAnswer};
 use crewdeck::agent::external::{ExternalPermissions, OwnTools};
 use crewdeck::agent::mailbox::AgentMailbox;
 use crewdeck::agent::tool_runner::ToolRunner;
-use crewdeck::domain::agent_update::{
-    AgentToolCall, AgentToolKind, AgentToolStatus, FileDiff, FileLocation,
-};
+use crewdeck::domain::agent_update::{AgentToolCall, AgentToolKind, FileDiff, FileLocation};
 use crewdeck::domain::ids::Name;
 use crewdeck::domain::permission::PermissionScope;
 use crewdeck::domain::redact::Redactor;
@@ -124,15 +122,10 @@ fn rules() -> PermissionRules {
 
 fn call(kind: AgentToolKind, title: &str, raw_input: Value) -> AgentToolCall {
     AgentToolCall {
-        id: "1".into(),
         title: title.into(),
         kind,
-        status: AgentToolStatus::Pending,
         raw_input: Some(raw_input).filter(|input| !input.is_null()),
-        locations: Vec::new(),
-        text: String::new(),
-        diffs: Vec::new(),
-        has_more_files: false,
+        ..AgentToolCall::new("1")
     }
 }
 

@@ -176,15 +176,10 @@ mod tests {
 
     fn call(id: usize) -> AgentUpdate {
         AgentUpdate::ToolCall(AgentToolCall {
-            id: id.to_string(),
             title: "t".into(),
             kind: AgentToolKind::Execute,
             status: AgentToolStatus::InProgress,
-            raw_input: None,
-            locations: Vec::new(),
-            text: String::new(),
-            diffs: Vec::new(),
-            has_more_files: false,
+            ..AgentToolCall::new(id.to_string())
         })
     }
 

@@ -42,7 +42,7 @@ pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&
             | AgentToolKind::Fetch
             | AgentToolKind::SwitchMode
     );
-    if acts_itself || !call.diffs.is_empty() || command(call).is_some() {
+    if acts_itself || !call.diffs.is_empty() || has_command(call) {
         return None;
     }
     let title = call.title.trim();
@@ -351,17 +351,7 @@ mod tests {
     fn calls_of_the_tools_of_the_crew_are_recognised_by_their_titles() {
         let own: Vec<_> = table::find("task_list").into_iter().collect();
         let tools = CrewToolNames::new(&own, None);
-        let mut call = AgentToolCall {
-            id: "1".into(),
-            title: String::new(),
-            kind: AgentToolKind::Other,
-            status: AgentToolStatus::Pending,
-            raw_input: None,
-            locations: Vec::new(),
-            text: String::new(),
-            diffs: Vec::new(),
-            has_more_files: false,
-        };
+        let mut call = AgentToolCall::new("1");
         for title in [
             "mcp__crew__task_list",
             "mcp_crew_task_list",
@@ -381,5 +371,8 @@ mod tests {
         call.title = "crew_task_list".into();
         call.kind = AgentToolKind::Execute;
         assert_eq!(crew_tool(&call, &tools), None, "a command");
+        call.kind = AgentToolKind::Other;
+        call.raw_input = Some(json!({"command": 1}));
+        assert_eq!(crew_tool(&call, &tools), None, "a command of unknown form");
     }
 }

@@ -118,19 +118,14 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::domain::agent_update::{AgentToolStatus, FileDiff};
+    use crate::domain::agent_update::FileDiff;
 
     fn call(kind: AgentToolKind, title: &str, input: Value) -> AgentToolCall {
         AgentToolCall {
-            id: "1".into(),
             title: title.into(),
             kind,
-            status: AgentToolStatus::Pending,
             raw_input: Some(input),
-            locations: Vec::new(),
-            text: String::new(),
-            diffs: Vec::new(),
-            has_more_files: false,
+            ..AgentToolCall::new("1")
         }
     }
 

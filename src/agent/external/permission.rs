@@ -253,8 +253,12 @@ impl ExternalPermissions {
         if !call.diffs.is_empty() {
             rulings.push(self.rule_change(call, is_in_checkout));
         }
-        let is_allowed = |ruling: &Ruling| *ruling == Ruling::Allow;
-        let strictest = rulings.into_iter().find(|ruling| !is_allowed(ruling));
+        let strictness = |ruling: &Ruling| match ruling {
+            Ruling::Allow => 0,
+            Ruling::Ask { .. } => 1,
+            Ruling::Deny { .. } => 2,
+        };
+        let strictest = rulings.into_iter().rev().max_by_key(strictness);
         strictest.unwrap_or(Ruling::Allow)
     }
 

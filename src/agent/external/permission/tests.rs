@@ -1,19 +1,14 @@
 //! Tests of which calls the rules decide.
 
 use super::*;
-use crate::domain::agent_update::{AgentToolStatus, FileDiff};
+use crate::domain::agent_update::FileDiff;
 
 fn call(kind: AgentToolKind, input: Value) -> AgentToolCall {
     AgentToolCall {
-        id: "1".into(),
         title: "ls".into(),
         kind,
-        status: AgentToolStatus::Pending,
         raw_input: Some(input),
-        locations: Vec::new(),
-        text: String::new(),
-        diffs: Vec::new(),
-        has_more_files: false,
+        ..AgentToolCall::new("1")
     }
 }
 

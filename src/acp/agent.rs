@@ -13,14 +13,15 @@ use crate::domain::external_agent::ExternalAgent;
 
 /// Maximum delay before a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
-/// Time that a program must have run before it crashed, so that earlier crashes no longer count.
+/// Minimum running time of a program after which its crash counts as the first one again. A crash after a shorter time
+/// counts as one more in a row.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// Maximum number of sessions that one run of a program opens. Agents keep resources of sessions that were closed, such as
-/// their MCP servers; those of some agents cannot be closed at all.
+/// Maximum number of sessions that are opened in one run of a program. Then a new program is started, because agents
+/// keep resources of closed sessions, such as their MCP servers, and some agents cannot close a session at all.
 const SESSIONS_MAX: usize = 16;
 
-/// An external agent. Its program runs as long as it has sessions.
+/// An external agent. Each of its programs runs until its last session is closed.
 pub struct AcpAgent {
     agent: ExternalAgent,
     options: AcpOptions,
@@ -35,7 +36,7 @@ pub struct AcpAgent {
 #[derive(Default)]
 struct SharedProgram {
     connection: Weak<AgentConnection>,
-    /// Number of sessions that it has opened.
+    /// Number of sessions that were opened in the program, including failed attempts.
     sessions: usize,
 }
 
@@ -53,7 +54,7 @@ impl SharedProgram {
 struct ProgramHistory {
     /// The programs that may still run, with the time of their start.
     programs: Vec<(EndHandle, Instant)>,
-    /// Number of crashes in a row, and the time of the last one.
+    /// Number of crashes in a row. A failed start counts as a crash.
     crashes: u32,
     last_crash: Option<Instant>,
 }
@@ -77,13 +78,14 @@ impl AcpAgent {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a session. Starts the program if none runs, if the one that runs has opened `SESSIONS_MAX` sessions, or if
-    /// sessions of this agent do not share one. After a crash, waits before the restart: the longer, the more crashes
-    /// there were in a row.
+    /// Opens a session. Starts a program if none runs, if the running one hangs or has opened `SESSIONS_MAX` sessions,
+    /// or if each session of this agent needs its own program. After a crash, waits before the start: the more crashes
+    /// there were in a row, the longer.
     ///
     /// # Errors
-    /// Fails if the program does not start, demands a login, or does not open the session. A session that cannot be
-    /// loaded is [`AcpError::LoadFailed`]; the caller can then open a new one.
+    /// Fails if the program does not start, demands a login, or does not open the session, and after
+    /// [`AcpAgent::shut_down`]. If the agent cannot load the session `spec.load`, the error is
+    /// [`AcpError::LoadFailed`]; the caller can then open a new session.
     pub async fn open(
         &self,
         spec: &SessionSpec,
@@ -150,8 +152,8 @@ impl AcpAgent {
         }
     }
 
-    /// Ends all programs of the agent, and waits until they have ended: at most the time that a program has to exit,
-    /// and a second more. No session can be opened from then on.
+    /// Ends all programs of the agent, and waits until they have ended: at most [`AcpOptions::exit_timeout`] and about
+    /// 1 s more. No session can be opened from then on.
     pub async fn shut_down(&self) {
         self.shutdown.cancel();
         // The lock is free when no start is under way any more. A start that was dropped ends its program.

@@ -13,7 +13,8 @@ const VALUES_MAX: usize = 500;
 /// Maximum number of values that an error names.
 const VALUES_SHOWN_MAX: usize = 20;
 
-/// What a session offers: the answer to the request that opened it.
+/// The modes, models and efforts that a session offers, as in the agent's answer to the request that opened the
+/// session.
 pub struct SessionOffer {
     answer: Value,
 }
@@ -25,14 +26,14 @@ struct OfferedValue {
     name: String,
 }
 
-/// How a choice is set.
+/// The method of the protocol that sets a choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Setter {
     /// `session/set_mode`
     Mode,
     /// `session/set_model`, an extension of some agents.
     Model,
-    /// `session/set_config_option` with this option.
+    /// `session/set_config_option` for the option with this id.
     Option(String),
 }
 
@@ -134,7 +135,8 @@ fn offered_value(offered: &Value, field: &str) -> Option<OfferedValue> {
 }
 
 impl OfferedChoice {
-    /// Returns the id of the value with this id, or else with this name in any case.
+    /// Returns the id of the value whose id is `wanted`, or else of the first value whose name is `wanted`; case does
+    /// not matter in names.
     fn value(&self, wanted: &str) -> Option<&str> {
         let by_id = self.values.iter().find(|value| value.id == wanted);
         let by_name = || {
@@ -180,7 +182,8 @@ pub async fn set_all(
     unset
 }
 
-/// Sets `choice` to `wanted`. Returns why it could not be set.
+/// Sets `choice` to the value whose id or name is `wanted`. A value that the agent does not list is sent as it is,
+/// except for a mode, which must be listed. The error says why the value could not be set.
 pub async fn set(
     connection: &AgentConnection,
     session: &str,

@@ -26,11 +26,11 @@ use crate::process::{LogTail, ServiceProcess, ServiceSpec};
 
 /// The version of the protocol that crewdeck speaks.
 const PROTOCOL_VERSION: u64 = 1;
-/// What the SDK's errors for another version have before the version.
+/// The texts that precede the version number in the SDK's errors about an unsupported protocol version.
 const VERSION_MISMATCH: [&str; 2] = ["but peer negotiated ", "unsupported ACP protocol version "];
 /// The error code with which an agent demands a login.
 const LOGIN_REQUIRED: i32 = -32000;
-/// Maximum time from the end of a connection until its cause is known, beyond the time for the exit of the program.
+/// Maximum time to wait for the cause after the end of a connection, in addition to [`AcpOptions::exit_timeout`].
 const CAUSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length, in characters, of an agent's text in an error.
 const MESSAGE_SHOWN_MAX: usize = 300;
@@ -79,8 +79,9 @@ impl Drop for AgentConnection {
     }
 }
 
-/// Returns the environment variables that the program of `agent` gets in addition to the inherited ones, from which
-/// secrets are removed: the vendor's own login, and what the preset and the user set.
+/// Returns the environment variables to add to those that the program of `agent` inherits; the inherited ones contain
+/// no secrets. Added are the variables with the vendor's login, those that the preset sets if crewdeck runs as root,
+/// and those from the settings.
 fn environment(agent: &ExternalAgent) -> BTreeMap<String, String> {
     let mut env = BTreeMap::new();
     if let Some(preset) = agent.preset {
@@ -244,7 +245,6 @@ impl AgentConnection {
             loads_sessions: has("/loadSession"),
             closes_sessions: has("/sessionCapabilities/close"),
             images: has("/promptCapabilities/image"),
-            embedded_context: has("/promptCapabilities/embeddedContext"),
         })
     }
 
@@ -278,8 +278,9 @@ impl AgentConnection {
         }
     }
 
-    /// Sends a request now. The answer arrives at the receiver, which fails if the program ends. `on_answer` is called as
-    /// in [`AgentConnection::request`].
+    /// Sends a request without waiting. The answer arrives at the returned receiver. If the program ends before, the
+    /// receiver fails or gets an error for which `is_lost` is true. `on_answer` is called as in
+    /// [`AgentConnection::request`].
     pub fn send(
         &self,
         method: &str,
@@ -314,7 +315,8 @@ impl AgentConnection {
         let _ = self.connection.send_notification(message);
     }
 
-    /// Returns the error for an answer that is an error.
+    /// Converts the error with which the agent has answered `method`. The result is [`AcpError::NeedsLogin`] if the
+    /// error code demands a login, else [`AcpError::Rejected`].
     pub fn rejection(&self, method: &str, error: &Error) -> AcpError {
         let text = error_text(error, &self.options.redactor);
         let (agent, code) = (self.agent.name.clone(), i32::from(error.code));
@@ -329,7 +331,8 @@ impl AgentConnection {
         }
     }
 
-    /// Waits until the program has ended, and returns the error with the cause.
+    /// Waits until the program has ended, and returns [`AcpError::Ended`] with the cause. If the connection is closed
+    /// and the program cannot be killed, waits at most [`AcpOptions::exit_timeout`] and `CAUSE_TIMEOUT`.
     pub async fn ended(&self) -> AcpError {
         let limit = self.options.exit_timeout + CAUSE_TIMEOUT;
         if self.end.stop.is_cancelled() || self.connection.is_incoming_closed() {

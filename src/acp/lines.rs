@@ -23,7 +23,8 @@ const FOREIGN_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum number of requests of the program that are not answered yet. While there are so many, nothing more is read,
 /// because the answers are stored until the program reads them.
 const OPEN_REQUESTS_MAX: usize = 256;
-/// Time after which the connection ends if no answer can be written while nothing is read.
+/// Maximum time for which reading pauses because of `OPEN_REQUESTS_MAX` without an answer being written. Then the
+/// connection ends.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the reader and the writer of a connection share.
@@ -33,7 +34,7 @@ pub struct LineWatch {
     end_reason: Mutex<Option<String>>,
     /// Number of requests of the program that are not answered yet.
     open_requests: AtomicUsize,
-    /// Notified when the program has read an answer.
+    /// Notified when an answer was written to the program.
     answered: Notify,
 }
 
@@ -92,7 +93,8 @@ struct LineReader<R> {
     max: usize,
     log: LogTail,
     watch: Arc<LineWatch>,
-    /// Number and size of the lines since the last message.
+    /// Number and size, in bytes, of the lines since the last message that are no messages. Blank lines are not
+    /// counted.
     foreign: (usize, usize),
 }
 

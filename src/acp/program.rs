@@ -18,8 +18,9 @@ const CLOSED_OUTPUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for reading what is still in the pipes after the program has ended, and for writing what is still to be sent
 /// before its input is closed.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// Number of lines and of characters at the end of the program's log that an error has.
+/// Maximum number of lines from the end of the program's log in an error.
 const LOG_LINES_SHOWN: usize = 10;
+/// Maximum length, in characters, of the text from the program's log in an error. A longer text is cut at its start.
 const LOG_SHOWN_MAX: usize = 600;
 
 /// Why a program ended.
@@ -43,7 +44,8 @@ pub struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// Runs the connection until the program ends or has to end, and ends the program. Returns the cause.
+    /// Runs `driver`, the connection, until it or the program ends or `stop` is cancelled. Then ends the program if it
+    /// still runs, and returns why it ended.
     pub async fn serve(
         mut self,
         driver: impl Future<Output = Result<(), Error>>,

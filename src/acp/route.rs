@@ -1,5 +1,4 @@
-//! One session as the reader of its messages sees it: turns updates into calls of the handler, and decides permission
-//! requests.
+//! The receiving side of a session: passes the agent's updates and permission requests to the session's handler.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +17,7 @@ use crate::domain::usage::Usage;
 /// Maximum number of refused calls that are named at the end of a turn.
 const REFUSED_MAX: usize = 20;
 
-/// The part of a session that is reached from the messages of the program.
+/// The part of a session that receives the messages of the program.
 pub struct SessionRoute {
     pub id: String,
     handler: Arc<dyn SessionHandler>,
@@ -45,7 +44,7 @@ struct PromptTurn {
     refused: Vec<String>,
     /// Whether the agent has written text since the last refusal.
     has_text_after_refusal: bool,
-    /// The usage that the agent has reported beside its texts; used if the end of the turn reports none.
+    /// The usage that the agent has reported in the metadata of updates; used if its answer to the prompt reports none.
     usage: Option<Usage>,
 }
 
@@ -77,7 +76,8 @@ impl SessionRoute {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Must be called when the session is loaded.
+    /// Ends the replay of the old conversation, so that further updates reach the handler. Must be called when the
+    /// agent has answered the request to load the session.
     pub fn end_loading(&self) {
         let mut state = self.lock();
         state.is_loading = false;
@@ -108,8 +108,8 @@ impl SessionRoute {
         }
     }
 
-    /// Returns the permission request for `call`, and the token that is cancelled with the turn. Announces the call.
-    /// Returns `None` if no turn runs or it is cancelled, or if the request cannot be read.
+    /// Returns the permission request for `call`, and the token that is cancelled with the turn. Also reports the call
+    /// to the handler. Returns `None` if no turn runs or it is cancelled, or if the call cannot be read.
     pub fn permission(
         &self,
         call: &Value,
@@ -133,7 +133,8 @@ impl SessionRoute {
         Some((request, cancel))
     }
 
-    /// Asks the handler. Returns `Cancelled` if the turn is cancelled before the handler has decided.
+    /// Asks the handler to decide `request`, and records a refusal for the end of the turn. Returns `Cancelled` if the
+    /// turn is cancelled before the handler has decided.
     pub async fn decide(
         &self,
         request: AskedPermission,
@@ -229,7 +230,8 @@ impl SessionRoute {
         let _ = self.is_busy.subscribe().wait_for(|busy| !busy).await;
     }
 
-    /// Ends the session because its program has ended: calls that run have failed.
+    /// Must be called when the program has ended. Cancels the running turn, and reports tool calls that have not ended
+    /// as failed.
     pub fn end(&self) {
         self.cancel_turn();
         let mut state = self.lock();
@@ -244,7 +246,8 @@ impl SessionRoute {
 }
 
 impl RouteState {
-    /// Returns the updates for the handler that follow from `report`.
+    /// Returns the updates for the handler that follow from `report`. While the session is being loaded, texts,
+    /// thoughts, tool calls and plans are left out.
     fn apply(&mut self, report: Report) -> Vec<AgentUpdate> {
         let is_old = self.is_loading;
         let mut out = Vec::new();
@@ -312,8 +315,9 @@ fn option_of(options: &[Value], kind: &str) -> Option<String> {
     id(option, "optionId")
 }
 
-/// Returns the result of `session/request_permission` for `answer`. Chooses the option by its kind, because ids and order
-/// differ between agents. Never chooses an option that allows more than the answer.
+/// Returns the result of `session/request_permission` for `answer`. Chooses the option by its kind, because ids and
+/// order differ between agents. Never chooses an option that allows more than the answer. If no option fits, the result
+/// is `cancelled`.
 pub fn permission_result(answer: PermissionAnswer, options: &[Value]) -> Value {
     let kinds: &[&str] = match answer {
         PermissionAnswer::AllowOnce => &["allow_once"],

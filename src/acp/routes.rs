@@ -124,8 +124,9 @@ impl RouteTable {
         }
     }
 
-    /// Returns the permission request in the parameters of `session/request_permission`; `None` if it has to be answered
-    /// with `cancelled`, because its session is unknown or has no running turn.
+    /// Returns the permission request in the parameters of `session/request_permission`. Returns `None` if the request
+    /// has to be answered with `cancelled`, because it cannot be read, its session is unknown, or no turn runs that was
+    /// not cancelled.
     pub fn permission(&self, params: &Value) -> Option<RoutedRequest> {
         let session = id(params, "sessionId");
         let mut map = self.lock();

@@ -25,7 +25,7 @@ use crate::domain::external_agent::AgentPreset;
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the answer to `session/close`.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time until a program that is killed has ended, beyond its time to exit.
+/// Maximum time to wait for the end of a program that was asked to stop, in addition to `exit_timeout`.
 const EXIT_MARGIN: Duration = Duration::from_secs(2);
 
 /// An open session. Dropping it cancels its turn and closes it without waiting.
@@ -52,11 +52,12 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Opens a session, and sets its mode, model and effort.
+/// Opens a session, and sets its mode, model and effort. Values that cannot be set are no error; see
+/// [`AcpSession::unset`].
 ///
 /// # Errors
-/// Fails if the program ends, or refuses to open the session. A session that cannot be loaded is
-/// [`AcpError::LoadFailed`].
+/// Fails if the program ends, does not answer in time, demands a login, or refuses to open the session. If the agent
+/// cannot load the session `spec.load`, the error is [`AcpError::LoadFailed`].
 pub async fn open(
     connection: Arc<AgentConnection>,
     spec: &SessionSpec,
@@ -192,7 +193,7 @@ impl AcpSession {
         &self.route.id
     }
 
-    /// Returns what of the specification could not be set when the session was opened.
+    /// Returns the mode, model and effort of the specification that could not be set when the session was opened.
     pub fn unset(&self) -> &[UnsetChoice] {
         &self.unset
     }
@@ -201,7 +202,8 @@ impl AcpSession {
     /// earlier turn whose prompt was dropped. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// Fails if the program ends, answers with an error, or does not stop within 10 s after the turn was cancelled.
+    /// Fails if the program ends, answers with an error, or does not stop within 10 s after the turn was cancelled; in
+    /// the last case, every further prompt fails at once. Also fails if an earlier turn has not ended after 10 s.
     pub async fn prompt(&self, content: &[PromptPart]) -> Result<PromptEnd, AcpError> {
         self.prompt_with(content, || {}).await
     }
@@ -210,7 +212,7 @@ impl AcpSession {
     /// is dropped while it waits for the end of an earlier turn.
     ///
     /// # Errors
-    /// The same.
+    /// Fails as [`AcpSession::prompt`] does.
     pub async fn prompt_with(
         &self,
         content: &[PromptPart],
@@ -266,7 +268,7 @@ impl AcpSession {
             (_, Ok(_)) => Err(AcpError::Unexpected {
                 agent: self.connection.agent.name.clone(),
                 method: METHOD.into(),
-                what: "the turn did not end".into(),
+                what: "how the turn ended is unknown".into(),
             }),
         }
     }
@@ -300,7 +302,7 @@ impl AcpSession {
         }
     }
 
-    /// Sets the mode of the session, by its id.
+    /// Sets the mode of the session to the one whose id or name is `mode`.
     ///
     /// # Errors
     /// Fails if the agent does not offer the mode or refuses it. The text says why.
@@ -324,8 +326,8 @@ impl AcpSession {
         self.connection.ended().await
     }
 
-    /// Closes the session: cancels its turn, and tells the agent, which has 2 s to answer. The last session of a program
-    /// ends the program.
+    /// Closes the session: cancels its turn, and, if the agent can close sessions, asks it to and waits at most 2 s for
+    /// its answer. Closing the last session of a program ends the program.
     pub async fn close(self) {
         self.cancel();
         if self.connection.capabilities.closes_sessions && self.connection.is_alive() {

@@ -14,7 +14,8 @@ use crate::domain::text::head_and_tail;
 const CALLS_MAX: usize = 128;
 /// Maximum size, in bytes, of the texts of all calls of a session together.
 const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Maximum size, in bytes, of the output of a tool call, and of its arguments.
+/// Maximum size, in bytes, of the output of a tool call, and of its arguments. Output that arrives in pieces can be
+/// twice as long.
 pub const CALL_TEXT_MAX: usize = 64 * 1024;
 
 /// What a message says about a call. `None` means that the message does not mention the field.
@@ -38,7 +39,7 @@ pub struct ToolCallChange {
 #[derive(Default)]
 pub struct ToolCallTable {
     calls: VecDeque<TrackedCall>,
-    /// The sum of the sizes.
+    /// The sum of the sizes of the calls, in bytes.
     bytes: usize,
     redactor: Redactor,
 }
@@ -59,9 +60,9 @@ impl ToolCallTable {
         }
     }
 
-    /// Adds what `change` says to the call with its id, and returns the call. Creates the call if it is new. Empty values
-    /// do not replace earlier ones, except for the text at the end of a call: it was no output. A call that has ended
-    /// stays ended.
+    /// Adds what `change` says to the call with its id, and returns the call. Creates the call if it is new. Empty
+    /// values do not replace earlier ones, with one exception: if the message that ends a call has an empty text, the
+    /// earlier text is removed, because it was no output. A call that has ended stays ended.
     pub fn merge(&mut self, change: ToolCallChange) -> AgentToolCall {
         let known = self
             .calls

@@ -149,7 +149,7 @@ pub struct PromptEnd {
     /// The tokens of the turn; `None` if the agent does not report them. Some agents report only the last of several
     /// model requests.
     pub usage: Option<Usage>,
-    /// The titles of the calls that the user refused during the turn.
+    /// The titles of the calls that were refused during the turn, at most 20.
     pub refused: Vec<String>,
     /// Whether the agent's model does not know that calls were refused. The next prompt must then say it; see
     /// [`PromptEnd::refusal_notice`].
@@ -190,13 +190,11 @@ pub enum PromptEndReason {
 }
 
 /// What an agent can do, according to its answer to `initialize`.
-#[allow(clippy::struct_excessive_bools)] // one for each capability
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AcpCapabilities {
     pub loads_sessions: bool,
     pub closes_sessions: bool,
     pub images: bool,
-    pub embedded_context: bool,
 }
 
 /// Why an operation of an external agent failed. The text is for users and has neither control characters nor secrets.
@@ -243,7 +241,7 @@ pub enum AcpError {
         method: String,
         what: String,
     },
-    /// The session is closed, or already runs a turn.
+    /// The session cannot be opened because crewdeck is shutting down, or it still runs an earlier turn.
     #[error("the session of the agent '{agent}' {why}")]
     NotAvailable { agent: String, why: String },
 }

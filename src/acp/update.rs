@@ -14,9 +14,10 @@ use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, head_and_tail};
 use crate::domain::usage::Usage;
 
-/// Maximum size, in bytes, of one part of an answer.
+/// Maximum size, in bytes, of the text in one message of the agent's answer or thoughts. A longer text is cut in the
+/// middle.
 const CHUNK_MAX: usize = 256 * 1024;
-/// Maximum number of changed files and of locations of a tool call.
+/// Maximum number of changed files of a tool call, and maximum number of its locations. Further ones are left out.
 const CALL_FILES_MAX: usize = 64;
 /// Maximum size, in bytes, of all diffs of a tool call together.
 const CALL_DIFFS_MAX: usize = 1024 * 1024;
@@ -47,7 +48,8 @@ pub enum Report {
     Notice(String),
 }
 
-/// Returns the report in the `update` of a `session/update` notification; `None` if crewdeck does not use it.
+/// Returns the report in the `update` of a `session/update` notification; `None` if crewdeck does not use it or it
+/// cannot be read.
 pub fn parse_update(update: &Value, redactor: &Redactor) -> Option<Report> {
     match update.get("sessionUpdate")?.as_str()? {
         "agent_message_chunk" => Some(Report::Text(chunk_text(update)?)),
@@ -81,7 +83,8 @@ pub fn parse_update(update: &Value, redactor: &Redactor) -> Option<Report> {
     }
 }
 
-/// Returns the tool call in `call`, which is a report about a call or the call in a permission request.
+/// Returns the tool call in `call`, which is a report about a call or the call in a permission request. Returns `None`
+/// if it has no valid id.
 pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChange> {
     let text_of = |name: &str| call.get(name).and_then(Value::as_str);
     let mcp_call = extensions::mcp_call(call);
@@ -153,14 +156,14 @@ fn has_more_files(call: &Value, change: &ToolCallChange) -> bool {
     is_cut || locations.ne(kept) || diffs.ne(kept_diffs)
 }
 
-/// Returns the text at `name`, if it can be an id.
+/// Returns the text in the field `name` if it is a valid id: 1 to [`ID_MAX`] bytes.
 pub fn id(of: &Value, name: &str) -> Option<String> {
     let id = of.get(name)?.as_str()?;
     (1..=ID_MAX).contains(&id.len()).then(|| id.to_string())
 }
 
-/// Returns the tokens that an agent reports in `usage`; `None` if it has no such report. Reads the names of the protocol
-/// and those that agents use in extensions.
+/// Returns the tokens that an agent reports in `usage`; `None` if it reports neither input nor output tokens. Reads the
+/// names of the protocol and those that agents use in extensions.
 pub fn usage(usage: &Value) -> Option<Usage> {
     let number = |names: &[&str]| names.iter().find_map(|name| usage.get(name)?.as_u64());
     let input = number(&[
@@ -200,7 +203,7 @@ pub fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// Returns `text` redacted, on at most [`TITLE_MAX`] characters.
+/// Returns `text` redacted and cut to at most [`TITLE_MAX`] characters.
 pub fn short(text: &str, redactor: &Redactor) -> String {
     clip(&redactor.text(text), TITLE_MAX)
 }
@@ -210,7 +213,8 @@ fn chunk_text(update: &Value) -> Option<String> {
     Some(head_and_tail(&text, CHUNK_MAX))
 }
 
-/// Returns the text of a content block. Other kinds of content are named in brackets.
+/// Returns the text of a content block. A link, and an embedded file without text, become their URI in brackets; an
+/// image becomes `[image]`, audio becomes `[audio]`. Returns `None` for a block of another kind.
 fn block_text(block: &Value) -> Option<String> {
     let text = |of: &Value, name: &str| Some(of.get(name)?.as_str()?.to_string());
     match block.get("type")?.as_str()? {
@@ -245,8 +249,8 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
     head_and_tail(&out, CALL_TEXT_MAX)
 }
 
-/// Returns the output of a call that has no content. An object of an unknown form is left out if the call `has_diffs`,
-/// because it repeats them.
+/// Returns the text in `output`, the `rawOutput` of a call without text in its content. An object of an unknown form is
+/// left out if the call `has_diffs`, because it repeats them.
 fn output_text(output: &Value, has_diffs: bool, redactor: &Redactor) -> Option<String> {
     let text = match output {
         Value::Null => return None,

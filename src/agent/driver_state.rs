@@ -84,7 +84,8 @@ pub(super) struct ModelRefusals {
     pub failed: Option<FailedModel>,
     pub images: Option<String>,
     pub effort: Option<EffortRefusal>,
-    /// The model that probably cannot read images, about which the user was notified. It gets them nevertheless.
+    /// The name of the model about which the user was notified that it probably cannot read images. It gets the images
+    /// nevertheless.
     pub doubtful_images: Option<String>,
 }
 
@@ -97,7 +98,7 @@ pub(super) struct PublishedAnswer {
     pub parts: usize,
     /// The time that the model spent thinking before the answer, in milliseconds.
     pub thought_ms: u64,
-    /// How full the context window of an external agent is, as it has reported last.
+    /// The last report of an external agent of how full its context window is; `None` if there was none.
     pub context: Option<ContextUsage>,
 }
 

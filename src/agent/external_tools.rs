@@ -1,4 +1,5 @@
-//! The tools of the crew and of its MCP servers that an external agent calls, carried out like the calls of other agents.
+//! Carries out an external agent's calls of the crew's tools and of the tools of the crew's MCP servers, in the same
+//! way as the calls of other agents.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Changes of an agent's model, as the driver makes and publishes them.
+//! Replaces an agent's model after a failed call, and publishes changes of the model.
 
 use super::driver::{Driver, ModelConfig};
 use super::driver_state::FailedModel;
@@ -7,7 +7,8 @@ use crate::model::ModelError;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 
 impl Driver {
-    /// Returns the input for a failed call, and remembers the model for [`Driver::replace_model`].
+    /// Returns the input that reports a failed model call to the turn, and remembers `failed` for
+    /// [`Driver::replace_model`].
     pub(super) fn model_failed(&mut self, failed: FailedModel, error: ModelError) -> TurnInput {
         let fallback = match &failed {
             FailedModel::Own(config) => match self.model.replacement(config) {
@@ -25,8 +26,9 @@ impl Driver {
         }
     }
 
-    /// Replaces the model whose call has failed for good: by its fallback, or the model that only writes summaries by the
-    /// agent's own. Tells the user why. Does nothing if the agent has another model by now.
+    /// Replaces the model whose call has failed for good: the agent's own model by its fallback, and a model that only
+    /// writes summaries by the agent's own model. Tells the user `why`. Does nothing if the agent has another model by
+    /// now.
     pub(super) async fn replace_model(&mut self, why: &str) {
         match self.state.refused.failed.take() {
             Some(FailedModel::Summary(name)) => self.stop_using_summary_model(&name, why).await,

@@ -18,18 +18,19 @@ pub struct ModelConfig {
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
-    /// What the settings of a named model add.
+    /// The options that the settings contain for a named model; the default for any other model.
     pub options: ModelOptions,
 }
 
-/// Options that only a named model has.
+/// Options that only a named model has, which is an entry of the setting `models`. `None` means that the entry does not
+/// set the option.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelOptions {
     /// The reasoning effort of agents whose role sets none.
     pub effort: Option<RoleEffort>,
-    /// How many tokens the model may use to think.
+    /// Maximum number of tokens of an answer that the model may use to think. Only on the Anthropic wire format.
     pub thinking_budget: Option<u32>,
-    /// The model to change to if this one fails for good.
+    /// The name of the model to change to if this one fails for good.
     pub fallback: Option<String>,
 }
 
@@ -79,7 +80,7 @@ impl ModelConfig {
     }
 }
 
-/// The price of a model, as far as it is known.
+/// The known price of a model, and where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelPrice {
     pub price: Price,
@@ -171,8 +172,9 @@ impl AgentModel {
         Some(self.models.find(name))
     }
 
-    /// Changes to the fallback of `failed`, and returns it. Returns `None`, and changes nothing, if the agent has another
-    /// model by now: several agents may share this model, or the user may have chosen another.
+    /// Changes to the fallback of `failed`, and returns it. Returns `None`, and changes nothing, if `failed` has no
+    /// fallback, if that cannot be used, or if the agent has another model by now: several agents may share this model,
+    /// or the user may have chosen another.
     pub fn use_fallback_of(&self, failed: &ModelConfig) -> Option<ModelConfig> {
         let next = self.models.find(failed.options.fallback.as_ref()?).ok()?;
         let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);

@@ -19,7 +19,7 @@ const SHORT_LINES: usize = 4;
 const PARTS_MAX: usize = 5;
 /// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
-/// The field with the command of a call that does more than to run it.
+/// The name of the input field with the command, for a call that does more than run this command.
 pub(super) const RUNS: &str = "runs";
 /// The line above the text of a long call. The lines before it summarise the call.
 pub const FULL_TEXT: &str = "Full text:\n";

@@ -1,4 +1,4 @@
-//! Records what each tool call of an agent has brought, for the decision whether the agent makes progress.
+//! Records the effect of each tool call of an agent, to decide whether the agent makes progress.
 
 use super::published_calls::summarise_call;
 use super::stall::{CallEffect, StallDetector};
@@ -6,7 +6,8 @@ use crate::domain::chat::{Outcome, ToolCall};
 use crate::domain::text::{clip, one_line};
 use crate::tools::{Access, ToolOutput, table};
 
-/// Maximum length of the description of one tool call in the question, in characters.
+/// Maximum length, in characters, of the description of one tool call in the question to the user whether the agent may
+/// go on.
 const SHOWN_MAX: usize = 120;
 
 /// The check of one agent's progress.
@@ -36,8 +37,8 @@ impl ProgressCheck {
     }
 }
 
-/// Returns what a tool call has brought. Whether a command has changed files is unknown here; the fingerprint of the
-/// files shows it.
+/// Returns the effect of a tool call. Whether a command has changed files is unknown here; the fingerprint of the files
+/// shows it later.
 fn effect(call: &ToolCall, output: &ToolOutput) -> CallEffect {
     let access = table::find(&call.name).map(|tool| tool.access);
     let is_change = match access {

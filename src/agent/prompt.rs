@@ -181,7 +181,8 @@ pub const RESUMED_TURN: &str = "<crew>crewdeck stopped in the middle of this tur
 commands no longer run; the board and the files are as they were left. Check the current state of your work, then \
 continue.</crew>";
 
-/// The same for an external agent, which gets the whole prompt of the interrupted turn again. It comes before that prompt.
+/// The text for an external agent whose turn was interrupted because crewdeck ended. It comes before the whole prompt
+/// of that turn, which the agent gets again.
 pub const EXTERNAL_RESUMED_TURN: &str = "<crew>Your last turn was interrupted: crewdeck stopped in the middle of it and \
 was started again. What follows is the prompt of that turn, which you may have carried out in part. Before you do \
 anything else, check what is already done: git status and git log in your directory, the files, task_list for the \

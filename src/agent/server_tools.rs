@@ -31,7 +31,7 @@ const FOUND_MAX: usize = 64;
 /// Maximum number of tools of MCP servers that an external agent is offered. The agent has tools of its own, and the
 /// limits of its model are unknown.
 const EXTERNAL_TOOLS_MAX: usize = 64;
-/// Maximum size, in bytes, of the definitions of these tools.
+/// Maximum size, in bytes, of the definitions of all tools of MCP servers that an external agent is offered.
 const EXTERNAL_BYTES_MAX: usize = 64 * 1024;
 
 /// The tools of MCP servers that are available to one agent.
@@ -67,9 +67,10 @@ struct View {
     awaited: BTreeSet<String>,
     /// The servers whose instructions are in the conversation.
     instructed: BTreeSet<String>,
-    /// The numbers of tools that an external agent may use and is not offered, by server.
+    /// For each server, the number of tools that an external agent may use but is not offered, because there are too
+    /// many.
     left_out: BTreeMap<String, usize>,
-    /// What [`ServerTools::take_left_out`] returned last.
+    /// The value of `left_out` at the last call of [`ServerTools::take_left_out`].
     reported_left_out: BTreeMap<String, usize>,
 }
 
@@ -221,8 +222,8 @@ impl ServerTools {
             ),
             for_user: format!(
                 "is offered {offered} of {all} tools of MCP servers: an external agent gets at most \
-                 {EXTERNAL_TOOLS_MAX} tools and {} KiB of definitions. Left out: {}. Its role chooses the tools with \
-                 mcpServers and tools.",
+                 {EXTERNAL_TOOLS_MAX} tools and {} KiB of definitions. Left out: {}. To choose its tools, set \
+                 mcpServers and tools in its role.",
                 EXTERNAL_BYTES_MAX / 1024,
                 first_names(&named)
             ),
@@ -421,7 +422,8 @@ fn spec(tool: &McpTool) -> ToolSpec {
     ToolSpec::of_server(tool.name.as_str(), description, tool.input_schema.clone())
 }
 
-/// Returns the description of a tool. Model vendors reject an empty one, so it has always a text.
+/// Returns the description of a tool. If that is empty, returns the tool's title or else a generated sentence, because
+/// model vendors reject an empty description.
 fn description(tool: &McpTool) -> String {
     match tool.description.trim() {
         "" if tool.title.is_empty() => format!("Calls {} of {}.", tool.tool, tool.server),

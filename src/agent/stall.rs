@@ -1,25 +1,25 @@
 //! Decides when an agent makes no progress: many model calls in a row without a change of files, board or messages.
-//! Pure.
+//! Does no I/O.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::domain::chat::ToolCall;
 
-/// What a model call without any new information counts. A model call that brings something new, such as a part of a
-/// file that was not read before or another output of a test, counts [`NEWS`], so that long reading and testing is not
-/// taken for standstill.
+/// The weight of a model call that brings no new information. A model call that brings some, such as a part of a file
+/// that was not read before or another output of a test, has the weight [`NEWS`], so that long reading and testing does
+/// not soon count as a lack of progress.
 const REPETITION: u32 = 4;
 const NEWS: u32 = 1;
-/// After so much without progress, the fingerprint of the files is needed. Before that, most agents change something, so
-/// it is rarely computed.
+/// The total weight of model calls without progress at which the fingerprint of the files is taken. Most agents change
+/// something before that, so it is rarely computed.
 const FINGERPRINT_AT: u32 = 16;
 /// Maximum number of results that are remembered. Further results count as known.
 const SEEN_MAX: usize = 4096;
-/// The number of tool calls that the question shows.
+/// The number of tool calls that are listed in the question to the user whether the agent may go on.
 const LAST_MAX: usize = 3;
 
-/// What one tool call of the agent has brought.
+/// The effect of one tool call of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallEffect {
     /// The call has changed a file, the board, a request or the team, or has sent a message.
@@ -41,14 +41,16 @@ pub enum StallStep {
 /// Counts the model calls of one agent without progress.
 #[derive(Debug, Default)]
 pub struct StallDetector {
-    /// The number of model calls without progress and without news that is too many; 0 for no limit.
+    /// The number of model calls without progress that is too many if none of them brings new information; 0 for no
+    /// limit. A call that brings some counts as [`NEWS`] / [`REPETITION`] of a call.
     limit: u32,
-    /// The model calls without progress, each counted as [`REPETITION`] or [`NEWS`]. With a fingerprint, only those since
-    /// it was taken.
+    /// The total weight of the model calls without progress: [`REPETITION`] or [`NEWS`] for each. After a fingerprint
+    /// was taken, only later calls count.
     weight: u32,
-    /// The number of these model calls.
+    /// The number of the model calls that `weight` contains.
     calls: u32,
-    /// What the tool calls since the last answered model call have brought; `None` before the first one.
+    /// The greatest effect of the tool calls since the last answer of the model. `None` if there is no answer yet, or
+    /// if this is already counted in `weight`.
     round: Option<RoundEffect>,
     /// Hashes of the tool calls since the last progress, with their results.
     seen: HashSet<u64>,
@@ -121,14 +123,15 @@ impl StallDetector {
         }
     }
 
-    /// Sets the fingerprint of the files. From here on, the calls are counted.
+    /// Sets the fingerprint of the files, and starts to count the model calls from 0.
     pub fn set_fingerprint(&mut self, fingerprint: u64) {
         self.fingerprint = Some(fingerprint);
         self.weight = 0;
         self.calls = 0;
     }
 
-    /// Returns the number of model calls without progress, and the last tool calls, oldest first.
+    /// Returns the number of model calls without progress since the fingerprint was taken, and the last tool calls,
+    /// oldest first.
     pub fn standstill(&self) -> (u32, Vec<String>) {
         (self.calls, self.last.iter().cloned().collect())
     }

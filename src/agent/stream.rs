@@ -23,12 +23,13 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Time during which the arriving parts of an answer are collected and then published as one event.
 const MERGE: Duration = Duration::from_millis(30);
-/// Maximum size of the part of an answer that is kept for an interrupt, in bytes.
+/// Maximum size, in bytes, of an unfinished answer's text that is kept in case the turn is interrupted.
 const PARTIAL_MAX: usize = 1024 * 1024;
-/// What ends a part that is longer.
+/// The text that replaces the rest of an unfinished answer that is longer than `PARTIAL_MAX`.
 const PARTIAL_CUT: &str = "\n[… the rest of the interrupted answer is left out …]";
 
-/// Adds a piece to the part of an answer. A piece with which it is too long is left out, and so are all later ones.
+/// Adds `piece` to `partial`, the text of an unfinished answer. If `partial` would become longer than `PARTIAL_MAX`,
+/// adds `PARTIAL_CUT` in place of this and all later pieces.
 fn push_bounded(partial: &mut String, piece: &str) {
     if partial.ends_with(PARTIAL_CUT) {
         return;

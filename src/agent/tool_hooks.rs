@@ -29,9 +29,9 @@ const HOOKS_INTERRUPTED: &str = "\n[The PostToolUse hooks of this call were inte
 #[derive(Default)]
 pub(in crate::agent) struct Notes(Vec<String>);
 
-/// A call that the hooks before it have let pass.
+/// A call after the PreToolUse hooks, which have not denied it.
 pub(in crate::agent) struct HookedCall {
-    /// The call, with the input that a hook has set instead of its own.
+    /// The call. If a hook has set another input, the call has that input.
     pub call: ToolCall,
     pub permission: HookPermission,
     pub notes: Notes,
@@ -114,7 +114,7 @@ impl ToolRunner {
         (output, took)
     }
 
-    /// Runs the hooks before a call. Returns the call as they have changed it, with their decision.
+    /// Runs the PreToolUse hooks for a call. Returns the call as the hooks have changed it, with their decision.
     ///
     /// # Errors
     /// Returns the error text of the call if a hook denies it or stops the agent.
@@ -165,8 +165,8 @@ impl ToolRunner {
         Ok(hooked)
     }
 
-    /// Runs the hooks after a call that has succeeded with the output `text` after the time `took`, and adds their texts
-    /// to `notes`.
+    /// Runs the PostToolUse hooks for a call that has succeeded, and adds their texts to `notes`. `text` is the output
+    /// of the call, and `took` is its run time.
     pub(in crate::agent) async fn run_after(
         &self,
         hooks: &AgentHooks,

@@ -51,8 +51,9 @@ impl Driver {
         Some(TurnInput::Stop { why })
     }
 
-    /// Returns why a hook has stopped an external agent during its last prompt; `None` if none has. Other agents are
-    /// stopped before their next model call, but the prompt of an external agent is the whole turn.
+    /// Returns why a hook has stopped an external agent during its last prompt, and clears the reason; `None` if none
+    /// has, and for crewdeck's own agents. Those are stopped before their next model call, but the prompt of an
+    /// external agent is the whole turn.
     pub(super) fn stopped_in_prompt(&self) -> Option<String> {
         let hooks = self.tool_runner.hooks.as_ref();
         hooks.filter(|_| self.tool_runner.is_external)?.take_stop()

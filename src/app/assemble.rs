@@ -54,7 +54,7 @@ pub struct Blueprint {
     pub allow_file: Option<PathBuf>,
     /// The MCP servers and hooks of the user and of the project, including those that are not approved.
     pub extensions: Arc<Extensions>,
-    /// Whether an option names the lead's model.
+    /// Whether the option `--model` was given.
     pub is_model_chosen: bool,
     /// The model provider; `None` if no setting, option or key selects one.
     pub choice: Option<ProviderChoice>,

@@ -1,4 +1,4 @@
-//! The external agents that this machine has.
+//! Finds the external agents of the settings and the presets, and their programs on this machine.
 
 use std::path::{Path, PathBuf};
 

@@ -99,7 +99,7 @@ fn count_files(root: &Path, limit: usize) -> FirstCommit {
         }
         let name = entry.file_name().to_string_lossy().to_lowercase();
         if entry.depth() > 1 && name == ".git" {
-            return FirstCommit::ChooseFiles("a folder here is a git repository of its own");
+            return FirstCommit::ChooseFiles("a subfolder is a separate git repository");
         }
         if entry.file_type().is_none_or(|t| t.is_dir()) {
             continue;
@@ -139,7 +139,7 @@ mod tests {
             ),
             (
                 &["lib/.git/HEAD"],
-                FirstCommit::ChooseFiles("a folder here is a git repository of its own"),
+                FirstCommit::ChooseFiles("a subfolder is a separate git repository"),
             ),
         ];
         for (names, expected) in cases {

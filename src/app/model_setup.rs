@@ -189,7 +189,8 @@ pub fn no_model() -> ModelUnavailable {
     no_model_with(variable)
 }
 
-/// Like [`no_model`]. `environment` returns the value of a variable. A key that alone selects no provider is mentioned.
+/// Like [`no_model`]. `environment` returns the value of a variable. If the key of a vendor is set, a step names this
+/// vendor, because the key alone does not select it.
 fn no_model_with(environment: impl Fn(&str) -> Option<String>) -> ModelUnavailable {
     let mut keys = providers::selecting_keys().into_iter();
     let first = keys.next().unwrap_or_default();
@@ -218,7 +219,7 @@ fn no_model_with(environment: impl Fn(&str) -> Option<String>) -> ModelUnavailab
 }
 
 /// Returns the base URL of the server of the lead's model. `None` if the model is scripted, if its server must first be
-/// found on this machine, or if the key is missing.
+/// found on this machine, or if the server cannot be used, for example because its key is missing.
 pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     let config = ModelConnections::lead_server(&blueprint.settings, blueprint.choice.as_ref());
     Some(config?.base_url)
@@ -262,7 +263,7 @@ pub fn server(
     Ok(config)
 }
 
-/// Like [`server`], but without the key, and with the address `base_url`, or the vendor's if it is `None`.
+/// Like [`server`], but without the key and without checks. The address is `base_url`, or the vendor's if it is `None`.
 pub fn server_without_key(
     spec: &'static ProviderSpec,
     settings: &Settings,
@@ -277,10 +278,10 @@ pub fn server_without_key(
     }
 }
 
-/// Checks that there is an address.
+/// Checks that the base URL is set. It has no default for some vendors.
 ///
 /// # Errors
-/// Fails with [`ModelUnavailable`] that says how to set it.
+/// Fails with a [`ModelUnavailable`] that says how to set the base URL.
 pub fn check_address(config: &ModelServerConfig) -> Result<()> {
     let checked = config.check_address();
     Ok(checked.map_err(|error| ModelUnavailable::from_refusal(&error))?)

@@ -94,8 +94,8 @@ impl ModelConnections {
         connections.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects to the server of the crew: that of its provider, or the model server that is found on this machine. Serves
-    /// the models that are no named models.
+    /// Connects to the server of the crew: that of its provider, or the model server that is found on this machine. The
+    /// connection serves all models that are not named models.
     ///
     /// # Errors
     /// Fails if a model script is invalid or cannot be read, if a key is missing, if the address or the key is invalid, or
@@ -179,7 +179,7 @@ impl ModelConnections {
     /// no provider.
     ///
     /// # Errors
-    /// Fails if a key or a variable in a header is missing, or if no model server is found.
+    /// Fails if an address, a key or a variable in a header is missing, or if no model server is found.
     pub fn endpoint(&self, entry: &NamedModel) -> Result<Endpoint> {
         let script = entry
             .provider

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::Event;
-use crate::store::{self, Journal, StoreError};
+use crate::store::{self, Journal};
 use crate::ui::{UiState, recall};
 
 /// Minimum number of characters in an abbreviated session id.
@@ -18,13 +18,7 @@ const PREFIX_MIN: usize = 4;
 /// Fails if no session or several sessions match, if `id` is not empty and has fewer than `PREFIX_MIN` bytes, or if the
 /// sessions cannot be read.
 pub fn choose(root: &Path, id: &str) -> Result<String> {
-    let all = match store::sessions(root) {
-        Ok(all) => all,
-        Err(StoreError::File { why, .. }) if why.kind() == std::io::ErrorKind::NotFound => {
-            Vec::new()
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let all = store::sessions(root)?;
     let Some(newest) = all.last() else {
         bail!(
             "there is no session here yet: start one with crewdeck or crewdeck run \"what you want done\""

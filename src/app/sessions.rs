@@ -81,8 +81,9 @@ fn tasks(lines: &[String]) -> (usize, usize) {
 }
 
 /// Returns the command line that resumes `session` of the project `root` with the same options. `--team` is not
-/// repeated, because a resumed session restores its own team, nor is `--model` if the user has chosen another model for the
-/// lead, which the session restores. `None` if the session has no conversation on disk.
+/// repeated, because a resumed session restores its own team. `--model` is not repeated if the user has chosen another
+/// model for the lead during the session, because the session restores this choice. `None` if the session has no
+/// conversation on disk.
 pub fn resume_command(options: &GlobalOptions, root: &Path, session: &str) -> Option<String> {
     let all = store::sessions(root).ok()?;
     all.iter().find(|id| *id == session)?;

@@ -59,7 +59,8 @@ run ended with open tasks or stuck agents; one line names them
 interrupted
 ";
 
-/// Returns the entries of the variables of all providers. Providers with the same variables have one entry.
+/// Returns the entries of the manual page, in roff, for the environment variables of all providers. Providers with the
+/// same variables have one entry.
 fn provider_variables() -> String {
     let entry = |spec: &ProviderSpec, server: &str| {
         let (key, url) = (spec.key_var, spec.url_var);

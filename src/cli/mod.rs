@@ -53,9 +53,9 @@ struct DashboardArgs {
 }
 
 impl DashboardArgs {
-    /// Parses a command line without a subcommand. Building the subcommands with their options takes longer than the
-    /// rest of the start of the dashboard. Returns `None` for every other command line, also for a wrong one and for
-    /// requests for help.
+    /// Parses a command line without a subcommand. Tried first, because building the parsers of the subcommands takes
+    /// longer than the rest of the start of the dashboard. Returns `None` if there is a subcommand, a usage error or a
+    /// request for help or the version.
     fn parse(args: &[OsString]) -> Option<GlobalOptions> {
         let DashboardArgs { global } = DashboardArgs::try_parse_from(args).ok()?;
         // `--resume run` is the subcommand `run`.

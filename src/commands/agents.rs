@@ -106,7 +106,8 @@ fn list(catalog: &RoleCatalog, external: &[ExternalAgentInfo]) -> String {
     roles.chain(external).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns whether an external agent can be used: where its program is, or how to install it.
+/// Returns the path of an external agent's program, or why the agent cannot be used, with the command that installs it
+/// if that is known.
 fn state(agent: &ExternalAgentInfo) -> String {
     match (&agent.path, agent.problem.as_str()) {
         (_, problem) if !problem.is_empty() => format!("cannot be used: {problem}"),

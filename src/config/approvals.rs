@@ -148,8 +148,8 @@ pub fn hex(hash: ring::digest::Context) -> String {
 pub struct Decisions(DecisionFile);
 
 impl Decisions {
-    /// Reads the decisions. Returns no decisions if there is no file or home directory, or if the file is damaged, too
-    /// large, owned by another user or writable by others.
+    /// Reads the user's decisions about projects from the decisions file ([`file`]). Returns no decisions if there is
+    /// no file or home directory, or if the file is damaged, too large, owned by another user or writable by others.
     pub fn load() -> Decisions {
         Decisions(file().map(|file| read(&file)).unwrap_or_default())
     }

@@ -17,7 +17,7 @@ use crate::model::window::WINDOW_MIN;
 const MODELS_MAX: usize = 100;
 /// Maximum length of the name of a named model, in characters.
 const NAME_MAX: usize = 64;
-/// What a provider begins with that is a script instead of a server.
+/// The start of the value of `provider` if a script takes the place of a model server.
 const SCRIPT: &str = "script:";
 
 /// Checks the named models of one file: their names, providers, options, key variables, limits and prices.
@@ -57,8 +57,8 @@ pub fn check_chains(models: &BTreeMap<String, NamedModel>, path: &Path) -> Resul
     Ok(())
 }
 
-/// Returns the provider of a named model, as far as the entry alone decides it. `Ok(None)` means a script, or the
-/// provider of the crew.
+/// Returns the provider that the entry of a named model sets by its name or its address. `Ok(None)` if the entry sets a
+/// script, or neither of them: then the model has the provider of the crew.
 ///
 /// # Errors
 /// Fails if the provider is unknown.

@@ -32,7 +32,7 @@ const PROJECT_TOKENS_MAX: i64 = 32_768;
 const PROJECT_TOOL_TIMEOUT_MAX: i64 = 3600;
 /// The highest accepted number of tokens. More is a mistake, because no model has a window of this size.
 const TOKENS_MAX: u32 = 100_000_000;
-/// The highest accepted number of model calls.
+/// The highest accepted value of `calls_without_progress`.
 const CALLS_MAX: u32 = 100_000;
 /// The highest accepted time limit, in seconds: a week.
 const SECONDS_MAX: u64 = 604_800;
@@ -88,7 +88,8 @@ impl<T> Optional for Option<T> {
     type Value = T;
 }
 
-/// Returns the name of a setting whose field is a raw identifier, because the name is a keyword of Rust.
+/// Returns the name of a setting from the name of its field. The field is a raw identifier, which begins with `r#`, if
+/// the name is a keyword of Rust, such as `use`.
 const fn strip_raw(field: &'static str) -> &'static str {
     match field.as_bytes() {
         [b'r', b'#', ..] => field.split_at(2).1,

@@ -94,17 +94,19 @@ pub struct AgentSpec<'a> {
     pub system: &'a (dyn Fn(&PromptContext) -> String + Sync),
 }
 
-/// What [`AgentBuilder::build_external`] needs besides the properties of an agent.
+/// The properties of an external agent that [`AgentSpec`] does not contain, as input for
+/// [`AgentBuilder::build_external`].
 pub struct ExternalSpec {
     pub agent: Arc<AcpAgent>,
     pub memory: Arc<dyn SessionMemory>,
     /// The model that the external agent uses; empty for its own default.
     pub model: String,
-    /// Maximum time without any activity of the agent.
+    /// Maximum time without any activity of the agent in a turn while no tool call of it runs. The turn then fails.
     pub idle_limit: Duration,
 }
 
-/// A teammate's external agent, and the crew's tools for it, which are not connected yet.
+/// The external agent of a teammate, and the crew's tools for it. The agent cannot call the tools before
+/// `ExternalAgents::connect` has given it access to them.
 pub struct ExternalTeammate {
     pub model: Arc<ExternalModel>,
     pub tools: ExternalTools,
@@ -222,8 +224,8 @@ impl AgentBuilder {
         tools.iter().map(spec).collect()
     }
 
-    /// Returns the check of an agent's progress. Subagents are not checked, because their model calls are limited and their
-    /// parent is checked, and neither are agents without a tool that writes files, because reading is their work.
+    /// Returns the check of an agent's progress. Subagents are not checked, because their model calls are limited and
+    /// their parent is checked, and neither are agents without a tool that writes files, because reading is their work.
     fn progress_check(&self, agent: &Name, tools: &[&'static Tool]) -> ProgressCheck {
         let writes = tools.iter().any(|tool| tool.access == Access::Write);
         let is_checked = writes && agent.parent().is_none();
@@ -234,14 +236,15 @@ impl AgentBuilder {
         })
     }
 
-    /// Returns the limits on the tools of an agent.
+    /// Returns all limits on the tools of an agent: those of its role, followed by `spec.tools`.
     fn limits_of(spec: &AgentSpec<'_>) -> Arc<[ToolSelection]> {
         let own = spec.role.as_ref().map(|r| r.role.limits());
         let own = own.unwrap_or_default().into_iter();
         own.chain(spec.tools.iter().cloned()).collect()
     }
 
-    /// Returns the tools of an agent within its limits.
+    /// Returns crewdeck's own tools that an agent may use: those that the settings allow for its kind of agent and that
+    /// all `limits` permit. Also contains the tool that submits a plan if the agent needs an approved plan.
     fn tools_of(&self, spec: &AgentSpec<'_>, limits: &[ToolSelection]) -> Vec<&'static Tool> {
         let mut tools = self.tools_for(spec.caller);
         tools.retain(|tool| {
@@ -256,7 +259,7 @@ impl AgentBuilder {
         tools
     }
 
-    /// Returns what carries out the tool calls of an agent.
+    /// Creates the tool runner of an agent, which carries out the agent's tool calls.
     fn tool_runner(&self, spec: &AgentSpec<'_>, host: Arc<dyn Host>) -> ToolRunner {
         let user_commands = self.user_commands(&spec.name);
         ToolRunner {
@@ -279,7 +282,8 @@ impl AgentBuilder {
         }
     }
 
-    /// Returns the tools of MCP servers for an agent; `None` if it may use no server.
+    /// Returns the tools of MCP servers for an agent; `None` if there are no MCP servers, or if the settings and the
+    /// agent's limits exclude all of them.
     fn servers_of(&self, spec: &AgentSpec<'_>, host: &dyn Host) -> Option<Arc<ServerTools>> {
         let servers = host.servers()?;
         let only = self.settings.tools.as_deref();
@@ -290,7 +294,8 @@ impl AgentBuilder {
         ServerTools::new(servers, only, seen, spec.caller, Arc::new(specs)).map(Arc::new)
     }
 
-    /// Returns which of its own tools an external agent may use within its limits.
+    /// Returns whether an external agent may change files and run commands with the tools of its own program. Each is
+    /// permitted if the settings and the agent's limits permit crewdeck's tools for the same purpose.
     fn own_tools(&self, spec: &AgentSpec<'_>) -> OwnTools {
         let limits = Self::limits_of(spec);
         let only = self.settings.tools.as_ref();
@@ -300,8 +305,8 @@ impl AgentBuilder {
         })
     }
 
-    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and `spec.model` is
-    /// replaced by the external agent.
+    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and
+    /// `spec.model` is replaced by the external agent.
     pub fn build_external(
         &self,
         mut spec: AgentSpec<'_>,

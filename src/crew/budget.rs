@@ -26,11 +26,13 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::usage::{Cost, Usage};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
-/// The choices of the question whether an agent may go on. Any other answer is advice for the agent, which goes on.
+/// [`GO_ON`] and [`STOP`] are the choices of the question whether an agent that makes no progress may go on. After any
+/// other answer, the agent goes on too and gets the answer as advice.
 const GO_ON: &str = "Go on";
 const STOP: &str = "Stop";
 
-/// Time between two checks whether a day or a month has ended while an agent waits for its budget.
+/// While an agent waits because a budget of a day or a month is used up: time between two checks whether that day or
+/// month has ended.
 const PERIOD_CHECK: Duration = Duration::from_secs(30);
 /// Maximum number of models about which the user is warned because their price is unknown.
 const UNPRICED_MAX: usize = 100;
@@ -45,7 +47,8 @@ pub struct TeamBudget {
     /// Maximum number of concurrent model calls. Only published here; the rate limiter enforces it.
     calls: usize,
     ledger: Mutex<Ledger>,
-    /// The usage of the day and the month. `None` if no budget limits them, or if there is no folder for the file.
+    /// Counts the usage of the current day and month. `None` if no budget limits them, or if there is no home directory
+    /// for the file with the usage.
     periods: Option<PeriodCounter>,
     /// Whether the user was notified that the usage of the day and the month cannot be saved.
     has_failed: AtomicBool,
@@ -113,7 +116,8 @@ impl TeamBudget {
         self.reached_budget(agent).is_some()
     }
 
-    /// Returns whether the user has stopped the agent's last turn because it made no progress.
+    /// Returns whether the agent's last turn was stopped because it made no progress: by the user, or because no user
+    /// was present.
     pub fn was_stopped(&self, agent: &Name) -> bool {
         lock(&self.stopped).contains(agent)
     }
@@ -227,8 +231,8 @@ impl TeamBudget {
         }
     }
 
-    /// Waits until a budget of a day or a month is no longer reached, because a new one has begun. Waits forever for other
-    /// budgets.
+    /// Waits until the budget `key`, which limits a day or a month, no longer blocks `agent`, usually because a new day
+    /// or month has begun. Never returns for other budgets.
     async fn await_end_of_period(&self, agent: &Name, key: &BudgetKey) {
         if !key.0.is_of_period() {
             return std::future::pending().await;
@@ -251,7 +255,8 @@ impl TeamBudget {
         }
     }
 
-    /// Adds usage to the day and the month, if a budget limits them, and publishes the totals.
+    /// Adds usage to the current day and month, if a budget limits them, and publishes the totals. Warns the user if
+    /// the file with the usage is damaged, and the first time that it cannot be written.
     async fn count_period(&self, usage: Usage, cost: Option<Cost>) {
         let Some(periods) = &self.periods else {
             return;
@@ -270,7 +275,8 @@ impl TeamBudget {
                 }
             }
             Err(error) => {
-                let mut known = lock(&self.ledger).periods().clone();
+                let known = lock(&self.ledger).periods().clone();
+                let mut known = known.on(&periods.today());
                 known.day.add_total(used);
                 known.month.add_total(used);
                 lock(&self.ledger).set_periods(known);
@@ -292,8 +298,8 @@ impl TeamBudget {
         }
     }
 
-    /// Reads what all crews have used in the day and the month, if a budget limits them. Keeps the known usage if it
-    /// cannot be read.
+    /// Reads what all crews of the user have used in the current day and month, if a budget limits them. Keeps the
+    /// known usage if the file cannot be read.
     async fn refresh_periods(&self) {
         if let Some(periods) = &self.periods
             && let Some(read) = periods.read().await
@@ -334,8 +340,8 @@ impl TeamBudget {
             .await;
     }
 
-    /// Warns the user about each budget that has no effect: those in US dollars if the price of the crew's shared model is
-    /// unknown, those of a day or month if there is no folder for their usage.
+    /// Warns the user about each budget that has no effect: those in US dollars if the price of the crew's shared model
+    /// is unknown, those of a day or month if there is no folder for their usage.
     pub async fn warn_without_effect(&self) {
         let budgets = lock(&self.ledger).budgets();
         if budgets.has_period() && self.periods.is_none() {
@@ -396,7 +402,7 @@ fn read_go_on(request: &Request) -> Result<String, String> {
     }
     let by = request.decided_by.as_str();
     Err(if by == Name::policy().as_str() {
-        "it makes no progress, and no user was present to let it go on".into()
+        "it makes no progress, and no user was present to approve continuing".into()
     } else {
         format!("it makes no progress, and {by} stopped it")
     })
@@ -427,7 +433,7 @@ mod tests {
     fn only_stop_and_no_answer_stop_an_agent_without_progress() {
         let stopped = |by: &str| Err(format!("it makes no progress, and {by} stopped it"));
         let (approved, rejected) = (RequestStatus::Approved, RequestStatus::Rejected);
-        let alone = "it makes no progress, and no user was present to let it go on";
+        let alone = "it makes no progress, and no user was present to approve continuing";
         for (status, by, comment, expected) in [
             (approved, "user", "Go on", Ok(String::new())),
             (approved, "user", "", Ok(String::new())),

@@ -1,5 +1,6 @@
-//! The external agents of a crew: their programs, which teammates share where the agent can, their access to the crew's
-//! tools, and their sessions in the roster. Starts nothing before the first teammate needs it.
+//! The external agents of a crew: their programs, their access to the crew's tools, and their sessions in the roster.
+//! Teammates share a program if its agent supports several sessions in one process. No program is started before the
+//! first teammate needs it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub type FindExternalAgent = dyn Fn(&str) -> Result<ExternalAgent, String> + Sen
 /// What the crew needs to run external agents.
 pub struct ExternalParts {
     pub find: Box<FindExternalAgent>,
-    /// Maximum time without any activity of an agent.
+    /// Maximum time without any activity of an agent in a turn while no tool call of it runs.
     pub idle_limit: Duration,
     /// The program `crewdeck`, which agents start as their MCP server; `None` if its path is unknown.
     pub crewdeck: Option<PathBuf>,
@@ -40,7 +41,7 @@ pub struct ExternalAgents {
     team: Arc<TeamRoster>,
     socket: AgentSocket,
     parts: Option<ExternalParts>,
-    /// The program that runs as the supervisor.
+    /// The program that runs as the supervisor of the agents' programs; `None` to run them without a supervisor.
     supervisor: Option<PathBuf>,
     agents: Mutex<BTreeMap<String, Arc<AcpAgent>>>,
 }
@@ -69,26 +70,28 @@ impl ExternalAgents {
         }
     }
 
-    /// Returns the external agent named `name`, whose program is not started yet if no teammate uses it.
+    /// Returns the external agent named `name`, the same one for all teammates. Does not start its program.
     ///
     /// # Errors
     /// Fails with the reason if there is no such agent, or if its settings cannot be used.
     pub fn find(self: &Arc<Self>, name: &str) -> Result<Arc<AcpAgent>, String> {
-        let is_first = {
-            let agents = lock(&self.agents);
-            if let Some(agent) = agents.get(name) {
-                return Ok(Arc::clone(agent));
-            }
-            agents.is_empty()
-        };
+        if let Some(agent) = lock(&self.agents).get(name) {
+            return Ok(Arc::clone(agent));
+        }
         let Some(parts) = &self.parts else {
             return Err(format!("there is no external agent '{name}'"));
         };
         let found = (parts.find)(name)?;
         let redactor = self.context.event_sender.redactor().clone();
         let options = AcpOptions::new(self.context.root.clone(), self.supervisor.clone(), redactor);
-        let agent = Arc::new(AcpAgent::new(found, options));
-        lock(&self.agents).insert(name.to_string(), Arc::clone(&agent));
+        let new = Arc::new(AcpAgent::new(found, options));
+        let (agent, is_first) = {
+            let mut agents = lock(&self.agents);
+            let is_first = agents.is_empty();
+            // Another teammate may have found the same agent in the meantime.
+            let agent = agents.entry(name.to_string()).or_insert(new);
+            (Arc::clone(agent), is_first)
+        };
         if is_first {
             let all = Arc::clone(self);
             self.context.spawn(async move {
@@ -99,14 +102,14 @@ impl ExternalAgents {
         Ok(agent)
     }
 
-    /// Returns the maximum time without any activity of an agent.
+    /// Returns the maximum time without any activity of an agent in a turn while no tool call of it runs.
     pub fn idle_limit(&self) -> Duration {
         self.parts
             .as_ref()
             .map_or(Duration::MAX, |parts| parts.idle_limit)
     }
 
-    /// Returns the memory of a teammate's session, which is stored in the roster.
+    /// Returns the memory that stores the last session of a teammate's external agent in the roster.
     pub fn memory_of(&self, member: &Member) -> Arc<dyn SessionMemory> {
         Arc::new(RosterMemory {
             team: Arc::clone(&self.team),
@@ -118,18 +121,17 @@ impl ExternalAgents {
     /// Gives `model`, the external agent of the teammate `name`, access to `tools`.
     ///
     /// # Errors
-    /// Fails with the reason if the socket cannot be created.
+    /// Fails with the reason if the path of the program `crewdeck` is unknown, or if [`AgentSocket::register`] fails.
     pub async fn connect(
         &self,
         name: &Name,
         model: &ExternalModel,
-        tools: ExternalTools,
+        tools: Arc<ExternalTools>,
     ) -> Result<ExternalAccess, String> {
         let program = self.parts.as_ref().and_then(|p| p.crewdeck.as_ref());
         let Some(program) = program else {
             return Err("the path of the program crewdeck is unknown".into());
         };
-        let tools = Arc::new(tools);
         let access = self
             .socket
             .register(name.clone(), Arc::clone(&tools) as _)

@@ -47,7 +47,8 @@ pub struct CrewHost {
 
 impl CrewHost {
     /// Files a request and waits for its decision. A permission request that the session permissions cover is approved
-    /// at once. After `wait_max` of the request, returns it as pending. Dropping the future withdraws the request.
+    /// at once. If the request sets `wait_max` and that time passes without a decision, returns the request as pending.
+    /// Dropping the future withdraws the request.
     ///
     /// # Errors
     /// Fails if the request cannot be written or the crew stops first. A rejection is not an error.

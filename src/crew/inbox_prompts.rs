@@ -36,7 +36,7 @@ pub struct InboxPrompts {
 
 impl InboxPrompts {
     /// Checks the inboxes of all running agents after every change of the state files or of an agent, until the crew
-    /// stops. Returns at once if no such hook is configured.
+    /// stops. Returns at once if no `UserPromptSubmit` hook is configured.
     pub async fn run(self: Arc<Self>) {
         let Some(hooks) = &self.context.hooks else {
             return;

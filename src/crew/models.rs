@@ -22,7 +22,8 @@ const NAME_MAX: usize = 80;
 /// Finds the models of a crew by name.
 struct Models {
     named: Arc<dyn NamedModels>,
-    /// The server of the crew, which has the models that are no named models. Another shared model does not change it.
+    /// The crew's server: that of the model with which the crew started, also after the shared model has changed. It is
+    /// called for all models that are not named models.
     server: Arc<dyn Model>,
     /// Maximum number of tokens in one answer of a model that is no named model.
     max_tokens: u32,
@@ -97,13 +98,14 @@ impl ModelSwitch {
         self.models.current()
     }
 
-    /// Returns the model of the lead, which is always the shared one.
+    /// Returns the model of the lead, which is the shared one until a fallback replaces it.
     pub fn of_lead(&self) -> Arc<AgentModel> {
         self.agent_model(None)
     }
 
     /// Returns the model of a teammate: `chosen`, else the one that the setting `use` gives to teammates, else the
-    /// shared one. `chosen` is empty if neither the role nor the member names a model.
+    /// shared one. `chosen` is empty if neither the role nor the member names a model. An alias of Claude Code that is
+    /// not the name of a named model counts as empty.
     ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
@@ -116,7 +118,8 @@ impl ModelSwitch {
     }
 
     /// Returns the model of a subagent: `chosen`, else the one that the setting `use` gives to subagents, else that of
-    /// its parent. `chosen` is empty if the role names no model.
+    /// its parent. `chosen` is empty if the role names no model. An alias of Claude Code that is not the name of a
+    /// named model counts as empty.
     ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
@@ -162,7 +165,7 @@ impl ModelSwitch {
         self.models.named.names().iter().any(|named| named == name)
     }
 
-    /// Returns the choice of the model `name`, to be stored.
+    /// Returns the choice of the model `name` in the form that is stored: with whether `name` is a named model now.
     pub fn choice(&self, name: String) -> ModelChoice {
         ModelChoice {
             named: self.is_named(&name),
@@ -170,10 +173,10 @@ impl ModelSwitch {
         }
     }
 
-    /// Checks that a stored choice still means the same model.
+    /// Checks that a stored choice of the model `name` still means the same model. `named` is [`ModelChoice::named`].
     ///
     /// # Errors
-    /// Says that it was a named model that no longer exists.
+    /// Fails if `name` was a named model when it was chosen and no longer is one.
     pub fn check_choice(&self, name: &str, named: bool) -> Result<(), String> {
         if named && !self.is_named(name) {
             return Err(format!(
@@ -183,8 +186,9 @@ impl ModelSwitch {
         Ok(())
     }
 
-    /// Gives the lead of a resumed session the model that the user has chosen in an earlier run, unless the user has chosen
-    /// one for this start. Warns the user if it cannot be used. Returns whether `choice` is still the model of the lead.
+    /// Gives the lead of a resumed session the model `choice`, which the user chose in an earlier run. If that model
+    /// cannot be used, warns the user and keeps the current model. Returns false, and changes nothing, if the user has
+    /// chosen a model for this start; the stored choice then no longer applies.
     pub async fn restore_lead(&self, choice: &ModelChoice) -> bool {
         if self.is_chosen {
             return false;
@@ -201,7 +205,8 @@ impl ModelSwitch {
         true
     }
 
-    /// Warns the user about names in the setting `use` that are no named models although they look like one.
+    /// Warns the user about names in the setting `use` that are not named models but probably should be: aliases of
+    /// Claude Code, and names that resemble the name of a named model.
     pub async fn warn_about_uses(&self) {
         for (key, name) in [
             ("teammate", &self.uses.teammate),
@@ -238,7 +243,7 @@ impl ModelSwitch {
     /// on. Publishes the change.
     ///
     /// # Errors
-    /// Fails if the agent does not run, or if the model's server cannot be used.
+    /// Fails if the agent does not run or is an external agent, or if the model's server cannot be used.
     pub async fn switch_to(&self, name: String, agent: Option<&Name>) -> Result<(), String> {
         match agent {
             Some(agent) => self.switch_one(&name, agent).await,
@@ -295,8 +300,9 @@ impl ModelSwitch {
         Ok(())
     }
 
-    /// Publishes the names of the named models, and later those with the names of the models that the crew's server offers.
-    /// Publishes nothing more if the crew stops first.
+    /// Publishes the names of the named models, if there are any. Then asks the crew's server for its models, and
+    /// publishes the names of the named models together with the names of those. If the crew stops before the server
+    /// answers, the second list is not published.
     ///
     /// # Errors
     /// Fails if the server does not answer with a list.

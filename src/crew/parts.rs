@@ -23,7 +23,7 @@ use crate::protocol::event::SessionInfo;
 use crate::store::{Roles, Skills, SpendingFile};
 use crate::tools::policy::PermissionRules;
 
-/// The named models of the settings. Connects to a server when one of its models is used first.
+/// The named models of the settings. Connects to a server when [`NamedModels::find`] first returns one of its models.
 pub trait NamedModels: Send + Sync {
     /// Returns the names, in the order in which the user sees them.
     fn names(&self) -> Vec<String>;
@@ -36,18 +36,19 @@ pub trait NamedModels: Send + Sync {
 }
 
 pub struct ModelParts {
-    /// The configuration of the model for all agents without a model of their own. Its server is the crew's server, which
-    /// also has the models that are no named models.
+    /// The configuration of the model for all agents without a model of their own. Its server is the crew's server,
+    /// which is also called for all models that are not named models.
     pub model_config: ModelConfig,
-    /// Whether the user has chosen the lead's model for this start. A resumed session then does not restore the choice of
-    /// its earlier run.
+    /// Whether the user has chosen the lead's model for this start. A resumed session then does not restore the choice
+    /// of its earlier run.
     pub is_chosen: bool,
     /// Maximum number of tokens in one answer of a model that is no named model.
     pub max_tokens: u32,
     /// The known token prices, by model name.
     pub prices: BTreeMap<String, Price>,
     pub named: Arc<dyn NamedModels>,
-    /// Which model each kind of agent uses. The lead's is already `model_config`.
+    /// Which model each kind of agent uses. The entry for the lead has no effect here: `model_config` is already the
+    /// lead's model.
     pub uses: ModelUses,
     /// Maximum number of concurrent model calls. The crew only publishes it; the model in `model_config` enforces it.
     pub calls_max: usize,
@@ -61,7 +62,7 @@ pub struct TeamLimits {
     pub idle_timeout: Option<Duration>,
 }
 
-/// What pauses an agent and asks the user.
+/// The limits at which an agent pauses until the user decides whether it continues.
 #[derive(Debug, Clone, Default)]
 pub struct BudgetParts {
     /// Limits on tokens and cost. An agent that reaches one pauses before its next model call and asks the user to
@@ -90,7 +91,7 @@ pub struct ExtensionParts {
     pub servers: Option<ServerParts>,
     /// The hooks; `None` if none is configured.
     pub hooks: Option<HookParts>,
-    /// How external agents are found; `None` if there are none.
+    /// What the crew needs to run external agents; with `None`, it has none.
     pub external: Option<ExternalParts>,
 }
 

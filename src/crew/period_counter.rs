@@ -13,14 +13,14 @@ use crate::store::{SpendingFile, SpendingUpdate, StoreError, local_day, local_ti
 /// Maximum number of days whose usage waits to be written.
 const UNSAVED_MAX: usize = 2;
 
-/// The file with the usage of all crews, and what could not be written to it yet.
+/// The file with the usage of all crews, and the usage of this crew that could not be written to it yet.
 pub struct PeriodCounter {
     context: Arc<CrewContext>,
     file: SpendingFile,
     /// The time zone in which days begin.
     zone: TimeZone,
-    /// The usage of this crew that could not be added to the file, by day, at most [`UNSAVED_MAX`] days. It is added with the
-    /// next usage, or at the end of the crew.
+    /// The usage of this crew that could not be added to the file, by day, at most [`UNSAVED_MAX`] days. It is added
+    /// with the next usage, or at the end of the crew.
     unsaved: Mutex<BTreeMap<Day, UsageTotal>>,
 }
 
@@ -34,23 +34,33 @@ impl PeriodCounter {
         }
     }
 
-    /// Adds usage to the current day.
+    /// Adds usage to the current day in the file, together with earlier usage that could not be written. Returns the
+    /// totals of the current day and month.
     ///
     /// # Errors
-    /// When the file cannot be written. The usage is kept in memory and added later.
+    /// Fails if the file cannot be written. The usage is then kept in memory and added later.
     pub async fn add(&self, used: UsageTotal) -> Result<SpendingUpdate, StoreError> {
-        let today = local_day(self.context.now(), &self.zone);
+        let today = self.today();
         let mut all = std::mem::take(&mut *lock(&self.unsaved));
         all.entry(today.clone()).or_default().add_total(used);
         let file = self.file.clone();
-        let written = run_blocking(move || Ok(write(&file, all, &today))).await?;
-        let (left, result) = written;
+        let unwritten = all.clone();
+        let written = run_blocking(move || Ok(write(&file, all, &today))).await;
+        let (left, result) = match written {
+            Ok((left, result)) => (left, result),
+            Err(error) => (unwritten, Err(error)),
+        };
         self.keep(left);
         let update = result?;
         Ok(SpendingUpdate {
             periods: self.with_unsaved(update.periods),
             damaged: update.damaged,
         })
+    }
+
+    /// Returns the current day in the user's time zone.
+    pub fn today(&self) -> Day {
+        local_day(self.context.now(), &self.zone)
     }
 
     /// Tries once more to add the usage that could not be written.
@@ -61,7 +71,8 @@ impl PeriodCounter {
         }
     }
 
-    /// Keeps usage that could not be written. Beyond [`UNSAVED_MAX`] days, that of the oldest day counts for the next one.
+    /// Keeps usage that could not be written. If it is of more than [`UNSAVED_MAX`] days, adds the usage of the oldest
+    /// day to the next day that has usage.
     fn keep(&self, left: BTreeMap<Day, UsageTotal>) {
         let mut unsaved = lock(&self.unsaved);
         for (day, used) in left {
@@ -75,9 +86,10 @@ impl PeriodCounter {
         }
     }
 
-    /// Returns the current totals; `None` if the file cannot be read or is damaged.
+    /// Returns the totals of the current day and month, with the usage that could not be written yet; `None` if the
+    /// file cannot be read or is damaged. A missing file counts as empty.
     pub async fn read(&self) -> Option<PeriodUsage> {
-        let (file, day) = (self.file.clone(), local_day(self.context.now(), &self.zone));
+        let (file, day) = (self.file.clone(), self.today());
         let read = run_blocking(move || file.read(&day)).await;
         Some(self.with_unsaved(read.ok()??))
     }
@@ -95,8 +107,8 @@ impl PeriodCounter {
     }
 }
 
-/// Adds usage to the file, the earliest day first. Returns what could not be written, and the totals of `today`, which must
-/// be the last day in `all`.
+/// Adds the usage `all` to the file, the earliest day first, up to the first error. Returns the usage that was not
+/// written, and the totals of `today`, which must be the last day in `all`, or the error.
 fn write(
     file: &SpendingFile,
     mut all: BTreeMap<Day, UsageTotal>,

@@ -48,7 +48,8 @@ pub struct AgentHandle {
 }
 
 impl AgentHandle {
-    /// Creates the handle of an idle agent whose role sets no effort. Also returns the channel from which the agent receives texts and commands.
+    /// Creates the handle of an idle agent whose role sets no effort. Also returns the channel from which the agent
+    /// receives texts and commands.
     pub fn new(
         mailbox: Arc<AgentMailbox>,
         model: Arc<AgentModel>,

@@ -83,7 +83,8 @@ impl RequestTicket {
     }
 
     /// Waits until the request is decided or withdrawn, and returns it. Returns at once if an approval of an earlier
-    /// run is used. After `wait_max`, returns the request as pending and leaves it open. If the user is the approver, shows the agent's activity as waiting for the user.
+    /// run is used. After `wait_max`, returns the request as pending and leaves it open; `None` means no limit. If the
+    /// user is the approver, shows the agent's activity as waiting for the user.
     ///
     /// # Errors
     /// Fails if the crew stops first.

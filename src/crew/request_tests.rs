@@ -349,7 +349,7 @@ async fn crews_share_the_budget_of_the_day_and_a_denied_question_stops() {
     let stopped = BudgetGate::ask_to_go_on(&first, &bob_name, reason);
     let why = stopped.await.unwrap_err();
     assert!(
-        why.ends_with("no user was present to let it go on"),
+        why.ends_with("no user was present to approve continuing"),
         "{why}"
     );
     assert!(first.was_stopped(&bob()));

@@ -73,8 +73,8 @@ impl RoleBook {
             .into_owned()
     }
 
-    /// Returns the role whose name is `text`; `None` if no role has that name, because `text` is a free description of
-    /// an agent's work.
+    /// Returns the role whose name is `text`; `None` if no role has that name. `text` is then a free description of an
+    /// agent's work.
     ///
     /// # Errors
     /// Fails if `text` is the name of a role whose file cannot be used, or if not all role files can be read.

@@ -27,7 +27,7 @@ pub struct ServerEvents {
     /// The states of the servers that were published last. The numbers of calls in them are 0, so that a call alone
     /// does not count as a change of state.
     published: Mutex<Vec<ServerStatus>>,
-    /// The generation of the tool catalog.
+    /// The generation of the catalog of all servers' tools: a number that increases with each change of the tools.
     tools: watch::Sender<u64>,
 }
 

@@ -197,7 +197,7 @@ impl TestCrew {
         self.models_of(self.model_parts())
     }
 
-    /// Returns the parts of [`Self::models`].
+    /// Returns the parts from which [`Self::models`] creates its model switch.
     #[allow(clippy::unused_self)] // as the other parts of a crew
     pub fn model_parts(&self) -> ModelParts {
         let price = Price {
@@ -321,7 +321,7 @@ fn silent_config() -> ModelConfig {
     }
 }
 
-/// Returns the model of an agent whose only model answers calls with nothing.
+/// Returns an agent's model that answers calls with nothing and cannot be changed to another model.
 pub fn silent_agent_model() -> Arc<AgentModel> {
     let shared = Arc::new(RwLock::new(silent_config()));
     Arc::new(AgentModel::new(shared, None, None, Arc::new(NoOtherModel)))
@@ -335,7 +335,7 @@ impl FindModel for NoOtherModel {
     }
 }
 
-/// Has the named model `strong`, and the named model `keyless`, whose key is missing.
+/// The named models `strong` and `keyless`. The second cannot be used, because its key is missing.
 struct OneNamedModel;
 
 impl NamedModels for OneNamedModel {

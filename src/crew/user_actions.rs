@@ -40,7 +40,7 @@ pub struct ActionStores {
 pub struct CompletedAction {
     pub task: Task,
     pub act: UserAction,
-    /// A warning for the user, although the action was executed.
+    /// A warning for the user if a task was released, but the message to its previous owner could not be written.
     pub notice: Option<String>,
 }
 

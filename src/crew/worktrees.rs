@@ -215,8 +215,8 @@ impl TaskWorktrees {
     }
 
     /// Merges the branches of the task's blockers into its worktree, which already exists, and records `owner` as its
-    /// owner. Returns a text for the model of `owner`, the task's new owner, about the worktree: its directory and branch,
-    /// merged branches, conflicts and unfinished work.
+    /// owner. Returns a text for the model of `owner`, the task's new owner, about the worktree: its directory and
+    /// branch, merged branches, conflicts and unfinished work.
     async fn describe(&self, task: &Task, owner: &Name, dir: &Path) -> String {
         let Some((store, name)) = self
             .store

@@ -32,7 +32,8 @@ pub struct DoctorContext {
     pub settings: SettingsFacts,
     pub roles: RoleCatalog,
     pub model: ModelFacts,
-    /// The named models of the settings. For each, what it uses, or why it cannot be used.
+    /// The names of the named models in the settings, each with its model and server, or with the reason why it cannot
+    /// be used.
     pub named_models: Vec<(String, Result<String, String>)>,
     pub budgets: BudgetFacts,
     pub sandbox: SandboxFacts,

@@ -9,8 +9,8 @@ use serde_json::Value;
 /// A report of an external agent about its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentUpdate {
-    /// The next part of the agent's answer. Its end may be held back until the next update or the end of the turn, because
-    /// it could be the start of a secret.
+    /// The next part of the agent's answer. The end of a part may be held back until the next update or the end of the
+    /// turn, because it could be the start of a secret.
     Text(String),
     /// The next part of the agent's thoughts, held back like the text.
     Thought(String),
@@ -44,7 +44,8 @@ pub struct AgentToolCall {
     /// The output as text.
     pub text: String,
     pub diffs: Vec<FileDiff>,
-    /// Whether the agent has reported files that are not in `locations`, `diffs` and `raw_input`, or not as it wrote them.
+    /// Whether the agent has reported more files than `locations`, `diffs` and `raw_input` contain, for example because
+    /// there were too many, or files whose paths had to be changed, for example because a secret in them was redacted.
     #[serde(default)]
     pub has_more_files: bool,
 }
@@ -134,9 +135,9 @@ pub enum PlanEntryStatus {
 /// How full the agent's context window is, and what the session has cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextUsage {
-    /// Tokens in the context window.
+    /// Number of tokens that the context window contains now.
     pub used: u64,
-    /// Size of the context window in tokens, from the agent's own table; 0 if the agent does not report it.
+    /// Size of the context window in tokens, as the agent reports it; 0 if it does not.
     pub size: u64,
     /// The cost of the session so far in US dollars; `None` if the agent reports none, or reports another currency.
     pub cost: Option<f64>,

@@ -12,7 +12,7 @@ use super::ids::Name;
 use super::spending::{Day, PeriodUsage, UsageTotal};
 use super::usage::{Cost, Usage, count};
 
-/// The share of a budget, in percent, from which on the user is warned.
+/// The user is warned when at least this share of a budget is used, in percent.
 pub const WARN_AT: u64 = 80;
 
 /// The configured budgets. `None` means no limit; the settings reject a limit that is not above 0. Input tokens, cached
@@ -111,7 +111,7 @@ impl UsageBudgets {
 }
 
 impl UsageBudget {
-    /// All kinds of budgets in the order in which they are checked: those of an agent last.
+    /// All kinds of budgets, in the order in which they are checked. The budgets of single agents are last.
     pub const ALL: [UsageBudget; 8] = [
         UsageBudget::TeamTokens,
         UsageBudget::TeamCost,
@@ -203,8 +203,8 @@ pub fn percent(used: f64, allowed: f64) -> u64 {
     (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
 }
 
-/// Identifies a budget by its kind and the agent that it limits. The agent is `None` if the budget is not one of a single
-/// agent.
+/// Identifies a budget by its kind and the agent that it limits. The agent is `None` if the budget is not one of a
+/// single agent.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
 /// A used-up budget: the amount used has reached the limit. It blocks model calls until the user raises it.
@@ -220,7 +220,7 @@ pub struct ReachedBudget {
     /// The limit that applies if the user approves an increase: the lowest multiple of the configured budget that is
     /// above `used`.
     pub raised: f64,
-    /// The day on which the budget was reached; empty if no budget limits a period.
+    /// The day on which the budget was reached; empty if no budget limits a day or a month.
     pub date: Day,
 }
 
@@ -289,11 +289,12 @@ pub struct Ledger {
     budgets: UsageBudgets,
     team: UsageTotal,
     agents: BTreeMap<Name, UsageTotal>,
-    /// What all crews of the user have used in the current day and month. Empty if no budget limits a period.
+    /// What all crews of the user have used in the current day and month. Empty if no budget limits a day or a month.
     periods: PeriodUsage,
     /// The current limits of the budgets that the user has raised, in tokens or US dollars.
     raised: BTreeMap<BudgetKey, f64>,
-    /// The budgets about which the user was warned. A raised budget is no longer in it.
+    /// The budgets about which the user was warned. A budget is removed when it is raised, and a budget of a day or a
+    /// month also when a new one begins.
     warned: BTreeSet<BudgetKey>,
 }
 
@@ -309,8 +310,9 @@ impl Ledger {
         self.budgets
     }
 
-    /// Adds usage to the totals of the team and of `agent`, or of its parent if `agent` is a subagent. The cost is `None`
-    /// if the price is unknown, which counts as no cost. Does not add to the day and the month.
+    /// Adds usage to the totals of the team and of `agent`, or of its parent if `agent` is a subagent. The cost is
+    /// `None` if the price is unknown, which counts as no cost. Does not change the usage of the day and the month,
+    /// which [`Ledger::set_periods`] replaces.
     pub fn add_usage(&mut self, agent: &Name, usage: Usage, cost: Option<Cost>) {
         self.team.add(usage, cost);
         self.agents
@@ -323,8 +325,8 @@ impl Ledger {
         &self.periods
     }
 
-    /// Replaces the usage of the day and the month. If a new day or month has begun, its budgets are no longer raised, and
-    /// the user is warned again.
+    /// Replaces the usage of the day and the month. When a new day or month has begun, its budgets have their
+    /// configured limits again, and the user is warned about them again.
     pub fn set_periods(&mut self, periods: PeriodUsage) {
         let is_new_day = periods.date != self.periods.date;
         let is_new_month = periods.date.month() != self.periods.date.month();
@@ -374,8 +376,9 @@ impl Ledger {
         })
     }
 
-    /// Returns one line for each budget that limits `agent` and of which at least [`WARN_AT`] percent are used, but not
-    /// all, and records that the user is warned. Each budget is returned once, and again after it was raised.
+    /// Returns a warning of one line for each budget that limits `agent` and of which at least [`WARN_AT`] percent, but
+    /// not all, is used. Records the warning: the budget is not returned again before it is raised or a new day or
+    /// month begins for it.
     pub fn take_warnings(&mut self, agent: &Name) -> Vec<String> {
         let near: Vec<_> = self
             .accounts(agent)

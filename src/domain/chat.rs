@@ -59,13 +59,13 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     valid.chain(['_']).collect::<String>().into()
 }
 
-/// The server and the model from which an answer came. What only they can read goes back only to both: one server may
-/// offer models of several vendors.
+/// The server and the model that produced an answer. A part of the answer that only they can read is sent back only to
+/// the same model on the same server, because one server may offer models of several vendors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AnswerOrigin {
-    /// The provider and the origin of the server, such as `responses https://api.openai.com`.
+    /// The provider, and the origin of the server's address, such as `responses https://api.openai.com`.
     pub server: String,
-    /// The name of the model; empty in logs that do not contain it, which equals no model of a request.
+    /// The name of the model. Empty if it was read from a log that does not contain it; it then equals no model's name.
     #[serde(default)]
     pub model: String,
 }
@@ -97,8 +97,8 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// Thinking of the model, for the screen. Later requests contain it only over the Anthropic wire, only if it has a
-    /// signature, and only if they go to its origin.
+    /// Thinking of the model, for display. Later requests contain it only if they have the Anthropic wire format and go
+    /// to its `origin`, and only if it has a signature.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.

@@ -26,9 +26,11 @@ pub struct ExternalAgentSettings {
     /// Environment variables of the program, in addition to those of the preset. In a value, `${NAME}` is replaced by
     /// crewdeck's own variable of that name.
     pub env: BTreeMap<String, String>,
-    /// The mode of the agent in which it asks before it acts, by the name that the agent uses.
+    /// The mode of the agent in which it asks before it acts, by the name that the agent uses; `None` for that of the
+    /// preset.
     pub mode: Option<String>,
-    /// The mode of the agent in which it only reads and plans, by the name that the agent uses.
+    /// The mode of the agent in which it only reads and plans, by the name that the agent uses; `None` for that of the
+    /// preset.
     pub plan_mode: Option<String>,
 }
 
@@ -41,7 +43,7 @@ pub struct ExternalAgentSettings {
 pub enum AgentCommand {
     /// The program. It is not split at spaces.
     Program(String),
-    /// The program and its arguments.
+    /// The program and its arguments. If there are arguments, they replace those of the preset.
     List(Vec<String>),
 }
 
@@ -61,12 +63,12 @@ pub struct ExternalAgent {
 }
 
 impl ExternalAgent {
-    /// Returns the agent `name` with its `settings`, completed by its preset. `expand` replaces the variables in a value
-    /// of the environment.
+    /// Returns the agent `name` with its `settings`, completed by its preset. `expand` replaces the references to
+    /// variables, such as `${NAME}`, in the value of an environment variable.
     ///
     /// # Errors
-    /// Fails if the name or the preset is not valid, if there is neither a command nor a preset, or if `expand` fails.
-    /// The text continues the setting's name, such as ` has no command: …`.
+    /// Fails if [`ExternalAgentSettings::check`] fails, or if `expand` fails. The text of the error continues the name
+    /// of the entry in the settings, such as ` has no command: …`.
     pub fn resolve(
         name: &str,
         settings: &ExternalAgentSettings,
@@ -109,8 +111,9 @@ impl ExternalAgent {
         })
     }
 
-    /// Returns the mode in which the agent asks before each change of a file; `None` if it is not known. A mode that the
-    /// user has set applies everywhere.
+    /// Returns the mode for an agent that works in the user's checkout, where it must ask before each change of a file;
+    /// `None` if no such mode is known. Without a preset, or if the user has set another mode than the preset's, this
+    /// is `ask_mode`.
     pub fn checkout_mode(&self) -> Option<&str> {
         let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
         let preset = self.preset.filter(is_unchanged);
@@ -118,8 +121,9 @@ impl ExternalAgent {
         stricter.or(self.ask_mode.as_deref())
     }
 
-    /// Returns the mode for an agent that may change no file: it asks before each change, or only plans. `None` if no such
-    /// mode is known.
+    /// Returns the mode for an agent that may change no file; `None` if no such mode is known. With the preset's
+    /// `ask_mode`, this is the [`ExternalAgent::checkout_mode`], in which the agent asks before each change. Without a
+    /// preset, or if the user has set another mode, it is the `plan_mode`.
     pub fn reading_mode(&self) -> Option<&str> {
         let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
         match self.preset.filter(is_unchanged) {
@@ -128,7 +132,8 @@ impl ExternalAgent {
         }
     }
 
-    /// Returns whether sessions may share one process. Without a preset, each session has its own.
+    /// Returns whether several sessions may share one process of the agent. Without a preset, each session has its own
+    /// process.
     pub fn shares_process(&self) -> bool {
         self.preset.is_some_and(|preset| preset.shares_process)
     }
@@ -140,7 +145,7 @@ impl ExternalAgent {
     }
 }
 
-/// What is shown about an external agent.
+/// What the command `crewdeck agents` shows about an external agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExternalAgentInfo {
     /// Distinguishes external agents from roles in lists that have both.
@@ -174,7 +179,7 @@ pub enum ExternalKind {
 }
 
 impl ExternalAgentInfo {
-    /// Returns what is shown about `agent`, whose program has the path `path`; `None` if it is not installed.
+    /// Returns what is shown about `agent`. `path` is the path of its program, or `None` if it is not installed.
     pub fn of(agent: &ExternalAgent, path: Option<String>) -> ExternalAgentInfo {
         let preset = agent.preset;
         let notes = preset.map_or(&[][..], |preset| preset.notes);
@@ -234,11 +239,13 @@ impl ExternalAgentSettings {
     /// Checks the entry with the name `name`.
     ///
     /// # Errors
-    /// The text continues the name of the entry, such as ` has no command: …`.
+    /// Fails if the name, a variable's name in `env` or the preset is not valid, or if the command is empty or there is
+    /// neither a command nor a preset. The text of the error continues the name of the entry, such as
+    /// ` has no command: …`.
     pub fn check(&self, name: &str) -> Result<(), String> {
         if !is_agent_name(name) {
             return Err(format!(
-                " has no valid name: use at most {AGENT_NAME_MAX} lowercase letters, digits and hyphens"
+                " has no valid name: use at most {AGENT_NAME_MAX} lowercase letters, digits, hyphens and underscores"
             ));
         }
         for variable in self.env.keys() {
@@ -265,7 +272,8 @@ impl ExternalAgentSettings {
     }
 }
 
-/// Returns whether `name` can be the name of an external agent.
+/// Returns whether `name` can be the name of an external agent: 1 to [`AGENT_NAME_MAX`] of the characters `a` to `z`,
+/// `0` to `9`, `-` and `_`.
 pub fn is_agent_name(name: &str) -> bool {
     let is_valid = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=AGENT_NAME_MAX).contains(&name.len()) && name.bytes().all(is_valid)
@@ -274,7 +282,8 @@ pub fn is_agent_name(name: &str) -> bool {
 /// Checks all entries of the setting `agents`.
 ///
 /// # Errors
-/// The text continues the setting's name, such as `.mine has no command: …`.
+/// Fails if [`ExternalAgentSettings::check`] fails for an entry. The text of the error continues the name of the
+/// setting, such as `.mine has no command: …`.
 pub fn check_agents(entries: &BTreeMap<String, ExternalAgentSettings>) -> Result<(), String> {
     for (name, entry) in entries {
         entry.check(name).map_err(|why| format!(".{name}{why}"))?;
@@ -282,8 +291,8 @@ pub fn check_agents(entries: &BTreeMap<String, ExternalAgentSettings>) -> Result
     Ok(())
 }
 
-/// Returns the settings of all external agents by name: the entries of the user, and an empty entry for each preset that
-/// has none.
+/// Returns the settings of all external agents by name: the entries of the user, and an empty entry for each preset
+/// that has none.
 pub fn with_presets(
     entries: &BTreeMap<String, ExternalAgentSettings>,
 ) -> BTreeMap<String, ExternalAgentSettings> {

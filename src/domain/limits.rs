@@ -15,7 +15,7 @@ pub struct Limits {
     /// The budgets from the settings.
     #[serde(rename = "ceilings", default)]
     pub budgets: UsageBudgets,
-    /// What all crews of the user have used in the current day and month. `None` if no budget limits a period.
+    /// What all crews of the user have used in the current day and month. `None` if no budget limits a day or a month.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub periods: Option<PeriodUsage>,
     /// The budgets that the user has raised, at most one entry per budget and agent.

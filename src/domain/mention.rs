@@ -114,8 +114,8 @@ pub fn format_mention(path: &str) -> String {
     }
 }
 
-/// Returns the path in quotes of which `rest` follows the opening quote, and its length in bytes with both quotes, as
-/// written. Returns `None` if the closing quote is missing.
+/// Parses a path in quotes. `rest` is the text after the opening quote. Returns the path without escapes, and its
+/// length in bytes as written, including both quotes. Returns `None` if the closing quote is missing.
 fn quoted_path(rest: &str) -> Option<(Cow<'_, str>, usize)> {
     let mut is_escaped = false;
     let end = rest.find(|c: char| {

@@ -11,21 +11,22 @@ use super::usage::Price;
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NamedModel {
-    /// The provider. `None` means the one that `base_url` selects, which is Chat Completions for most servers; without
-    /// `base_url`, the provider of the crew.
+    /// The name of the provider, or `script:FILE`. `None` means the provider that `base_url` selects, which is Chat
+    /// Completions for most servers; without `base_url`, the provider of the crew.
     pub provider: Option<String>,
     /// The address of the server; `None` for the address of the provider.
     pub base_url: Option<String>,
-    /// The name that the server uses; `None` if it is the name of the entry.
+    /// The name that the server uses for the model; `None` if it is the name of the entry.
     pub model: Option<String>,
-    /// The environment variable with the API key. `None` means the provider's variable, or no key if there is a
-    /// `base_url`.
+    /// The environment variable with the API key. `None` means the provider's variable, or no key if `base_url` is not
+    /// an address of the provider's vendor.
     pub key_var: Option<String>,
-    /// The context window in tokens.
+    /// Size of the context window in tokens; `None` if the entry does not set it.
     pub window: Option<u64>,
     /// The reasoning effort of agents whose role sets none.
     pub effort: Option<RoleEffort>,
-    /// How many tokens of an answer the model may use to think. Only on the Anthropic wire.
+    /// Maximum number of tokens that the model may use to think in one answer. For providers without such a budget, it
+    /// selects the effort if `effort` is `None`.
     pub thinking_budget: Option<u32>,
     /// Maximum number of tokens in one answer; `None` for the crew's setting.
     pub max_tokens: Option<u32>,
@@ -33,9 +34,11 @@ pub struct NamedModel {
     pub prices: Option<Price>,
     /// Additional headers of each request. `${NAME}` and `${NAME:-default}` stand for environment variables.
     pub headers: BTreeMap<String, String>,
-    /// Options of the provider, as in the table with the provider's name.
+    /// Options of the provider, as in the setting with the provider's name, such as `[anthropic]`. If there are any,
+    /// they replace that setting.
     pub options: BTreeMap<String, String>,
-    /// The named model that an agent changes to if this one fails for good; `None` if the turn fails instead.
+    /// The named model that an agent changes to if a call of this one fails permanently; `None` if the turn fails
+    /// instead.
     pub fallback: Option<String>,
 }
 
@@ -56,8 +59,9 @@ pub const FIELDS: &[&str] = &[
     "fallback",
 ];
 
-/// Which model each kind of agent uses: the name of a named model, or a model of the crew's server. `None` for the
-/// teammates, subagents and summaries means the model of the lead, of the parent, and of the agent.
+/// Which model each kind of agent uses: the name of a named model, or of a model of the crew's server. `None` means,
+/// for the lead, the setting `model`; for teammates, the lead's model; for subagents, their parent's model; for
+/// summaries, the model of the agent whose conversation is summarised.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelUses {
@@ -68,7 +72,7 @@ pub struct ModelUses {
 }
 
 impl ModelUses {
-    /// Returns these uses, overridden by those that are set in `later`.
+    /// Returns the models of `later`. Takes each model that is `None` in `later` from `self`.
     #[must_use]
     pub fn merged_with(self, later: ModelUses) -> ModelUses {
         ModelUses {

@@ -65,8 +65,8 @@ pub struct NewRequest {
     /// The tool call that a permission request is about. `None` for other requests, and for a call that is too long to be
     /// stored whole or contains a secret.
     pub call: Option<PendingCall>,
-    /// How long the agent waits for the decision; `None` for no limit. Then it continues, the request stays pending, and the
-    /// decision arrives as a message.
+    /// How long the agent waits for the decision; `None` for no limit. After that time, the agent continues, the
+    /// request stays pending, and the decision arrives as a message.
     pub wait_max: Option<Duration>,
 }
 

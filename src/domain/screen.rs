@@ -80,8 +80,8 @@ pub enum TeamSort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoardShape {
-    /// Graph if at most half of its height and a third of its width are outside of the pane and the subjects of its tasks
-    /// can be read, otherwise list. In a narrow pane, the whole width must fit.
+    /// Graph if at most half of its height and a third of its width are outside of the pane and the subjects of its
+    /// tasks can be read, otherwise list. In a narrow pane, the whole width must fit.
     #[default]
     Fitting,
     /// Graph, even if the user must scroll to see all of it. List if the board has too many tasks or dependencies to draw
@@ -94,8 +94,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The stored layout of a project's screen. A pane that fills the screen is not part of it: it ends when the focus moves,
-/// and a start focuses the composer. [`PaneLayout::Focus`] is the stored form of one pane at a time.
+/// The stored layout of a project's screen. Does not store which pane is shown full screen: that ends when the focus
+/// moves, and crewdeck starts with the focus on the composer. The layout [`PaneLayout::Focus`], which always shows one
+/// pane at a time, is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenSettings {

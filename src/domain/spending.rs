@@ -65,14 +65,32 @@ pub struct PeriodUsage {
     pub month: UsageTotal,
 }
 
-/// The usage by day. Processes of other versions share it, so unknown fields are ignored.
+impl PeriodUsage {
+    /// Returns the usage of `day` and its month, of which no later usage is known: 0 for a day or month that has begun
+    /// since.
+    #[must_use]
+    pub fn on(mut self, day: &Day) -> PeriodUsage {
+        if self.date.month() != day.month() {
+            self.month = UsageTotal::default();
+        }
+        if self.date != *day {
+            self.day = UsageTotal::default();
+        }
+        self.date = day.clone();
+        self
+    }
+}
+
+/// The usage by day, as stored in a file that all crewdeck processes of the user share. Unknown fields are ignored,
+/// because some of these processes may be newer versions.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SpendingRecord {
     days: BTreeMap<Day, UsageTotal>,
 }
 
 impl SpendingRecord {
-    /// Reads a record from JSON. Returns `None` if the text is damaged.
+    /// Reads a record from JSON. Returns `None` if the text is not a record, or if a cost in it is negative or not
+    /// finite.
     pub fn parse(text: &str) -> Option<SpendingRecord> {
         let record: SpendingRecord = serde_json::from_str(text).ok()?;
         let is_sound = record.days.values().all(UsageTotal::is_valid);
@@ -110,6 +128,22 @@ mod tests {
             tokens,
             ..UsageTotal::default()
         }
+    }
+
+    #[test]
+    fn usage_of_a_new_day_or_month_begins_at_zero() {
+        let known = PeriodUsage {
+            date: Day("2026-10-30".into()),
+            day: tokens(1),
+            month: tokens(10),
+        };
+        let on = |day: &str| {
+            let usage = known.clone().on(&Day(day.into()));
+            (usage.day.tokens, usage.month.tokens)
+        };
+        assert_eq!(on("2026-10-30"), (1, 10));
+        assert_eq!(on("2026-10-31"), (0, 10));
+        assert_eq!(on("2026-11-01"), (0, 0));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub enum PlanRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalSession {
     pub id: String,
-    /// The directory to which the session belongs.
+    /// The working directory of the session.
     pub dir: String,
 }
 
@@ -98,11 +98,11 @@ pub struct Member {
     /// The name of the member's model; empty for the lead's model.
     #[serde(default)]
     pub model: String,
-    /// Whether [`model`](Self::model) was the name of a named model when it was chosen. If the named model no longer exists
-    /// when the member is resumed, the member uses the lead's model.
+    /// Whether [`model`](Self::model) was the name of a named model when it was chosen. If the named model no longer
+    /// exists when the member is resumed, the member uses the lead's model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_named: bool,
-    /// The name of the external agent that the member is; empty for crewdeck's own agents.
+    /// The name of the external agent, if the member is one; empty for crewdeck's own agents.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub agent: String,
     /// The last session of the external agent; `None` before its first turn.
@@ -150,7 +150,7 @@ impl Member {
     }
 }
 
-/// Maximum number of sessions of which [`Team::lead_models`] has an entry.
+/// Maximum number of entries in [`Team::lead_models`].
 const LEAD_MODELS_MAX: usize = 50;
 
 /// A model that the user has chosen for an agent.
@@ -170,7 +170,8 @@ pub struct Team {
     /// The teammates, including those that have shut down. The lead is not in the list.
     #[serde(default)]
     pub members: Vec<Member>,
-    /// The models that the user has chosen for the lead, by the id of the session. Ids of later sessions are greater.
+    /// The models that the user has chosen for the lead, by the id of the session. Later sessions have greater ids, so
+    /// the oldest session is first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lead_models: BTreeMap<String, ModelChoice>,
     /// Fields written by other programs.
@@ -219,8 +220,8 @@ impl Team {
         self.members.iter().find(|m| m.name.same(name))
     }
 
-    /// Records the model that the user has chosen for the lead in a session; `None` removes the record. Drops the oldest
-    /// sessions beyond the maximum of a file.
+    /// Records the model that the user has chosen for the lead in a session; `None` removes the record. Drops the
+    /// records of the oldest sessions if there are more than `LEAD_MODELS_MAX`.
     pub fn set_lead_model(&mut self, session: &str, choice: Option<ModelChoice>) {
         match choice {
             Some(choice) => self.lead_models.insert(session.into(), choice),

@@ -200,14 +200,15 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
     format!("{}\n{marker}\n{}", &text[..head], &text[tail..])
 }
 
-/// A text that arrives in pieces and of which at most a maximum is kept: its start and its end, like [`head_and_tail`].
-/// Needs at most twice the maximum and one piece.
+/// A text that arrives in pieces. If it is longer than a maximum, only its start and its end are kept, as in
+/// [`head_and_tail`]. Holds at most twice the maximum and one piece in memory.
 pub struct LongText {
     text: String,
-    /// Maximum size, in bytes.
+    /// Maximum size of the kept text, in bytes.
     max: usize,
-    /// The size of the start, and the number of bytes that were removed after it.
+    /// Size of the start, in bytes; 0 before bytes are removed.
     head: usize,
+    /// Number of bytes that were removed after the start.
     cut: usize,
 }
 
@@ -239,7 +240,7 @@ impl LongText {
         self.text.replace_range(self.head..tail, "");
     }
 
-    /// Returns the text. A marker states how many bytes are missing.
+    /// Returns the text. If bytes were removed, a marker in their place states how many.
     pub fn finish(mut self) -> String {
         if self.text.len() > self.max {
             self.shorten();
@@ -252,7 +253,8 @@ impl LongText {
     }
 }
 
-/// Returns the range of `text` that is left out so that `max` bytes remain. `text` must be longer.
+/// Returns the start and the end of the byte range in the middle of `text` to leave out, so that at most `max` bytes
+/// remain. `text` must be longer than `max` bytes.
 fn cut_range(text: &str, max: usize) -> (usize, usize) {
     let head = text.floor_char_boundary(max / 2);
     let tail = text.ceil_char_boundary(text.len() - (max - max / 2));

@@ -72,7 +72,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Creates a cost from the fields of an event or a log.
+    /// Creates a cost from the fields of an event or a log; `None` if `dollars` is `None`, which means an unknown cost.
     pub fn from_fields(dollars: Option<f64>, is_estimate: bool) -> Option<Cost> {
         dollars.map(|dollars| Cost {
             dollars,
@@ -80,7 +80,7 @@ impl Cost {
         })
     }
 
-    /// Returns the sum. It is an estimate if one of both is.
+    /// Returns the sum of both costs, which is an estimate if at least one of them is.
     #[must_use]
     pub fn plus(self, other: Cost) -> Cost {
         Cost {

@@ -8,9 +8,9 @@ use crate::acp::update::{Report, TITLE_MAX, parse_update};
 use crate::domain::agent_update::{AgentToolCall, AgentToolStatus};
 use crate::domain::redact::Redactor;
 
-/// The secret that must not be in what is read.
+/// A secret that parsed reports must not contain.
 const SECRET: &str = "fuzz-secret-value";
-/// Maximum length, in bytes, of what is added where a text is cut or redacted, for all texts of one report.
+/// Maximum total size, in bytes, of the markers and placeholders that cutting and redacting add to the texts of a call.
 const MARKS_MAX: usize = 64 * 1024;
 
 /// Checks how the reports of an agent are read and merged. Each line of the input is a report.
@@ -70,7 +70,7 @@ fn check_title(title: &str) -> CheckResult {
     })
 }
 
-/// Checks the size of a call. `input` is the size of all reports about it, in bytes.
+/// Checks the size of a call. `input` is the size of all reports, in bytes.
 fn check_call(call: &AgentToolCall, input: usize) -> CheckResult {
     check_title(&call.title)?;
     let files = call

@@ -70,7 +70,9 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     let mut names = properties.as_object().into_iter().flat_map(Map::keys);
     if let Some(name) = names.find(|name| !is_property_name(name)) {
         let name = clip(&one_line(name), 80);
-        return Err(format!("the property name '{name}' is not allowed"));
+        return Err(format!(
+            "the property name '{name}' is not allowed: use 1 to {PROPERTY_MAX} ASCII letters, digits, _ . or -"
+        ));
     }
     let schema = Value::Object(fields);
     if size(&schema) > SCHEMA_MAX {

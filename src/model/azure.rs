@@ -51,7 +51,8 @@ fn connect(config: &ModelServerConfig) -> Result<Arc<dyn Model>, ModelError> {
     Ok(Arc::new(OpenAi::with(&config, key, dialect)?))
 }
 
-/// Checks that the address is not one of the former API, which contains the name of a deployment.
+/// Checks that `url` is not an address of the former API. Such an address contains `/openai/deployments` and the name
+/// of a deployment.
 ///
 /// # Errors
 /// Says which address to use instead.
@@ -68,7 +69,8 @@ fn check_url(url: &str) -> Result<(), ModelError> {
     ))
 }
 
-/// Returns the address of the API for the address of a resource or of the API.
+/// Returns the address of the API, which ends with `/v1`. `url` is that address, or the address of the resource with or
+/// without `/openai` at its end.
 fn api_url(url: &str) -> String {
     let url = url.trim_end_matches('/');
     match url.strip_suffix("/openai") {

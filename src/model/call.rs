@@ -80,13 +80,14 @@ pub struct ModelRequest {
     pub thinking_budget: Option<u32>,
     /// The agent's work directory. Only external agents use it.
     pub workdir: PathBuf,
-    /// How often the conversation was emptied. Only external agents use it.
+    /// How often the agent's conversation was cleared. From a change, the session of an external agent detects that its
+    /// copy of the conversation is outdated.
     pub clearings: u64,
 }
 
 impl ModelRequest {
-    /// Returns the maximum number of tokens in the answer, if the model also gets `more` tokens, for example to think:
-    /// at most what the built-in table says about the model, because its server refuses more.
+    /// Returns the maximum number of tokens in the answer: `max_tokens` plus `more`, for example for thinking. If the
+    /// built-in table contains a limit for the model, returns at most that limit, because the server refuses more.
     pub fn output_max(&self, more: u32) -> u32 {
         let max = self.max_tokens.saturating_add(more);
         known_models::output_limit(&self.model).map_or(max, |limit| limit.min(max))
@@ -110,8 +111,8 @@ pub enum Delta {
     /// The next piece of the answer's text.
     Text(String),
     Thinking(String),
-    /// A part of the answer is complete, because a tool call of an external agent follows. The reply contains it as a
-    /// text block of its own.
+    /// The complete text of a part of the answer. An external agent sends it before a tool call. The reply contains
+    /// each part as a separate text block.
     Part(String),
     /// What an external agent reports besides its answer, such as the state of its tool calls.
     External(AgentUpdate),
@@ -271,8 +272,8 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Returns whether the conversation is kept, and shortened, by what answers the calls. This is so for external
-    /// agents. crewdeck then does not compact the conversation.
+    /// Returns whether the program that answers the calls stores the conversation and shortens it when it becomes too
+    /// long. True for external agents. crewdeck then does not compact the conversation.
     fn keeps_conversation(&self) -> bool {
         false
     }

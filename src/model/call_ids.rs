@@ -1,5 +1,5 @@
-//! The ids of tool calls as the wire formats accept them. A conversation may contain ids of several vendors, and one
-//! vendor refuses what another has sent. Does no I/O.
+//! The ids of tool calls in the forms that the wire formats accept. A conversation may contain ids of several vendors,
+//! and one vendor refuses what another has sent. Does no I/O.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,13 +9,14 @@ use crate::domain::ids::CallId;
 /// Which ids a wire format accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdForm {
-    /// 1 to 64 ASCII letters, digits, `_` and `-`, and each id only once in a conversation: Anthropic Messages and
-    /// OpenAI Responses.
+    /// The form for Anthropic Messages and OpenAI Responses: an id consists of 1 to 64 ASCII letters, digits, `_` and
+    /// `-`, and no two calls of a conversation have the same id.
     Strict,
-    /// At most 40 bytes, the limit of OpenAI for Chat Completions. Other ids are unchanged, because some models read
-    /// them and expect the form in which they wrote them, such as `functions.bash:0`.
+    /// The form for Chat Completions: an id has 1 to 40 bytes, the limit of OpenAI. Ids within this limit are sent
+    /// unchanged, because some models read them and expect the form in which they wrote them, such as
+    /// `functions.bash:0`.
     Chat,
-    /// Exactly nine ASCII letters and digits: Mistral.
+    /// The form for Mistral: an id consists of exactly nine ASCII letters and digits.
     Mistral,
 }
 
@@ -39,7 +40,8 @@ impl IdForm {
         }
     }
 
-    /// Returns an accepted id for the call `id`: the same one for the same `id` and `repeat`.
+    /// Returns an id of this form that is derived from `id` and `repeat`. Equal arguments always give the same id.
+    /// `repeat` is 0 at first; higher values give other ids if that id is already used.
     fn replacement(self, id: &str, repeat: usize) -> String {
         let mut hash = DefaultHasher::new();
         id.hash(&mut hash);
@@ -60,7 +62,7 @@ impl IdForm {
 pub struct SentIds<'a> {
     form: IdForm,
     used: HashSet<String>,
-    /// The ids that were sent last, by the ids of the conversation.
+    /// For each id in the conversation, the id that was sent for the last call with it.
     sent: HashMap<&'a CallId, String>,
 }
 
@@ -73,7 +75,8 @@ impl<'a> SentIds<'a> {
         }
     }
 
-    /// Returns the id to send for the next call of the conversation.
+    /// Returns the id to send for the next call of the conversation, which has the id `id` there. Must be called once
+    /// for each call, in the order of the conversation.
     pub fn call(&mut self, id: &'a CallId) -> String {
         let mut chosen = if self.form.accepts(&id.0) {
             id.0.clone()
@@ -92,7 +95,8 @@ impl<'a> SentIds<'a> {
         chosen
     }
 
-    /// Returns the id to send with the result of the call `id`: that of the last such call.
+    /// Returns the id to send with the result of the call `id`: the one that was sent for the last call with this id,
+    /// or `id` itself if there is no such call.
     pub fn result(&self, id: &CallId) -> String {
         let sent = self.sent.get(id).cloned();
         sent.unwrap_or_else(|| id.0.clone())

@@ -1,5 +1,4 @@
-//! What is done if a model refuses the reasoning effort of a request. Models accept different levels, and some accept
-//! none. Does no I/O.
+//! Replaces a reasoning effort that a model refuses. Models accept different levels, and some accept none. Does no I/O.
 
 use super::{ErrorKind, ModelError};
 use crate::domain::role::RoleEffort;
@@ -12,10 +11,10 @@ const LEVELS: [RoleEffort; 5] = [
     RoleEffort::Max,
 ];
 
-/// Fields and objects of requests that contain the effort.
+/// Names of the fields and objects of requests that contain the effort, to be searched in error messages.
 const FIELDS: [&str; 3] = ["effort", "output_config", "reasoning"];
 
-/// What precedes the levels that a server accepts, in its error message.
+/// Texts that precede the list of accepted levels in error messages.
 const BEFORE_LEVELS: [&str; 8] = [
     "supported",
     "one of",
@@ -27,7 +26,7 @@ const BEFORE_LEVELS: [&str; 8] = [
     "accepts",
 ];
 
-/// Parts of messages that refuse the field itself, and not its value.
+/// Parts of error messages in which a server refuses the field for the effort, and not only its value.
 const FIELD_REFUSALS: [&str; 6] = [
     "parameter",
     "argument",
@@ -37,14 +36,14 @@ const FIELD_REFUSALS: [&str; 6] = [
     "unknown",
 ];
 
-/// Parts of messages that refuse a value, and perhaps do not name its field.
+/// Parts of error messages in which a server refuses a value. Such a message may not name the field.
 const VALUE_REFUSALS: [&str; 3] = ["unsupported value", "supported values", "invalid value"];
 
 /// What is sent in place of a refused level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffortReplacement {
     Level(RoleEffort),
-    /// The requests contain no effort.
+    /// No level: the requests contain no effort.
     Nothing,
 }
 
@@ -58,8 +57,9 @@ pub fn openai_word(effort: RoleEffort) -> &'static str {
     }
 }
 
-/// Returns the level that is nearest to a limit of `tokens` for thinking, where the server has no such limit. The levels
-/// stand for 1,024, 8,192 and 24,576 tokens, as Google documents them for Chat Completions.
+/// Returns the level that is nearest to a maximum of `tokens` for thinking, for a server that accepts a level but no
+/// such maximum. The levels low, medium and high stand for 1,024, 8,192 and 24,576 tokens, as Google documents them for
+/// Chat Completions.
 pub fn for_budget(tokens: u32) -> RoleEffort {
     match tokens {
         0..=4608 => RoleEffort::Low,
@@ -68,10 +68,13 @@ pub fn for_budget(tokens: u32) -> RoleEffort {
     }
 }
 
-/// Returns what to send after a request with the effort `level` has failed with `error`. `None` if the error has another
-/// cause. The words of the error message decide, because servers use different fields and messages: the next lower level
-/// that the message lists, else, for `max` and `xhigh`, the next lower level. A higher level is chosen only if
-/// `may_raise` is true and the message lists no lower one.
+/// Returns what to send after a request with the effort `level` has failed with `error`. Returns `None` if the error
+/// has another cause. The words of the error message decide, because servers use different fields and messages.
+///
+/// If the message lists accepted levels, returns the highest listed level below `level`. If there is none and
+/// `may_raise` is true, returns the lowest listed level above `level`. Otherwise, if the message refuses the value and
+/// not the field, replaces `max` by `xhigh` (by `high` if the message names `xhigh`), and `xhigh` by `high`. In all
+/// other cases, returns [`EffortReplacement::Nothing`].
 pub fn replacement(
     error: &ModelError,
     level: RoleEffort,

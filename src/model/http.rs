@@ -19,7 +19,8 @@ use super::{Delta, ErrorKind, ModelError, Reply, is_local, redirect};
 use crate::domain::text::{clip, one_line};
 use crate::http::client_builder;
 
-/// Headers that the HTTP client sets, because they must match the request.
+/// Headers that only the HTTP client may set, because their values must match the request and the connection. The
+/// settings cannot replace them.
 const OWN_HEADERS: &[&str] = &[
     "host",
     "content-length",
@@ -52,7 +53,7 @@ impl SizeLimit {
         self.add_bytes(part.len())
     }
 
-    /// Like [`SizeLimit::add`], for a part of `bytes` bytes.
+    /// Like [`SizeLimit::add`], for a part whose size is `bytes`.
     ///
     /// # Errors
     /// Fails if the response exceeds [`RESPONSE_MAX`].
@@ -80,7 +81,7 @@ pub struct Http {
     headers: HeaderMap,
     /// The provider, whose hints are added to errors.
     spec: &'static ProviderSpec,
-    /// The environment variable with the API key, which errors name.
+    /// The name of the environment variable with the API key. Used only in error messages.
     key_var: String,
     /// Maximum time without data from the server, before and during a response.
     read_timeout: Duration,
@@ -142,10 +143,10 @@ impl Http {
         })
     }
 
-    /// Adds headers from the settings to each request. A header of the provider with the same name is replaced.
+    /// Adds headers from the settings to each request. They replace headers of the provider with the same name.
     ///
     /// # Errors
-    /// Fails if a name or a value is invalid, or if the name is one of a connection, such as `Host`.
+    /// Fails if a name or a value is invalid, or if a name is in `OWN_HEADERS`, such as `Host`.
     pub fn with_headers(mut self, headers: &BTreeMap<String, String>) -> Result<Http, ModelError> {
         for (name, value) in headers {
             let bad = |why: &str| {
@@ -170,7 +171,7 @@ impl Http {
         Ok(self)
     }
 
-    /// Sets the environment variable that errors name as the one with the API key.
+    /// Sets the name of the environment variable with the API key. It is used only in error messages.
     #[must_use]
     pub fn with_key_var(mut self, name: &str) -> Http {
         self.key_var = name.into();

@@ -17,7 +17,7 @@ static TABLE: LazyLock<ModelTable> = LazyLock::new(|| ModelTable::parse(FILE).un
 /// The facts about one model.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct KnownModel {
-    /// The number of tokens that a conversation may have.
+    /// The context window, in tokens.
     pub window: u64,
     /// Maximum number of tokens in one answer; `None` if it is not known to be less than `window`.
     pub output: Option<u64>,
@@ -52,7 +52,7 @@ struct ModelFile {
 #[derive(Debug, Default)]
 struct ModelTable {
     date: String,
-    /// The models by the [`key`] of their id.
+    /// The models, by the result of [`key`] for their id.
     models: BTreeMap<String, KnownModel>,
     /// Context windows by the prefix of the model's name.
     families: BTreeMap<String, u64>,
@@ -121,8 +121,8 @@ fn key(name: &str) -> String {
     last_part(name).to_ascii_lowercase().replace('.', "-")
 }
 
-/// Removes `-latest` or a date (`-20250929`, `-2025-08-07`, `@20250929`) from the end of a key. Returns `None` if the key
-/// has no such end.
+/// Returns `key` without `-latest` or a date (`-20250929`, `-2025-08-07`, `@20250929`) at its end. Returns `None` if
+/// the key has no such end.
 fn without_version(key: &str) -> Option<&str> {
     if let Some(base) = key.strip_suffix("-latest") {
         return Some(base);

@@ -35,8 +35,8 @@ pub use call::{
 pub(crate) use fields::{clip_label, parse_input, parse_tokens};
 pub use window::ContextWindow;
 
-/// All providers. If the environment contains the API keys of several providers, the first of them in this list is
-/// used that may be selected without its name.
+/// All providers. If the environment contains the API keys of several providers, the first of them in this list that
+/// may be selected without its name is used.
 pub static PROVIDERS: &[&provider::ProviderSpec] = &[
     &anthropic::SPEC,
     &responses::SPEC,

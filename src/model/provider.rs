@@ -21,7 +21,7 @@ pub struct ProviderSpec {
     pub name: &'static str,
     /// The name of the provider's API, without the word "API".
     pub api: &'static str,
-    /// When the provider is selected without its name.
+    /// The condition under which the provider is selected without its name.
     pub auto_select: AutoSelect,
     /// The environment variable that holds the API key.
     pub key_var: &'static str,
@@ -45,20 +45,21 @@ pub struct ProviderSpec {
     pub connect: fn(&ModelServerConfig) -> Result<Arc<dyn Model>, ModelError>,
 }
 
-/// When a provider is selected although neither an option nor a setting names it.
+/// The condition under which a provider is selected although neither an option nor a setting names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoSelect {
-    /// If its key or its address is in the environment.
+    /// If its API key or its server address is in the environment.
     KeyOrAddress,
-    /// Like [`AutoSelect::KeyOrAddress`], but only if the address is that of the vendor or none is set. Other servers
-    /// with the same key and address variables have another API.
+    /// Like [`AutoSelect::KeyOrAddress`], but only if the address is the vendor's or none is set. With another address,
+    /// the same variables usually belong to a server that has a different API.
     VendorAddress,
-    /// Never: many users have the keys of these vendors in the environment for other programs.
+    /// Never, because many users have the keys of these vendors in the environment for other programs.
     Never,
 }
 
 impl ProviderSpec {
-    /// Returns whether `url` is an address of the vendor.
+    /// Returns whether `url` is an address of the vendor: it has the origin of `vendor_url`, or it uses https and its
+    /// host ends with one of `vendor_hosts`.
     pub fn is_vendor_address(&self, url: &str) -> bool {
         let Ok(parsed) = reqwest::Url::parse(url) else {
             return false;
@@ -144,7 +145,8 @@ pub struct ModelServerConfig {
     pub base_url: String,
     /// The API key; `None` to send none, as a local server may need none.
     pub key: Option<SecretString>,
-    /// The environment variable with the key, for messages: [`ProviderSpec::key_var`], or the one that the user has set.
+    /// The name of the environment variable with the API key, for messages: [`ProviderSpec::key_var`], or the one that
+    /// the user has set.
     pub key_var: String,
     /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,
@@ -153,7 +155,7 @@ pub struct ModelServerConfig {
     pub headers: BTreeMap<String, String>,
 }
 
-/// Two configurations are equal if their requests go to the same server with the same key, options and headers.
+/// Two configurations are equal if they have the same provider, address, API key, options, headers and timeout.
 impl PartialEq for ModelServerConfig {
     fn eq(&self, other: &ModelServerConfig) -> bool {
         self.spec == other.spec
@@ -187,7 +189,8 @@ impl ModelServerConfig {
         key(self) == key(other)
     }
 
-    /// Returns whether requests of both go to the same server with the same key, so that they share its limits.
+    /// Returns whether requests of both configurations go to the same server with the same API key, so that they share
+    /// its rate limits. False if the address is invalid.
     pub fn shares_limits_with(&self, other: &ModelServerConfig) -> bool {
         let origin = super::origin(&self.base_url);
         origin.is_some() && origin == super::origin(&other.base_url) && self.has_key_of(other)
@@ -197,14 +200,15 @@ impl ModelServerConfig {
         self.options.get(name).map(String::as_str)
     }
 
-    /// Returns the name of the server for [`crate::domain::chat::AnswerOrigin::server`]: provider and origin, such as
-    /// `responses https://api.openai.com`.
+    /// Returns the name of the server for [`crate::domain::chat::AnswerOrigin::server`]: the provider and the origin,
+    /// such as `responses https://api.openai.com`.
     pub fn server_name(&self) -> Arc<str> {
         let origin = super::origin(&self.base_url).unwrap_or_default();
         format!("{} {origin}", self.spec.name).into()
     }
 
-    /// Checks that there is an address. Only a vendor without [`ProviderSpec::vendor_url`] can have none.
+    /// Checks that the configuration contains an address. It can be missing only for a provider without a
+    /// [`ProviderSpec::vendor_url`].
     ///
     /// # Errors
     /// Says how to set the address.

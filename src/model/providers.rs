@@ -18,8 +18,9 @@ pub enum ProviderChoice {
 
 /// Selects the provider `name`. Without a name, selects the first of [`PROVIDERS`] whose API key is set in the
 /// environment, else the first whose server address is set there, else [`COMPATIBLE`] if the settings contain the
-/// address `base_url`. Skips providers whose [`AutoSelect`] does not permit it. Returns `Ok(None)` if none of these is
-/// given; the caller may then look for a local server. `environment` returns the value of a variable, or `None` if the variable is unset or blank.
+/// address `base_url`. Skips providers whose [`AutoSelect`] does not permit it. Returns `Ok(None)` if neither a name
+/// nor a key nor an address selects a provider; the caller may then look for a local server. `environment` returns the
+/// value of a variable, or `None` if the variable is unset or blank.
 ///
 /// # Errors
 /// Fails if the provider name is unknown.
@@ -50,8 +51,8 @@ pub fn choose(
     Ok(spec.map(ProviderChoice::Server))
 }
 
-/// Returns the provider of the server at `base_url`, if only its address is known: the one whose vendor has the address
-/// and whose [`AutoSelect`] depends on that, else [`COMPATIBLE`].
+/// Returns the provider to use for the server at `base_url`, of which only the address is known: the provider with
+/// [`AutoSelect::VendorAddress`] whose vendor has this address, or [`COMPATIBLE`] if there is none.
 pub fn of_address(base_url: &str) -> &'static ProviderSpec {
     let mut all = PROVIDERS.iter().copied();
     let is_own = |spec: &&ProviderSpec| {
@@ -92,7 +93,8 @@ pub fn names(specs: impl Iterator<Item = &'static ProviderSpec>) -> String {
     all.join(", ")
 }
 
-/// Returns the environment variables of the keys that select a provider, each once, in the order of [`PROVIDERS`].
+/// Returns the environment variables whose API key selects a provider without its name, each once, in the order of
+/// [`PROVIDERS`].
 pub fn selecting_keys() -> Vec<&'static str> {
     let mut keys: Vec<&str> = wires().map(|spec| spec.key_var).collect();
     keys.dedup();

@@ -14,8 +14,8 @@ use crate::domain::text::{clip, one_line};
 /// Maximum length of a server's message in an error, in characters. A longer message is cut.
 const ERROR_TEXT_MAX: usize = 300;
 
-/// Converts an HTTP error status into an error with a hint. `text` is the server's message. `provider` has the environment
-/// variable with the API key beside it; it is `None` for the scripted model.
+/// Converts an HTTP error status into an error with a hint. `text` is the server's message. `provider` contains the
+/// provider and the name of the environment variable with the API key; it is `None` for the scripted model.
 pub fn status_error(
     code: u16,
     text: &str,
@@ -134,10 +134,12 @@ pub fn body_text(body: &[u8]) -> String {
 }
 
 /// Returns the message of a JSON error. The error is `value` or its field `error`. The message is the field `message`,
-/// or the error itself if it is a text; an object or a list in `message` is given as JSON. If the error's `type` (or `code`, if it has no type) contains `_`, appends it
-/// in brackets, such as `[rate_limit_error]`. If the message does not name the error's `param`, it begins with it, such as
-/// `reasoning.effort: …`. Without a message, returns that type or code alone, else the field
-/// `detail`, else an empty text.
+/// or the error itself if it is a text. If `message` is an object or a list, returns it as JSON.
+///
+/// If the error's `type` (or its `code`, if it has no type) contains `_`, it is appended in brackets, such as
+/// `[rate_limit_error]`. If the error has the field `param` and the message does not name that parameter, the message
+/// begins with it, such as `reasoning.effort: …`. Without a message, returns the type or code alone. If these are
+/// missing too, returns the field `detail`, else an empty text.
 pub fn error_text(value: &Value) -> String {
     let error = value.get("error").unwrap_or(value);
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_string);

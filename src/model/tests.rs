@@ -280,7 +280,7 @@ pub(super) fn twice(stream: &str, between: &str) -> String {
     twice.collect::<Vec<_>>().concat()
 }
 
-/// Returns the id of each call, and whether its input is invalid.
+/// Returns the id of each tool call in `reply`, and whether the input of the call is invalid.
 pub(super) fn ids(reply: &Reply) -> Vec<(String, bool)> {
     let calls = reply.blocks.iter().filter_map(|b| match b {
         Block::ToolCall(call) => Some((call.id.to_string(), call.broken.is_some())),
@@ -327,7 +327,8 @@ fn done_marker_ends_a_stream_that_stays_open() {
     assert_eq!(nothing.unwrap_err().kind, ErrorKind::Truncated);
 }
 
-/// Feeds `begin` and then `more` again and again. Returns how often, and the error that ends it.
+/// Feeds `begin` once and then `more` repeatedly until the decoder fails. Returns how often `more` was fed, and the
+/// error.
 pub(super) fn feed_until_error(
     mut decoder: impl Decode,
     begin: &str,

@@ -9,7 +9,8 @@ use super::openai::{self, Deviation, Dialect, OpenAi};
 use super::provider::{AutoSelect, ModelServerConfig, ProviderSpec, RefusalHints};
 use super::{Model, ModelError};
 
-/// What the rows have in common: client and decoder of `openai`, without its settings and local servers.
+/// The fields that all these providers share: client and decoder are those of `openai`, without its options and local
+/// servers. They are never selected without their name.
 pub(super) const COMMON: ProviderSpec = ProviderSpec {
     auto_select: AutoSelect::Never,
     options: &[],

@@ -76,8 +76,9 @@ pub fn secret_names() -> Vec<(String, WithheldReason)> {
     all
 }
 
-/// Returns the path of the program that is started for `program` in the directory `dir`; `None` if there is none, or it
-/// is not executable. A name without `/` is looked up in the folders of `PATH`.
+/// Returns the path of the program that would be started for `program` in the directory `dir`; `None` if it does not
+/// exist or is not executable. A name without `/` is looked up in the folders of `PATH`; any other is relative to
+/// `dir`.
 pub fn find_program(program: &str, dir: &Path) -> Option<PathBuf> {
     let is_executable = |path: &PathBuf| {
         rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()

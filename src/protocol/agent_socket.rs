@@ -1,5 +1,6 @@
 //! The protocol of the agent socket, through which an external agent calls tools of its crew. Each side sends JSON
-//! objects, one a line. The client first sends [`ToCrew::Hello`], and the crew answers with [`FromCrew::Welcome`].
+//! objects, one per line. The client first sends [`ToCrew::Hello`], and the crew answers with [`FromCrew::Welcome`] or
+//! [`FromCrew::Error`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,11 +47,11 @@ pub enum FromCrew {
     Welcome {
         agent: String,
         tools: Vec<SocketTool>,
-        /// Whether [`FromCrew::Tools`] can follow.
+        /// Whether the tools can change later. If so, [`FromCrew::Tools`] reports each change.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         tools_change: bool,
     },
-    /// The tools have changed, and these are all tools now.
+    /// The tools have changed. Contains all tools that the agent can now call.
     Tools { tools: Vec<SocketTool> },
     Result {
         id: u64,

@@ -126,7 +126,9 @@ pub enum Command {
     /// Starts the teammates of a team preset. Answered by `RosterChanged`, and by a `Notice` for each teammate that
     /// cannot start.
     StartTeam { preset: String },
-    /// Asks for the names of the models that the model server offers. Answered by `ModelsListed`.
+    /// Asks for the names of the models that the user can choose: the named models of the settings, and those that the
+    /// model server offers. Answered by `ModelsListed`; if there are named models, by one with these alone, and by
+    /// another one with all when the server has answered.
     ListModels,
     /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
     /// address of the login page and one with the result, `LogOut` by a `Notice` with the result.
@@ -139,8 +141,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
     },
-    /// Switches all agents that have no model of their own to another model, from the next model call on. Answered by
-    /// `Ready`.
+    /// Switches the teammate `agent`, or, without `agent`, all agents that have no model of their own, to another model
+    /// from the next model call on. Answered by `ModelChanged` for a teammate, otherwise by `Ready`.
     UseModel {
         name: String,
         /// The teammate; `None` for the model that all agents without a model of their own share.

@@ -97,7 +97,8 @@ pub fn has_state(root: &Path) -> bool {
         .any(|folder| root.join(folder).is_dir())
 }
 
-/// Returns whether a crew can have run in `root`: a crew leaves a lock file, and a crew of another program `.team`.
+/// Returns whether a crew may have run in `root`: a crew of crewdeck leaves the file `.crewdeck/.lock`, and a crew of
+/// another program leaves the folder `.team`.
 pub fn may_have_run(root: &Path) -> bool {
     root.join(".crewdeck/.lock").exists() || root.join(".team").is_dir()
 }

@@ -17,6 +17,9 @@ pub const PROMPTS_MAX: usize = 64;
 /// Maximum size of a queue file, in bytes. [`PromptQueue::load`] fails for a larger one.
 const READ_MAX: u64 = 64 * 1024 * 1024;
 
+/// Name of the file with the prompts in the folder of a session.
+const PROMPTS: &str = "prompts.json";
+
 /// Text at the beginning of the oldest waiting entry, if older entries were dropped because the queue was full.
 pub const DROPPED_MARK: &str =
     "[Earlier commands of the user were dropped: too many were waiting.]\n";
@@ -65,7 +68,7 @@ impl PromptQueue {
     /// Opens the queue of prompts, `.crewdeck/sessions/ID/prompts.json`, without reading the file: see
     /// [`PromptQueue::load`]. `redactor` removes secrets from prompts before they are written to the file.
     pub fn open(root: &Path, session: &str, redactor: &Redactor) -> PromptQueue {
-        PromptQueue::at(root, session, "prompts.json", redactor)
+        PromptQueue::at(root, session, PROMPTS, redactor)
     }
 
     /// Opens the queue of the user's commands in the conversation of `agent`,
@@ -80,7 +83,7 @@ impl PromptQueue {
     }
 
     fn at(root: &Path, session: &str, file: &str, redactor: &Redactor) -> PromptQueue {
-        let folder = root.join(".crewdeck").join("sessions").join(session);
+        let folder = sessions_folder(root).join(session);
         PromptQueue {
             path: folder.join(file),
             redactor: redactor.clone(),
@@ -224,6 +227,21 @@ impl PromptQueue {
         self.redactor.json(&mut value);
         atomic::write(&self.path, &serde_json::to_vec(&value)?)
     }
+}
+
+/// Returns the ids of the sessions below `root` that have a file with waiting prompts, in any order. Empty if the
+/// sessions cannot be read.
+pub(super) fn sessions_with_prompts(root: &Path) -> Vec<String> {
+    let folders = fs::read_dir(sessions_folder(root)).into_iter().flatten();
+    folders
+        .filter_map(Result::ok)
+        .filter(|folder| folder.path().join(PROMPTS).is_file())
+        .filter_map(|folder| folder.file_name().into_string().ok())
+        .collect()
+}
+
+fn sessions_folder(root: &Path) -> PathBuf {
+    root.join(".crewdeck").join("sessions")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

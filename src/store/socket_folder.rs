@@ -1,5 +1,6 @@
-//! Creates and removes the private folder of the agent socket. It is a system folder for runtime or temporary files:
-//! the path of a project can be too long for the address of a socket, and its file system may not support sockets.
+//! Creates and removes the private folder of the agent socket. The folder is in a system folder for runtime or
+//! temporary files: the path of a project can be too long for the address of a socket, and its file system may not
+//! support sockets.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -15,9 +16,9 @@ const PREFIX: &str = "crewdeck-agents-";
 const NEW_PREFIX: &str = ".crewdeck-new-";
 /// The name of the socket in its folder.
 const SOCKET: &str = "socket";
-/// Maximum length, in bytes, of the address of a socket on every supported system.
+/// Maximum length, in bytes, of a socket address that every supported system accepts.
 const ADDRESS_MAX: usize = 103;
-/// Maximum number of entries of a system folder in which folders of dead crews are searched.
+/// Maximum number of entries of a system folder that are searched for folders of dead crews.
 const ENTRIES_MAX: usize = 10_000;
 
 /// A folder with a listening socket, accessible only to the user. Dropping it removes both.
@@ -27,8 +28,8 @@ pub struct SocketFolder {
 }
 
 impl SocketFolder {
-    /// Creates the folder in a system folder for runtime files, or for temporary files if there is none, and removes the
-    /// folders that dead crews of the user left there.
+    /// Creates the folder in the first of the system folders for runtime and temporary files in which that is possible,
+    /// and starts to listen on its socket. Removes the folders that dead crews of the user left in the system folder.
     ///
     /// # Errors
     /// Fails if no folder can be created or the socket cannot be bound.
@@ -43,10 +44,12 @@ impl SocketFolder {
         Err(last)
     }
 
-    /// Does the same as [`SocketFolder::create`] in the folder `base`.
+    /// Creates the folder in `base`, and starts to listen on its socket. Removes the folders that dead crews of the
+    /// user left in `base`.
     ///
     /// # Errors
-    /// Also fails if the address of a socket in `base` would be too long.
+    /// Fails if the folder cannot be created, the address of the socket would be too long, or the socket cannot be
+    /// bound.
     pub fn create_in(base: &Path) -> Result<(SocketFolder, UnixListener)> {
         remove_dead_folders(base);
         let new = tempfile::Builder::new()
@@ -112,7 +115,8 @@ fn remove_dead_folders(base: &Path) {
     }
 }
 
-/// Returns whether `folder` is the folder of an agent socket of this user on which no process listens.
+/// Returns whether `folder` is the folder of an agent socket of this user, but has no socket or one on which no process
+/// listens.
 fn is_dead(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let is_own = |m: fs::Metadata| m.is_dir() && m.uid() == geteuid().as_raw();

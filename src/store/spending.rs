@@ -1,4 +1,5 @@
-//! The file with what all crewdeck processes of the user have used by day. Several processes add to it at once.
+//! Stores the tokens and costs that all crewdeck processes of the user have used on each day. Several processes can add
+//! to the file at the same time.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,7 +14,7 @@ use crate::domain::spending::{Day, PeriodUsage, SpendingRecord, UsageTotal};
 use crate::domain::timestamp::Timestamp;
 
 const FILE: &str = "spending.json";
-/// Maximum size of the file, in bytes. The record of [`SpendingRecord`] is far smaller.
+/// Maximum size of the file, in bytes. A valid [`SpendingRecord`] is far smaller.
 const FILE_MAX: u64 = 64 * 1024;
 /// Maximum time to wait while another process changes the file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,7 +23,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpendingUpdate {
     pub periods: PeriodUsage,
-    /// The name under which a damaged file was kept. Its usage is not in the totals.
+    /// The path to which a damaged file was renamed; `None` if the file was not damaged. The usage in the damaged file
+    /// is not in the totals.
     pub damaged: Option<PathBuf>,
 }
 

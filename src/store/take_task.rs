@@ -22,7 +22,8 @@ pub struct TakenTask {
 ///
 /// # Errors
 /// When another agent owns the task, or a file cannot be read or written; for the lead and present teammates also when
-/// the task has no owner. That only the message cannot be written is no error, because the task was already returned.
+/// the task has no owner. It is no error if only the message cannot be written, because the task is already back on the
+/// board.
 pub fn take_task(
     (board, roster, mailbox): (&Board, &Roster, &Mailbox),
     id: TaskId,

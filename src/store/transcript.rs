@@ -1,12 +1,13 @@
 //! The conversation log of an agent on disk. It grows line by line, is loaded after a restart, and is archived before the
 //! conversation is compacted.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::attachments::AttachmentStore;
-use super::{StoreError, atomic, regular_file};
+use super::{StoreError, atomic, prompt_queue, regular_file};
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::folders::TRANSCRIPTS;
 use crate::domain::ids::{JobId, Name};
@@ -281,26 +282,30 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     })
 }
 
-/// Returns the ids of the sessions below `root` whose lead has a log, oldest first.
+/// Returns the ids of the sessions below `root` that can be resumed, oldest first: those whose lead has a log, and those
+/// with prompts that no log contains yet, because their process was killed before it wrote the first one.
 ///
 /// # Errors
-/// When the folder of the logs does not exist or cannot be read.
+/// When the folder of the logs exists but cannot be read.
 pub fn sessions(root: &Path) -> Result<Vec<String>, StoreError> {
     let dir = root.join(TRANSCRIPTS);
     let end = format!("-{}.jsonl", Name::lead());
-    let mut all: Vec<String> = fs::read_dir(&dir)
-        .map_err(StoreError::at(&dir))?
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()))
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
-        // A session id has no dash. If there is a dash, the file is the log of a teammate whose name ends with a dash
-        // and the lead's name.
-        .filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()))
-        .collect();
+    let mut all: BTreeSet<String> = match fs::read_dir(&dir) {
+        Ok(entries) => entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_ok_and(|t| t.is_file()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter_map(|name| name.strip_suffix(&end).map(str::to_string))
+            .collect(),
+        Err(error) if error.kind() == ErrorKind::NotFound => BTreeSet::new(),
+        Err(error) => return Err(StoreError::at(&dir)(error)),
+    };
+    all.extend(prompt_queue::sessions_with_prompts(root));
+    // A session id has no dash. If there is a dash, the file is the log of a teammate whose name ends with a dash and the
+    // lead's name.
+    all.retain(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()));
     // Session ids begin with their creation time, so the newest session is the last one.
-    all.sort();
-    Ok(all)
+    Ok(all.into_iter().collect())
 }
 
 /// Returns the highest number of a subagent with a log in `session`, or 0 if there is none.

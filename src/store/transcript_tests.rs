@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::domain::chat::{AnswerOrigin, Block, Message, ProviderItem};
+use crate::domain::ids::PromptId;
+use crate::store::{PromptQueue, QueuedPrompt};
 use pretty_assertions::assert_eq;
 
 fn fixture() -> (tempfile::TempDir, TranscriptFile) {
@@ -137,6 +139,26 @@ fn only_logs_are_sessions() {
     let folder = dir.path().join(TRANSCRIPTS);
     fs::write(folder.join("-lead.jsonl"), "").unwrap();
     fs::create_dir(folder.join("s9-lead.jsonl")).unwrap();
+    assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
+}
+
+#[test]
+fn session_killed_before_its_first_log_is_a_session() {
+    let (dir, transcript) = fixture();
+    assert!(sessions(dir.path()).unwrap().is_empty());
+    let queue = PromptQueue::open(dir.path(), "s2", &Redactor::default());
+    let id = PromptId("a".into());
+    let prompt = QueuedPrompt {
+        id: id.clone(),
+        text: "first".into(),
+        attachments: Vec::new(),
+        context: Vec::new(),
+    };
+    queue.push(prompt).unwrap();
+    assert_eq!(sessions(dir.path()).unwrap(), vec!["s2"]);
+    transcript.append(&user("first")).unwrap();
+    assert_eq!(sessions(dir.path()).unwrap(), vec!["s1", "s2"]);
+    queue.remove(&[id]).unwrap();
     assert_eq!(sessions(dir.path()).unwrap(), vec!["s1"]);
 }
 

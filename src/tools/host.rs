@@ -27,8 +27,8 @@ pub trait Host: Send + Sync {
 
     /// Sends a request to its approver and waits until the request is decided or withdrawn. Returns the request with
     /// the decision; a rejected or withdrawn request is no error. A request of a subagent is filed in the name of its
-    /// parent. A request with a limit of the wait is returned as pending after that time, and stays open. Dropping the
-    /// future withdraws the request.
+    /// parent. If the request limits the wait (`wait_max`), it is returned as pending after that time, and stays open.
+    /// Dropping the future withdraws the request.
     fn ask<'a>(
         &'a self,
         from: &'a Name,

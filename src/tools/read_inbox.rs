@@ -37,7 +37,7 @@ fn run(context: &ToolContext, _: Input) -> ToolResult {
     }))
 }
 
-/// Returns the description for an external agent, which gets messages only between its turns.
+/// Returns the description of this tool for an external agent, which gets messages only between its turns.
 pub fn external_text() -> String {
     let text = TOOL.text.trim();
     text.replace("between two tool calls", "when your turn ends")

@@ -142,8 +142,8 @@ async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOut
     checked.await.map_err(error_output)
 }
 
-/// Checks that an external agent starts only the task that it owns. Starting another task would claim it, and a foreign
-/// agent cannot be moved into that task's worktree while it works. Fails with text for the model.
+/// Checks that an external agent starts only the task that it owns. Starting another task would claim it, and an
+/// external agent cannot be moved into that task's worktree while it works. Fails with text for the model.
 async fn check_owned(
     context: &ToolContext,
     input: &Input,

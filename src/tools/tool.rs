@@ -25,7 +25,7 @@ use crate::store::{Board, Skills};
 /// What a tool can affect. The policy and the plan gate use this to decide whether a call may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Only reads; calls may run in parallel.
+    /// Only reads. Calls of tools with this access may run in parallel.
     Read,
     /// Changes files in the work directory.
     Write,
@@ -33,7 +33,8 @@ pub enum Access {
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
-    /// Starts a subagent. The policy checks each call of the subagent; calls may run in parallel.
+    /// Starts a subagent. The policy checks each tool call that the subagent makes. Several subagents may run in
+    /// parallel.
     Delegate,
 }
 

@@ -155,8 +155,8 @@ impl Screen {
         execute!(self.terminal.backend_mut(), SetTitle(one_line(title)))
     }
 
-    /// Shows a desktop notification (OSC 9): `crewdeck: ` and `words` as one line, cut to `NOTIFY_MAX`. Terminals without
-    /// support ignore it.
+    /// Shows a desktop notification (OSC 9) with the text `crewdeck: ` and `words`. `words` is shown on one line and
+    /// cut to `NOTIFY_MAX` characters. Terminals without support ignore it.
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -186,7 +186,7 @@ impl Screen {
     }
 
     /// Copies `text` to the terminal's clipboard with the escape sequence OSC 52. This works over ssh too, but
-    /// terminals do not confirm it. Returns false and copies nothing if `text` is longer than `COPY_MAX`.
+    /// terminals do not confirm it. Returns false and copies nothing if `text` is longer than `COPY_MAX` bytes.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

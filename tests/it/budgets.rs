@@ -228,7 +228,7 @@ fn agent_that_changes_nothing_is_stopped_without_a_user() {
     write_settings(&project, "calls_without_progress = 1\n");
     let ran = run(&project, &standstill(""), &["go", "--tool", "auto"]);
     assert_eq!(ran.code(), 1, "{}", ran.err());
-    let end = "it makes no progress, and no user was present to let it go on";
+    let end = "it makes no progress, and no user was present to approve continuing";
     assert!(ran.err().contains(end), "{}", ran.err());
     let asked = requests(&project);
     assert_eq!(asked.len(), 1, "{asked:?}");

@@ -1,4 +1,4 @@
-//! What single agents report about tool calls outside of the fields that the protocol has for it.
+//! Reads details of tool calls that some agents do not report in the fields of the protocol.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::domain::agent_update::AgentToolKind;
 pub struct McpCall<'a> {
     /// The name of the tool, such as `mcp__crew__send_message`.
     pub title: String,
-    /// The arguments, if they are not where the protocol has them.
+    /// The arguments, if they are not in `rawInput`, the field of the protocol.
     pub arguments: Option<&'a Value>,
 }
 
@@ -32,7 +32,8 @@ pub fn mcp_call(call: &Value) -> Option<McpCall<'_>> {
     })
 }
 
-/// Returns the kind of a call of one of goose's own tools, which are in its extension `developer`. goose reports no kind.
+/// Returns the kind of a call of a tool of goose's built-in extension `developer`; `None` for other calls. goose itself
+/// reports no kind.
 pub fn goose_kind(call: &Value) -> Option<AgentToolKind> {
     let tool = call.pointer("/_meta/goose/toolCall")?;
     let text = |name: &str| tool.get(name).and_then(Value::as_str);
@@ -43,8 +44,8 @@ pub fn goose_kind(call: &Value) -> Option<AgentToolKind> {
     }
 }
 
-/// Returns the arguments of a call that waits for a permission, as Gemini CLI reports them: as the text of the call,
-/// which has no output yet.
+/// Returns the arguments of a call that waits for a permission, as Gemini CLI reports them: as JSON in the text of the
+/// call, which has no output yet. Returns `None` for other calls.
 pub fn pending_arguments(call: &Value) -> Option<Value> {
     let text_of = |name: &str| call.get(name).and_then(Value::as_str);
     if text_of("status") != Some("pending") || call.get("rawInput").is_some() {

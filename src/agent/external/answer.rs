@@ -9,27 +9,29 @@ use crate::domain::chat::Block;
 use crate::domain::text::LongText;
 use crate::model::{Delta, Reply, StopReason};
 
-/// Maximum size of the text of an answer in the conversation, in bytes. The middle of a longer one is left out.
+/// Maximum size, in bytes, of an answer's text in the conversation, and of its thoughts. The middle of a longer text is
+/// left out.
 const ANSWER_MAX: usize = 256 * 1024;
-/// Maximum number of parts of an answer. What follows is one part.
+/// Maximum number of parts into which tool calls divide an answer. All text after these parts is one more part.
 const PARTS_MAX: usize = 1024;
-/// Maximum number of calls whose end is awaited. Further calls are not.
+/// Maximum number of running tool calls that are tracked. Further calls do not count in
+/// [`ExternalAnswer::has_open_calls`].
 const OPEN_CALLS_MAX: usize = 256;
-/// What a part contains for which an answer has no room.
+/// The text that replaces a part of an answer that has become too long.
 const LEFT_OUT: &str = "[… part left out …]";
 
 pub struct ExternalAnswer {
     /// The parts that are complete, because a tool call followed.
     parts: Vec<String>,
-    /// The size of the parts, in bytes.
+    /// The size of all `parts` together, in bytes.
     size: usize,
     /// The part that is arriving.
     text: LongText,
     thoughts: LongText,
-    /// The calls that have not ended.
+    /// The ids of the tool calls that have not ended.
     open_calls: BTreeSet<String>,
     calls: usize,
-    /// Whether the agent has reported anything.
+    /// Whether the agent has reported a text, a thought or a tool call.
     has_updates: bool,
 }
 
@@ -72,15 +74,13 @@ impl ExternalAnswer {
                 }
                 AgentUpdate::ToolCall(call) => {
                     self.has_updates = true;
-                    let is_new = !self.open_calls.contains(&call.id) && !call.status.is_final();
-                    if is_new {
-                        self.calls += 1;
-                        self.end_part(deltas).await;
-                    }
                     if call.status.is_final() {
                         self.open_calls.remove(&call.id);
-                    } else if self.open_calls.len() < OPEN_CALLS_MAX {
-                        self.open_calls.insert(call.id.clone());
+                    } else if self.open_calls.len() < OPEN_CALLS_MAX
+                        && self.open_calls.insert(call.id.clone())
+                    {
+                        self.calls += 1;
+                        self.end_part(deltas).await;
                     }
                     send(deltas, Delta::External(AgentUpdate::ToolCall(call))).await;
                 }
@@ -89,7 +89,8 @@ impl ExternalAnswer {
         }
     }
 
-    /// Ends the part of the answer before a tool call, so that both are shown in their order.
+    /// Ends the part of the answer before a tool call, so that both are shown in their order. Does nothing if that part
+    /// has no text, or if the answer already has `PARTS_MAX` parts.
     async fn end_part(&mut self, deltas: &Deltas) {
         if self.parts.len() >= PARTS_MAX {
             return;
@@ -102,7 +103,8 @@ impl ExternalAnswer {
         }
     }
 
-    /// Adds a part. If the parts are too large together, empties the oldest of those after the first one.
+    /// Adds a part. While all parts together are larger than `ANSWER_MAX`, replaces the oldest of them by `LEFT_OUT`,
+    /// but never the first part or the new one.
     fn add_part(&mut self, part: String) {
         self.size += part.len();
         self.parts.push(part);

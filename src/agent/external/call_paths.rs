@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::domain::agent_update::AgentToolCall;
 use crate::domain::path::without_dots;
 
-/// Fields of arguments that contain a path, in lower case and without `_`, beside those whose names end with `path` or
-/// `paths`.
+/// Names of argument fields that contain a path, in lower case and without `_`. Fields whose names end with `path` or
+/// `paths` contain one too and are not listed here.
 const PATH_FIELDS: &[&str] = &[
     "file",
     "files",
@@ -21,9 +21,10 @@ const PATH_FIELDS: &[&str] = &[
     "grantroot",
     "destination",
 ];
-/// Fields of arguments that contain the directory of a command, in lower case and without `_`.
+/// Names of argument fields that contain the directory in which a command runs, in lower case and without `_`.
 const DIR_FIELDS: &[&str] = &["cwd", "workdir", "workingdirectory", "directory", "dirpath"];
-/// Folders of git and of crewdeck below the root, whose files only their own programs change.
+/// Folders in which git and crewdeck keep their state, directly below the root of a project or worktree. For
+/// [`is_inside`], they are outside of it.
 const STATE_FOLDERS: &[&str] = &[
     ".git",
     ".tasks",
@@ -32,7 +33,8 @@ const STATE_FOLDERS: &[&str] = &[
     ".transcripts",
     ".crewdeck",
 ];
-/// Files and folders from which agents read what they may run and do without asking, at every level of the project.
+/// Names of files and folders that contain settings of coding agents, such as what an agent may do without asking. They
+/// count at every level of the project.
 const SETTINGS: &[&str] = &[
     ".git",
     ".claude",
@@ -47,7 +49,7 @@ const SETTINGS: &[&str] = &[
     "opencode.jsonc",
 ];
 
-/// Returns the paths that a call reads or changes, as the agent reports them, in order and without duplicates.
+/// Returns the paths that a call reads or changes, as the agent reports them, sorted and without duplicates.
 pub fn paths(call: &AgentToolCall) -> Vec<&str> {
     let diffs = call.diffs.iter().map(|change| change.path.as_str());
     let places = call.locations.iter().map(|place| place.path.as_str());
@@ -60,7 +62,7 @@ pub fn paths(call: &AgentToolCall) -> Vec<&str> {
     out
 }
 
-/// Adds the paths in the arguments `input` at every depth.
+/// Adds to `out` the paths in `input`, the arguments of a call. Also searches nested objects and arrays.
 fn add_paths<'a>(input: &'a Value, out: &mut Vec<&'a str>) {
     match input {
         Value::Object(fields) => {
@@ -103,8 +105,8 @@ fn plain_name(name: &str) -> String {
     name.to_ascii_lowercase().replace('_', "")
 }
 
-/// Returns whether `path`, absolute or relative to `dir`, is below `dir`, also after symbolic links are resolved, and
-/// not in a folder of git or of crewdeck.
+/// Returns whether `path`, absolute or relative to `dir`, is `dir` or below it, both as it is written and with its
+/// symbolic links resolved. False for a path in one of the `STATE_FOLDERS`, and if a link cannot be resolved.
 pub fn is_inside(dir: &Path, path: &str) -> bool {
     let is_state = |rest: &Path| {
         let first = rest.components().next();
@@ -113,7 +115,8 @@ pub fn is_inside(dir: &Path, path: &str) -> bool {
     places_below(dir, path).is_some_and(|places| !places.iter().any(|rest| is_state(rest)))
 }
 
-/// Returns whether an agent may change `path` without a decision: it is inside of `dir`, and no settings of an agent.
+/// Returns whether an agent may change `path` without approval: the path is inside of `dir` (see [`is_inside`]), and
+/// none of its components is the name of an agent's settings (`SETTINGS`).
 pub fn is_writable(dir: &Path, path: &str) -> bool {
     let is_settings = |rest: &Path| rest.components().any(|part| is_one_of(part, SETTINGS));
     let places = places_below(dir, path);
@@ -125,8 +128,8 @@ fn is_one_of(part: Component<'_>, names: &[&str]) -> bool {
     names.iter().any(|name| part.eq_ignore_ascii_case(name))
 }
 
-/// Returns `path` relative to `dir`: as it is written, and with its symbolic links resolved. `None` if one of both is
-/// outside of `dir`, or if a link cannot be resolved.
+/// Returns `path` relative to `dir`: as it is written, and with its symbolic links resolved. `None` if either is
+/// outside of `dir`, or if `dir` or a link cannot be resolved.
 fn places_below(dir: &Path, path: &str) -> Option<[PathBuf; 2]> {
     let whole = dir.join(path);
     let real_dir = dir.canonicalize().ok()?;
@@ -140,8 +143,9 @@ fn places_below(dir: &Path, path: &str) -> Option<[PathBuf; 2]> {
     Some([written, resolved])
 }
 
-/// Returns the absolute `path` with its symbolic links resolved. Parts that do not exist stay. `None` if a link cannot be
-/// resolved: its target may be created through it.
+/// Returns the absolute `path` with its symbolic links resolved. Components that do not exist are kept. `None` if a
+/// link cannot be resolved, for example because its target does not exist: a write through the link could create the
+/// target.
 fn resolve(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,5 @@
-//! Tool calls of an external agent: as calls of crewdeck's own tools, for the policy and the screen, and as events.
+//! Converts the tool calls of an external agent to calls of crewdeck's own tools, for the policy and the screen, and to
+//! the events that publish them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,17 +22,19 @@ use crate::domain::text::{clip, head_and_tail, one_line};
 use crate::protocol::event::{AgentEvent, EventKind};
 use crate::tools::format_diff;
 
-/// Maximum number of calls of one prompt whose events are tracked. Further calls are not shown.
+/// Maximum number of running calls of one prompt that are tracked. While so many run, a further call is not shown.
 const OPEN_MAX: usize = 256;
-/// Maximum size of the output of a call in its event, in bytes.
+/// Maximum size, in bytes, of the output of an ended call in its event, and of its diff. The middle of a longer text is
+/// left out.
 const OUTPUT_MAX: usize = 64 * 1024;
-/// Maximum size of one piece of output, in bytes.
+/// Maximum size, in bytes, of the output in one event of a running call. The middle of a longer text is left out.
 const CHUNK_MAX: usize = 4 * 1024;
-/// Maximum length of a title in the name of a tool, in characters.
+/// Maximum length, in characters, of a call's title when it is used as the name of the tool.
 const NAME_MAX: usize = 64;
 
-/// Returns the name in crewdeck of the tool that an external agent calls through crewdeck's MCP server; `None` if the call
-/// is another one. Agents form the title of such a call in different ways.
+/// Returns crewdeck's name of the tool that an external agent calls through crewdeck's MCP server. The tool is
+/// recognised by the call's title, for which agents use different forms. `None` if the title has none of these forms,
+/// or if the agent reports that the call does something itself, such as running a command or changing a file.
 pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&'a str> {
     let acts_itself = matches!(
         call.kind,
@@ -59,7 +62,7 @@ pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&
     named.find_map(|name| tools.find(name))
 }
 
-/// Returns whether the arguments of a call contain a command, also one whose form is not known.
+/// Returns whether the arguments of a call contain a command, even one in a form that [`command`] cannot read.
 pub fn has_command(call: &AgentToolCall) -> bool {
     let input = call.raw_input.as_ref();
     input.is_some_and(|input| {
@@ -68,7 +71,8 @@ pub fn has_command(call: &AgentToolCall) -> bool {
     })
 }
 
-/// Returns the shell command of a call as the agent reports it in its arguments; `None` if it reports none.
+/// Returns the shell command of a call as the agent reports it in its arguments; `None` if it reports none, or one in
+/// an unknown form.
 pub fn command(call: &AgentToolCall) -> Option<String> {
     let input = call.raw_input.as_ref()?;
     let found = input.get("command").or_else(|| input.get("cmd"))?;
@@ -84,8 +88,8 @@ pub fn command(call: &AgentToolCall) -> Option<String> {
     }
 }
 
-/// Returns the shell command of a call that the agent reports as reading or thinking; `None` if the call has another kind
-/// or no command.
+/// Returns the shell command of a call that the agent reports as reading, searching or thinking; `None` if the call has
+/// another kind or no command.
 pub fn reading_command(call: &AgentToolCall) -> Option<String> {
     let reads = matches!(
         call.kind,
@@ -94,7 +98,8 @@ pub fn reading_command(call: &AgentToolCall) -> Option<String> {
     command(call).filter(|_| reads)
 }
 
-/// Returns the command line for the words of a command. A shell that gets its command as an argument is left out.
+/// Returns the words of a command as one command line, quoted for a shell. For a shell that gets its command as an
+/// argument, such as `bash -lc TEXT`, returns only `TEXT`.
 fn joined(words: &[&str]) -> String {
     if let [shell, option, text] = words {
         let name = shell.rsplit('/').next().unwrap_or(shell);
@@ -113,7 +118,8 @@ fn joined(words: &[&str]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a call as one of crewdeck's own tools, which have views for it, as far as there is one that does the same.
+/// Returns an external agent's call as a call of the crewdeck tool that does the same, so that the screen can show it
+/// like a call of that tool. If there is no such tool, forms the name of the tool from the title of the call.
 pub fn as_tool_call(call: &AgentToolCall, tools: &CrewToolNames) -> ToolCall {
     let input = || call.raw_input.clone().filter(Value::is_object);
     let (name, input) = match call.kind {
@@ -147,10 +153,11 @@ pub fn as_tool_call(call: &AgentToolCall, tools: &CrewToolNames) -> ToolCall {
     }
 }
 
-/// Returns a call as its approval request shows it, with everything that the agent, which works in `workdir`, reports about
-/// it. Unlike [`as_tool_call`], never takes the title for a command: it is the text of a model. The name is `bash` only if
-/// the command is all that the call does, and never that of an MCP server's tool: the permissions for the tools of
-/// crewdeck's servers do not apply to those of the agent.
+/// Returns a call as its approval request shows it: with everything that the agent reports about it. `workdir` is the
+/// directory in which the agent works. Unlike [`as_tool_call`], never takes the title for a command, because the title
+/// is written by a model. The name of the result is `bash` only if the call does nothing but run a known command in
+/// `workdir`. It is never the name of an MCP server's tool: permissions for the tools of crewdeck's servers do not
+/// apply to servers that the agent itself has started.
 pub fn as_asked_call(call: &AgentToolCall, workdir: &Path) -> ToolCall {
     let id = CallId(format!("external-{}", call.id));
     let command = command(call);
@@ -219,13 +226,13 @@ fn path_input(call: &AgentToolCall) -> Value {
     Value::Object(input)
 }
 
-/// The calls of one prompt, as far as their events are published.
+/// The tool calls of one prompt, with what is already published of each.
 #[derive(Debug, Default)]
 pub struct ExternalCalls {
     open: BTreeMap<String, OpenCall>,
     /// Number of calls that have ended.
     ended: usize,
-    /// How full the agent's context window is, as it has reported last.
+    /// The agent's last report of how full its context window is; `None` if there was none.
     pub context: Option<ContextUsage>,
 }
 
@@ -233,12 +240,12 @@ pub struct ExternalCalls {
 struct OpenCall {
     call: AgentToolCall,
     since: Instant,
-    /// The number of bytes of the output that are published.
+    /// The number of bytes of the output that are already published.
     shown: usize,
 }
 
 impl ExternalCalls {
-    /// Returns whether the call `id` is not known yet.
+    /// Returns whether the call `id` is not one of the tracked running calls: it is new, or it has ended.
     pub fn is_new(&self, id: &str) -> bool {
         !self.open.contains_key(id)
     }
@@ -247,7 +254,7 @@ impl ExternalCalls {
         !self.open.is_empty()
     }
 
-    /// Returns the number of all calls so far.
+    /// Returns the number of all tracked calls so far, running or ended.
     pub fn count(&self) -> usize {
         self.ended + self.open.len()
     }
@@ -296,7 +303,7 @@ impl ExternalCalls {
         events
     }
 
-    /// Returns the events that end the open calls, because the turn has ended.
+    /// Ends the open calls, because the turn has ended, and returns the events that publish their end.
     pub fn end_all(&mut self, agent: &Name, tools: &CrewToolNames, now: Instant) -> Vec<EventKind> {
         let open = std::mem::take(&mut self.open);
         let ended = open

@@ -10,15 +10,16 @@ use crate::tools::Tool;
 /// The name of crewdeck's MCP server, as external agents see it.
 pub const CREW_SERVER: &str = "crew";
 
-/// The tools that crewdeck's MCP server offers to one agent.
+/// The names of the tools that crewdeck's MCP server offers to one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CrewToolNames {
-    /// The names in crewdeck, by the names that are offered.
+    /// For each name under which a tool is offered, the tool's name in crewdeck.
     by_offered: BTreeMap<String, String>,
 }
 
 impl CrewToolNames {
-    /// Returns the names of `own` and of the tools of `servers`, as far as they are known.
+    /// Returns the names of the tools `own`, and of the tools of the MCP servers `servers` that are known by now.
+    /// `None` means no servers.
     pub fn new(own: &[&'static Tool], servers: Option<&ServerTools>) -> CrewToolNames {
         let own = own.iter().map(|tool| (tool.name.into(), tool.name.into()));
         let of_servers = servers.map_or_else(Vec::new, ServerTools::names);
@@ -33,8 +34,9 @@ impl CrewToolNames {
         self.by_offered.get(name).map(String::as_str)
     }
 
-    /// Returns the name in crewdeck of the tool that an external agent calls as `name`. A tool of an MCP server that is
-    /// not ready yet need not be known.
+    /// Returns the name in crewdeck of the tool that an external agent calls as `name`. If no tool is offered under
+    /// this name, for example because its MCP server is not ready yet, a name of the form `SERVER__TOOL` gets the
+    /// prefix `mcp__`, and any other name is returned unchanged.
     pub fn resolve(&self, name: &str) -> String {
         let is_full = || server_of(name).is_some();
         match self.find(name) {
@@ -51,7 +53,7 @@ pub fn is_of_server(name: &str) -> bool {
 }
 
 /// Returns the name under which crewdeck's MCP server offers the tool `name` (`mcp__SERVER__TOOL`) of another server:
-/// `SERVER__TOOL`. It is so short that the name is still valid if the agent puts `mcp__crew__` before it.
+/// `SERVER__TOOL`. A long name is shortened, so that it is still valid if the agent puts `mcp__crew__` before it.
 pub fn offered(name: &str) -> String {
     let short = name.strip_prefix(TOOL_PREFIX).unwrap_or(name);
     let whole = tool_name(CREW_SERVER, short);

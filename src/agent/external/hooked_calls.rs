@@ -1,5 +1,5 @@
-//! The tool calls of an external agent as hooks get them: with the names and fields of crewdeck's own tools, which the
-//! hooks see under the names of Claude Code.
+//! Converts the tool calls of an external agent to calls of crewdeck's own tools, for hooks. Hooks see the names and
+//! fields of these tools in the form of Claude Code.
 
 use serde_json::{Map, Value, json};
 
@@ -8,14 +8,16 @@ use super::crew_tools::CrewToolNames;
 use crate::domain::agent_update::{AgentToolCall, AgentToolKind};
 use crate::domain::chat::ToolCall;
 
-/// Maximum number of files of one call about which hooks are asked.
+/// Maximum number of calls into which [`as_hook_calls`] divides one call.
 pub const FILES_MAX: usize = 32;
 
-/// Returns a call as the calls that hooks get. A call that reads or changes several files is one call for each file, so
-/// that a hook sees each path. A command that the agent reports as reading is a command and a call for each file.
+/// Divides an external agent's call into the calls that hooks get. A call that reads or changes several files becomes
+/// one call for each file, so that a hook sees each path. A command that the agent reports as reading becomes a call of
+/// `bash` and one call for each file.
 ///
 /// # Errors
-/// Fails with the reason if the call has more than [`FILES_MAX`] files.
+/// Fails with the reason if there are more than [`FILES_MAX`] such calls. The reason is a clause whose subject is the
+/// call.
 pub fn as_hook_calls(call: &AgentToolCall, tools: &CrewToolNames) -> Result<Vec<ToolCall>, String> {
     let whole = as_tool_call(call, tools);
     let as_call = |(name, input): (&str, Value)| ToolCall {
@@ -47,15 +49,16 @@ pub fn as_hook_calls(call: &AgentToolCall, tools: &CrewToolNames) -> Result<Vec<
         | AgentToolKind::SwitchMode
         | AgentToolKind::Other => vec![(&whole.name, whole.input.clone())],
     };
+    if calls.len() > FILES_MAX {
+        return Err(format!(
+            "it has {} files, and hooks check at most {FILES_MAX} in one call",
+            calls.len()
+        ));
+    }
     if let Some(command) = reading_command(call) {
         calls.insert(0, ("bash", json!({ "command": command })));
     }
-    match calls.len() {
-        0..=FILES_MAX => Ok(calls.into_iter().map(as_call).collect()),
-        more => Err(format!(
-            "it has {more} files, and hooks check at most {FILES_MAX} in one call"
-        )),
-    }
+    Ok(calls.into_iter().map(as_call).collect())
 }
 
 fn fields_of(call: &AgentToolCall) -> Map<String, Value> {
@@ -63,7 +66,7 @@ fn fields_of(call: &AgentToolCall) -> Map<String, Value> {
     input.cloned().unwrap_or_default()
 }
 
-/// Returns the paths of a call. Without one, returns its title, which usually contains it.
+/// Returns the paths of a call. If it reports none, returns its title, which usually contains the path.
 fn each_path(call: &AgentToolCall) -> Vec<&str> {
     match paths(call) {
         found if found.is_empty() => vec![&call.title],

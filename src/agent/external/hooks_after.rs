@@ -1,4 +1,4 @@
-//! Runs the hooks after the tool calls of one prompt, beside the prompt.
+//! Runs the PostToolUse hooks for an external agent's tool calls, while the prompt that made the calls goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,15 @@ use tokio::time::Instant;
 use super::permission::ExternalPermissions;
 use crate::domain::agent_update::{AgentToolStatus, AgentUpdate};
 
-/// Maximum number of calls whose hooks run at the same time. Further updates wait.
+/// Maximum number of calls whose hooks run at the same time. While so many run, further updates of the agent are not
+/// processed.
 const RUNNING_MAX: usize = 16;
 /// Maximum number of calls of one prompt that are remembered, so that the hooks of each run once.
 const CALLS_MAX: usize = 4096;
 
-/// The hooks after the calls of one prompt. Dropping it kills those that run.
+/// The PostToolUse hooks for the calls of one prompt. Dropping this value kills the hooks that run.
 pub struct HooksAfter<'a> {
-    /// `None` if there are no such hooks. Then nothing is recorded.
+    /// Runs the hooks; `None` if no PostToolUse hook is configured. Then no call is recorded.
     permissions: Option<&'a ExternalPermissions>,
     dir: PathBuf,
     running: FuturesUnordered<BoxFuture<'static, ()>>,
@@ -42,7 +43,8 @@ impl<'a> HooksAfter<'a> {
         !self.running.is_empty()
     }
 
-    /// Starts the hooks of the calls that have succeeded according to `updates`. Waits while too many run.
+    /// Starts the hooks of the calls that have succeeded according to `updates`. While the hooks of `RUNNING_MAX` calls
+    /// run, waits until those of one call have ended.
     pub async fn start(&mut self, updates: &[AgentUpdate]) {
         let Some(permissions) = self.permissions else {
             return;
@@ -77,7 +79,7 @@ impl<'a> HooksAfter<'a> {
         }
     }
 
-    /// Waits until the hooks of one call have ended.
+    /// Waits until the hooks of one call have ended. Returns at once if no hooks run.
     pub async fn next(&mut self) {
         self.running.next().await;
     }

@@ -1,6 +1,6 @@
-//! An external agent in the place of a model. Each call of the "model" is one prompt: the external agent works with its
-//! own tools until it has finished, and what it does arrives as the stream of the call. Everything around it is the same
-//! as for crewdeck's own agents: turns, messages, tasks, budgets, and the conversation on disk.
+//! Uses an external agent, which is another vendor's coding agent, in place of a model. Each model call is one prompt:
+//! the external agent works with its own tools until it has finished, and what it does arrives as the stream of the
+//! call. Turns, messages, tasks, budgets and the conversation on disk work as for crewdeck's own agents.
 //!
 //! The external agent keeps the conversation itself, so a prompt contains only what is new. A session belongs to a
 //! directory: when the agent gets the worktree of another task, it gets a new session. After a restart, the last session
@@ -44,7 +44,7 @@ use shared::{Deltas, ExternalShared, PromptError, SessionState, permanent, send}
 
 /// Maximum number of times that a mode is set again in one prompt because the agent has changed it.
 const MODE_CHANGES_MAX: u32 = 8;
-/// Maximum number of parts of an answer that wait for the driver.
+/// Maximum number of deltas of an answer that wait for the driver.
 const DELTAS_MAX: usize = 64;
 
 /// An external agent as the model of one teammate.
@@ -75,13 +75,14 @@ impl ExternalModel {
         }
     }
 
-    /// Sets the MCP server through which the agent reaches the crew.
+    /// Sets the MCP server through which the agent reaches the crew. Only the first call has an effect.
     pub fn set_server(&self, server: StdioServer) {
         // A second server would belong to the same teammate.
         let _ = self.shared.server.set(server);
     }
 
-    /// Checks that the agent has a mode in which it keeps its limits and the plan gate.
+    /// Checks that crewdeck knows the modes that the agent needs: one in which it only plans if a plan must be
+    /// approved, and else one in which it changes no files if it may not write.
     ///
     /// # Errors
     /// Returns what is missing, and the setting that adds it.
@@ -246,8 +247,9 @@ impl ExternalShared {
         Ok(())
     }
 
-    /// Gives up the session: its turn has not ended, or its program hangs. Waits until the program has ended, so that it
-    /// changes nothing any more, unless another teammate's turn runs in it.
+    /// Gives up the session in `slot`, because its turn has not ended or its program hangs. Ends the program and waits
+    /// for its end, so that it changes nothing any more. The program goes on if another teammate's turn runs in it;
+    /// then the session is not loaded again.
     async fn abandon(&self, slot: &mut Option<OpenSession>) {
         if let Some(open) = slot.take() {
             let id = open.session.id().to_string();
@@ -257,7 +259,8 @@ impl ExternalShared {
         }
     }
 
-    /// Waits for the time that a tool call may take without any report. Tells the user after half of it.
+    /// Waits as long as a tool call may run without any report of the agent ([`ExternalShared::call_limit`]). Warns the
+    /// user after half of this time.
     async fn wait_for_call(&self, deltas: &Deltas) {
         let half = self.call_limit() / 2;
         tokio::time::sleep(half).await;
@@ -271,7 +274,8 @@ impl ExternalShared {
         tokio::time::sleep(self.call_limit().saturating_sub(half)).await;
     }
 
-    /// Records the result of a change of the mode after a plan was approved.
+    /// Records the result of setting the mode `mode` during a prompt: if it was set, stores it in `current`; else
+    /// notifies the user.
     async fn note_mode(
         &self,
         (mode, set): (String, Result<(), UnsetChoice>),

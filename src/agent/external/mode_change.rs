@@ -1,5 +1,5 @@
-//! Changes the mode of a session beside a running prompt: some agents answer no other request while they work. An agent
-//! that leaves the mode by itself is set back.
+//! Changes the mode of a session while its prompt runs. The prompt does not wait for the change, because some agents
+//! answer no other request while they work. If an agent leaves the mode by itself, the mode is set again.
 
 use futures::future::BoxFuture;
 
@@ -38,8 +38,8 @@ impl<'a> ModeChange<'a> {
         }));
     }
 
-    /// Returns whether the agent has left `current`, the mode that crewdeck has set, according to `updates`, and stores its
-    /// own in `current`. Does nothing if crewdeck has set no mode.
+    /// Returns whether, according to `updates`, the agent has left `current`, the mode that crewdeck has set. If so,
+    /// stores the agent's new mode in `current`. Returns false if crewdeck has set no mode.
     pub fn note_updates(
         &mut self,
         session: &AcpSession,

@@ -1,5 +1,5 @@
-//! Which of its own tools an external agent may use. The limits of its role and of the settings name crewdeck's tools, so
-//! they apply to the agent's tools that do the same.
+//! Decides which of its own tools an external agent may use. The limits of its role and of the settings name crewdeck's
+//! tools, so they apply to the agent's tools that do the same.
 
 use super::calls::has_command;
 use crate::domain::agent_update::{AgentToolCall, AgentToolKind};
@@ -18,7 +18,8 @@ pub struct OwnTools {
 }
 
 impl OwnTools {
-    /// Returns the limits of an agent. `permits` says whether it may use crewdeck's tool of this name and use.
+    /// Returns the limits of an agent. `permits` returns whether the agent may use the crewdeck tool with this name and
+    /// purpose.
     pub fn new(permits: impl Fn(&str, ToolUse) -> bool) -> OwnTools {
         let may = |name| table::find(name).is_some_and(|tool| permits(tool.name, tool.used_for));
         OwnTools {
@@ -51,8 +52,10 @@ impl OwnTools {
         ))
     }
 
-    /// Returns the mode in which `agent` keeps these limits and the plan gate, and in which it asks before each change if it
-    /// works in the user's checkout without a task (`is_in_checkout`); `None` if it is not known.
+    /// Returns the mode that `agent` should have; `None` if it is not known. While a plan must be approved, this is the
+    /// mode for planning, if there is one. For an agent that may not write, it is the mode for reading. Otherwise it is
+    /// the mode in which the agent asks before it acts; if the agent works in the user's checkout without a task
+    /// (`is_in_checkout`), it asks before each change.
     pub fn mode(self, agent: &ExternalAgent, gate: PlanGate, is_in_checkout: bool) -> Option<&str> {
         let asks = || {
             if is_in_checkout {
@@ -68,7 +71,9 @@ impl OwnTools {
         }
     }
 
-    /// Returns why `agent` cannot keep these limits and the plan gate; `None` if it can.
+    /// Returns which mode of `agent` is missing, as text for the user: while a plan must be approved, one in which it
+    /// only plans; else, if it may not write, one in which it changes no files. `None` if the mode is known or not
+    /// needed.
     pub fn problem(self, agent: &ExternalAgent, gate: PlanGate) -> Option<String> {
         let name = &agent.name;
         let what = match gate {

@@ -27,9 +27,9 @@ use crate::protocol::event::NoticeLevel;
 use crate::tools::policy::{self, PlanGate, Ruling};
 use crate::tools::{Access, table};
 
-/// Maximum size, in bytes, of the reason of a decision in the next prompt.
+/// Maximum size, in bytes, of the reason for a decision that the agent gets with its next prompt.
 const REASON_MAX: usize = 4 * 1024;
-/// Maximum length, in characters, of the title of a call in the next prompt.
+/// Maximum length, in characters, of the call's title in the text about a decision.
 const TITLE_MAX: usize = 100;
 
 /// The reason for asking about a call whose files are not all known.
@@ -39,8 +39,8 @@ const MORE_FILES: &str = "it has more files than crewdeck can check";
 #[derive(Clone)]
 pub struct ExternalPermissions {
     pub agent: Name,
-    /// Must have no MCP servers: the permissions that the user has granted for their tools do not apply to calls that
-    /// the agent makes over connections of its own.
+    /// Checks calls by the permission rules and asks the approver. It must have no MCP servers: the permissions that
+    /// the user has granted for their tools do not apply to calls that the agent makes over connections of its own.
     pub runner: ToolRunner,
     /// The tools of the crew's MCP servers, which crewdeck's MCP server offers to the agent.
     pub servers: Option<Arc<ServerTools>>,
@@ -76,8 +76,9 @@ impl ExternalPermissions {
         answer
     }
 
-    /// Decides a call: first the hooks before it, then the rules, then the approver. Returns what the hooks and the
-    /// approver say about it.
+    /// Decides about a call: first by the PreToolUse hooks, then by the rules, and if these require approval, by the
+    /// PermissionRequest hooks and the approver. Returns the texts of the hooks and the approver for the agent; may be
+    /// empty.
     ///
     /// # Errors
     /// Returns the reason if the call may not run.
@@ -114,8 +115,8 @@ impl ExternalPermissions {
         Ok(notes + &note)
     }
 
-    /// Runs the hooks before `calls`, which are the parts of one call. Returns their decision and their texts for the
-    /// agent.
+    /// Runs the PreToolUse hooks for `calls`, which are the parts of one call. Returns their decision about the whole
+    /// call, which is the strictest one, and their texts for the agent.
     ///
     /// # Errors
     /// Returns the reason if the call may not run.
@@ -140,11 +141,11 @@ impl ExternalPermissions {
         Ok((all.unwrap_or_default(), texts))
     }
 
-    /// Runs the hooks of the approval request for `calls`, which are the parts of one call. Returns whether they approve
-    /// each of them.
+    /// Runs the PermissionRequest hooks for `calls`, which are the parts of one call. Returns whether the hooks approve
+    /// every part; false if there is none.
     ///
     /// # Errors
-    /// Returns the reason if they deny one of them.
+    /// Returns the reason if the hooks deny a part or change its input.
     async fn run_request_hooks(&self, calls: &[ToolCall]) -> Result<bool, String> {
         let mut approves = !calls.is_empty();
         for call in calls {
@@ -158,10 +159,11 @@ impl ExternalPermissions {
         Ok(approves)
     }
 
-    /// Checks that a hook which has set `input` has not changed the input of the call.
+    /// Checks that `input`, which a hook has set, is the same as the input of `call`: crewdeck cannot change the input
+    /// of an external agent's call.
     ///
     /// # Errors
-    /// Returns the reason why the call may not run, with the input to use instead.
+    /// Returns why the call may not run, with the input that the agent should use instead.
     fn check_unchanged(&self, call: &ToolCall, input: &Value) -> Result<(), String> {
         let shown = |input| external_call(&call.name, input, &self.runner.workdir).input;
         let input = shown(input);
@@ -171,14 +173,15 @@ impl ExternalPermissions {
         Err(changed_input(&input))
     }
 
-    /// Returns whether hooks run after the calls of the agent.
+    /// Returns whether a PostToolUse hook is configured.
     pub fn has_hooks_after(&self) -> bool {
         let hooks = self.runner.hooks.as_ref();
         hooks.is_some_and(|hooks| hooks.caller.has_hooks(HookEvent::PostToolUse))
     }
 
-    /// Runs the hooks after a call that has succeeded after the time `took`. The agent, which works in `workdir`, gets
-    /// their texts with its next prompt. Does nothing for a call of the crew's tools, whose hooks have run already.
+    /// Runs the PostToolUse hooks for a call that has succeeded. `took` is the run time of the call, and `workdir` is
+    /// the directory in which the agent works. The agent gets the texts of the hooks with its next prompt. Does nothing
+    /// for a call of the crew's tools, whose hooks have run already.
     pub async fn run_hooks_after(mut self, workdir: PathBuf, call: AgentToolCall, took: Duration) {
         self.runner.workdir = workdir;
         let tools = self.crew_tools();
@@ -218,8 +221,8 @@ impl ExternalPermissions {
         hooks.is_some_and(|hooks| hooks.stop_reason().is_some())
     }
 
-    /// Returns whether the agent works in the user's checkout without a task: whatever it changes there, no task asks
-    /// for it.
+    /// Returns whether the agent works in the user's checkout without a task. No task asks for changes there, so they
+    /// need approval.
     async fn works_in_checkout(&self) -> bool {
         self.runner.workdir == self.runner.root && !self.has_task().await
     }
@@ -231,8 +234,9 @@ impl ExternalPermissions {
         open.await.unwrap_or(false)
     }
 
-    /// Returns what the permission rules say about a call. Its kind is what the agent says it is, so a command and the
-    /// paths of a change are judged whatever the kind is.
+    /// Returns the ruling about a call by the permission rules: the strictest of the rulings about its kind, its
+    /// command and its changed files. The command and the files count whatever the kind is, because it is only what the
+    /// agent says.
     fn rule(&self, call: &AgentToolCall, tools: &CrewToolNames, is_in_checkout: bool) -> Ruling {
         // The crew checks the calls of its own tools when they arrive.
         if crew_tool(call, tools).is_some() {
@@ -301,7 +305,7 @@ impl ExternalPermissions {
                 "runs in {dir}, which is outside of its work directory"
             )),
             (Ruling::Allow, None) if is_in_checkout && !policy::only_reads(&command) => {
-                ask("may change your checkout without a task")
+                ask("may change files in your checkout, and the agent has no task")
             }
             (ruling, _) => ruling,
         }
@@ -309,7 +313,7 @@ impl ExternalPermissions {
 
     fn rule_change(&self, call: &AgentToolCall, is_in_checkout: bool) -> Ruling {
         if is_in_checkout {
-            return ask("changes your checkout without a task");
+            return ask("changes files in your checkout, and the agent has no task");
         }
         let paths = paths(call);
         if paths.is_empty() {
@@ -330,7 +334,8 @@ impl ExternalPermissions {
         }
     }
 
-    /// Reading is allowed in the whole project, as for crewdeck's own agents.
+    /// Returns the ruling about a call that reads. Reading is allowed in the whole project and in the work directory,
+    /// as for crewdeck's own agents. If the files are elsewhere or not all known, the call needs approval.
     fn rule_reading(&self, call: &AgentToolCall) -> Ruling {
         let root = &self.runner.root;
         let is_known =
@@ -347,7 +352,8 @@ impl ExternalPermissions {
     }
 }
 
-/// Returns whether a call certainly only reads: it neither changes a file nor runs a command, whatever its kind is.
+/// Returns whether a call certainly only reads: the agent reports it as reading, searching or thinking, and it neither
+/// changes a file nor runs a command.
 fn only_reads(call: &AgentToolCall) -> bool {
     let is_kind = matches!(
         call.kind,
@@ -356,7 +362,7 @@ fn only_reads(call: &AgentToolCall) -> bool {
     is_kind && call.diffs.is_empty() && !has_command(call)
 }
 
-/// Returns whether a call has a command that does more than to read, or of which that is not known.
+/// Returns whether a call runs a command that may do more than read. This includes a command whose form is unknown.
 fn may_change(call: &AgentToolCall) -> bool {
     has_command(call) && !command(call).is_some_and(|command| policy::only_reads(&command))
 }
@@ -367,15 +373,17 @@ fn is_whole_known(call: &AgentToolCall) -> bool {
     !call.has_more_files && (!runs || command(call).is_some())
 }
 
-/// Returns whether hooks may decide about a call of the agent before it runs.
+/// Returns whether hooks decide about the agent's calls before they run: a PreToolUse or PermissionRequest hook is
+/// configured, or a hook has stopped the agent.
 fn decide_permissions(hooks: &AgentHooks) -> bool {
     let events = [HookEvent::PreToolUse, HookEvent::PermissionRequest];
     events.iter().any(|event| hooks.caller.has_hooks(*event)) || hooks.stop_reason().is_some()
 }
 
-/// Returns whether the rules decide about a call as about the call of `tool` by one of crewdeck's own agents, so that
-/// session permissions may approve it. They may only if a known command is all that the call does and the only reason for
-/// approval, and never for a tool of an MCP server that the agent itself has started.
+/// Returns whether session permissions may approve a call, because the rules judge it like a call of `tool` by one of
+/// crewdeck's own agents. True only if `tool` runs commands and the agent reports the call as a command and names it.
+/// False if the agent works in the user's checkout without a task (`is_in_checkout`), because this is one more reason
+/// for approval.
 fn is_ruled_like_own(call: &AgentToolCall, tool: &str, is_in_checkout: bool) -> bool {
     let is_command = table::find(tool).is_some_and(|tool| tool.access == Access::Run);
     let is_judged = call.kind == AgentToolKind::Execute && command(call).is_some();

@@ -16,12 +16,13 @@ const MESSAGE_MAX: usize = 2 * 1024;
 pub enum Known {
     /// The session is new.
     Nothing,
-    /// The session knows this number of messages of the conversation, which was emptied `clearings` times before.
+    /// The session knows the first `count` messages of the conversation. Before these, the conversation was emptied
+    /// `clearings` times.
     Messages { count: usize, clearings: u64 },
 }
 
 impl Known {
-    /// Returns what a session knows that knows `count` messages of the conversation of `request`.
+    /// Returns the knowledge of a session that knows the first `count` messages of the conversation in `request`.
     pub fn first(count: usize, request: &ModelRequest) -> Known {
         Known::Messages {
             count,
@@ -29,7 +30,8 @@ impl Known {
         }
     }
 
-    /// Returns whether the conversation of `request` can be the continuation. It cannot after it was emptied.
+    /// Returns whether the conversation in `request` continues the one that the session knows. It does not if it was
+    /// emptied since then or has fewer messages than the session knows.
     pub fn fits(self, request: &ModelRequest) -> bool {
         match self {
             Known::Nothing => true,
@@ -40,11 +42,11 @@ impl Known {
     }
 }
 
-/// What a session knows of the conversation, and what its next prompt must say besides.
+/// What a session knows of the conversation, and what its next prompt must also say.
 #[derive(Debug, Clone)]
 pub struct SessionKnowledge {
     pub known: Known,
-    /// What the next prompt must say about calls that were refused.
+    /// What the next prompt must say about calls that were refused; `None` if nothing.
     refusals: Option<String>,
 }
 
@@ -80,15 +82,15 @@ pub fn has_answer(request: &ModelRequest) -> bool {
     answered(request) > 0
 }
 
-/// Returns the number of messages up to the last answer of the agent.
+/// Returns the number of messages up to and including the last answer of the agent; 0 if there is no answer.
 pub fn answered(request: &ModelRequest) -> usize {
     let is_answer = |message: &Message| message.role == Role::Assistant;
     let last = request.messages.iter().rposition(is_answer);
     last.map_or(0, |at| at + 1)
 }
 
-/// Returns what is new for a session. A new session first gets the system prompt and a summary of the conversation so
-/// far.
+/// Returns the parts of a prompt with the messages that are new for a session; never empty. A new session first gets
+/// the system prompt and a summary of the conversation so far.
 fn new_parts(request: &ModelRequest, known: &Known) -> Vec<PromptPart> {
     let mut parts = Vec::new();
     let first_new = match known {
@@ -129,7 +131,8 @@ fn part(block: &Block) -> Option<PromptPart> {
     }
 }
 
-/// Returns a summary of `messages`, of which the last are kept; `None` if there are none.
+/// Returns the text of the last `messages` that fit in `SUMMARY_MAX` bytes, each cut in the middle to `MESSAGE_MAX`
+/// bytes. `None` if no message has text.
 fn summary(messages: &[Message]) -> Option<String> {
     let mut lines = Vec::new();
     let mut room = SUMMARY_MAX;

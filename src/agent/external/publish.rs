@@ -14,7 +14,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::todo::{TODO_MAX, TodoItem, TodoList, TodoStatus};
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
-/// Maximum length of an entry of a plan, in characters.
+/// Maximum length, in characters, of an entry of an agent's plan. The rest of a longer entry is cut off.
 const ENTRY_MAX: usize = 200;
 
 impl Driver {
@@ -76,7 +76,7 @@ impl Driver {
         }
     }
 
-    /// Publishes the end of the calls that have not ended with the prompt.
+    /// Publishes the end of the calls that are still open when the prompt has ended.
     pub(in crate::agent) async fn end_external_calls(&self, calls: &mut ExternalCalls) {
         if calls.has_open() {
             let tools = self.crew_tools();
@@ -91,7 +91,7 @@ impl Driver {
         CrewToolNames::new(&runner.tools, runner.servers.as_deref())
     }
 
-    /// Publishes how full the agent's context window is. The agent's tokens so far stay as they were counted.
+    /// Publishes how full the agent's context window is. The published totals of tokens, cost and calls do not change.
     async fn publish_context(&self, usage: &ContextUsage) {
         let event = AgentEvent::UsageChanged {
             total: self.state.usage,
@@ -106,7 +106,8 @@ impl Driver {
     }
 }
 
-/// Returns a plan as a todo list; `None` if it cannot be one. Only the first entry that is in progress stays so.
+/// Returns the first `TODO_MAX` entries of an agent's plan as a todo list; `None` if an entry has no text. A todo list
+/// has at most one item in progress, so any further entry in progress becomes pending.
 fn todo_list(entries: &[AgentPlanEntry]) -> Option<TodoList> {
     let mut has_current = false;
     let item = |(at, entry): (usize, &AgentPlanEntry)| {

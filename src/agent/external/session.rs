@@ -1,4 +1,4 @@
-//! The session of an external agent: opened for the directory of its task, and loaded again after a restart.
+//! Opens the session of an external agent in the directory of its task, and loads it again after a restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct OpenSession {
     pub session: AcpSession,
     pub updates: Arc<UpdateQueue>,
     pub dir: PathBuf,
-    /// The mode that is set.
+    /// The mode that crewdeck has set, or to which the agent has changed since then. `None` if crewdeck has set none.
     pub mode: Option<String>,
     /// Whether the agent works in the user's checkout without a task.
     pub is_in_checkout: bool,
@@ -40,8 +40,9 @@ impl OpenSession {
     }
 }
 
-/// Returns the mode that the session should have: the one for planning while a plan must be approved, else the one in
-/// which the agent asks before it acts, which is stricter in the user's checkout.
+/// Returns the mode that the session should have: the one for planning while a plan must be approved, or the one for
+/// reading if the agent may not write. Otherwise, the one in which the agent asks before it acts, which is stricter in
+/// the user's checkout. `None` if that mode is not known.
 pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<String> {
     let permissions = &shared.permissions;
     let agent = shared.agent.agent();
@@ -51,9 +52,9 @@ pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<Stri
     mode.map(str::to_string)
 }
 
-/// Opens a session for the directory of `request` unless `slot` has one that fits the conversation. An agent without a
-/// task continues the session of its last task as long as the worktree exists, because the user goes on with the same
-/// conversation.
+/// Opens a session for the directory of `request` and stores it in `slot`, unless `slot` has one that fits the
+/// conversation. An agent without a task continues the session of its last task as long as the worktree exists, because
+/// the user goes on with the same conversation.
 pub async fn ensure(
     shared: &ExternalShared,
     slot: &mut Option<OpenSession>,
@@ -122,8 +123,8 @@ fn spec_for(
     }
 }
 
-/// Loads the session of `loading`, and opens the session of `new` if there is none or it cannot be loaded. Then also
-/// publishes why. Fails if the mode could not be set.
+/// Loads the session that `loading` describes. If `loading` is `None` or the session cannot be loaded, opens the new
+/// session that `new` describes. Fails if that cannot be opened, or if its mode cannot be set.
 async fn open_with(
     shared: &ExternalShared,
     loading: Option<SessionSpec>,
@@ -153,7 +154,8 @@ async fn open_with(
     Ok(open)
 }
 
-/// Loads the session of `spec`. Returns `None`, and publishes why, if it cannot be loaded. It is then not loaded again.
+/// Loads the session that `spec` describes. If it cannot be loaded, notifies the user, excludes the session from later
+/// loading and returns `None`. Fails if the cause is not the session, for example a missing login.
 async fn load(
     shared: &ExternalShared,
     spec: SessionSpec,
@@ -191,8 +193,8 @@ async fn load(
     Ok(None)
 }
 
-/// Fails if the mode could not be set, because the agent may then act without asking. Otherwise, publishes what could not
-/// be set.
+/// Processes `unset`, a choice that could not be set in a new session. Fails if it is the mode, because the agent may
+/// then act without asking. Otherwise only notifies the user.
 async fn check_unset(
     shared: &ExternalShared,
     unset: &UnsetChoice,

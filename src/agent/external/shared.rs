@@ -21,7 +21,8 @@ pub trait SessionMemory: Send + Sync {
     fn remember<'a>(&'a self, id: &'a str, dir: &'a Path) -> BoxFuture<'a, ()>;
 }
 
-/// The maximum time without any activity while a tool call runs, as a multiple of the one without a call.
+/// Factor by which the limit for a silent agent is longer while a tool call runs: [`ExternalShared::call_limit`]
+/// divided by [`ExternalShared::idle_limit`].
 const CALL_LIMIT_FACTOR: u32 = 6;
 
 /// An external agent and the properties of its teammate.
@@ -31,28 +32,29 @@ pub struct ExternalShared {
     pub memory: Arc<dyn SessionMemory>,
     /// The model that the teammate was started with; empty for the agent's default.
     pub model: String,
-    /// Maximum time without any activity of the agent.
+    /// Maximum time without any activity of the agent while no tool call runs.
     pub idle_limit: Duration,
-    /// crewdeck's own MCP server. Set before the first call.
+    /// crewdeck's own MCP server. Must be set before the first prompt.
     pub server: OnceLock<StdioServer>,
-    /// The id of a session that must not be loaded: its turn may still run, or its program did not survive an attempt.
+    /// The id of a session that must not be loaded: its turn may still run, or its program has crashed or hung when it
+    /// loaded the session.
     pub unloadable: Mutex<Option<String>>,
 }
 
 impl ExternalShared {
-    /// Returns the maximum time without any activity while a tool call of the agent runs. It is long, because agents report
-    /// no progress of a call.
+    /// Returns the maximum time without any activity while a tool call of the agent runs. It is long, because agents
+    /// report no progress of a call.
     pub fn call_limit(&self) -> Duration {
         self.idle_limit.saturating_mul(CALL_LIMIT_FACTOR)
     }
 
-    /// Makes sure that the session is not loaded.
+    /// Excludes a session from loading. Replaces the session that was excluded before.
     pub fn never_load(&self, session: &str) {
         let unloadable = self.unloadable.lock();
         *unloadable.unwrap_or_else(PoisonError::into_inner) = Some(session.to_string());
     }
 
-    /// Returns whether the session may be loaded.
+    /// Returns false for the session that was passed to [`ExternalShared::never_load`] last, and true for any other.
     pub fn may_load(&self, session: &str) -> bool {
         let unloadable = self.unloadable.lock();
         unloadable
@@ -61,12 +63,12 @@ impl ExternalShared {
             != Some(session)
     }
 
-    /// Returns the name of the teammate.
     pub fn teammate(&self) -> &Name {
         &self.permissions.agent
     }
 
-    /// Returns why the agent has no mode in which it keeps its limits and the plan gate; `None` if it has one.
+    /// Returns which mode of the agent is missing for the limits on its tools or for the plan gate; `None` if none is
+    /// missing.
     pub fn mode_problem(&self) -> Option<String> {
         let permissions = &self.permissions;
         let own_tools = permissions.own_tools;

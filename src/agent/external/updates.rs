@@ -16,7 +16,8 @@ use crate::domain::agent_update::AgentUpdate;
 
 /// Maximum size of the texts that wait, in bytes. Further updates are dropped, with a notice.
 const WAITING_MAX: usize = 8 * 1024 * 1024;
-/// Maximum number of updates that wait.
+/// Maximum number of updates that wait. Further updates are dropped, with a notice, except text that continues the last
+/// update.
 const UPDATES_MAX: usize = 4096;
 
 /// Receives what an agent does in a session.
@@ -25,7 +26,7 @@ pub struct UpdateQueue {
     arrived: Notify,
     permissions: ExternalPermissions,
     workdir: PathBuf,
-    /// The number of requests that wait for a decision.
+    /// The number of the agent's permission requests that wait for a decision.
     asking: Arc<AtomicUsize>,
 }
 
@@ -115,7 +116,7 @@ impl SessionHandler for UpdateQueue {
     }
 }
 
-/// Counts a request as long as it waits, also if its future is dropped.
+/// Counts a permission request as waiting until this value is dropped, also if the future of the request is dropped.
 struct Asking(Arc<AtomicUsize>);
 
 impl Asking {

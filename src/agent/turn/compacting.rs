@@ -144,7 +144,7 @@ impl Length {
         }
         let (front, window) = (self.prefix_tokens, self.budget().window);
         let text = format!(
-            "System prompt and tools take about {front} of the {window} tokens in the model's window. The rest is too small for a summary, so the conversation cannot be shortened. Use a larger window (on a local server: its context size), or give agents fewer tools (--tools)."
+            "System prompt and tools take about {front} of the {window} tokens in the model's window. The rest is too small for a summary, so the conversation cannot be shortened. Use a model with a larger context window (on a local server, raise its context size), or give agents fewer tools (--tools)."
         );
         vec![TurnEffect::Notice(NoticeLevel::Warn, text)]
     }

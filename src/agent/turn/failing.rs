@@ -125,6 +125,6 @@ pub(super) fn too_long() -> TurnEnd {
 pub(super) fn too_small() -> TurnEnd {
     TurnEnd::Failed {
         error: "system prompt, tools and your message do not fit the model's window".into(),
-        hint: "Use a larger window (on a local server: its context size), or give agents fewer tools (--tools bash,read_file).".into(),
+        hint: "Use a model with a larger context window (on a local server, raise its context size), or give agents fewer tools (--tools bash,read_file).".into(),
     }
 }

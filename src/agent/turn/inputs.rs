@@ -27,7 +27,7 @@ pub enum TurnInput {
         jitter: f64,
         fallback: FallbackState,
     },
-    /// Answers [`TurnEffect::Call`]: the model was not called yet, because it must get this text first.
+    /// Answers [`TurnEffect::Call`]: the model was not called yet, because it must first get this advice of the user.
     Advice(Vec<Block>),
     /// Answers [`TurnEffect::Wait`]: the wait is over.
     RetryDue,
@@ -129,7 +129,7 @@ pub enum TurnEffect {
         /// Why the last try failed, in one line.
         cause: String,
     },
-    /// Replace the model whose call has failed, because it has failed for good.
+    /// Replace the model whose call has failed for good.
     UseFallback {
         /// Why the model failed, in one line.
         why: String,

@@ -181,7 +181,7 @@ fn too_long_first_message_suggests_a_larger_window() {
     let Some(TurnEffect::End(TurnEnd::Failed { hint, .. })) = effects.last() else {
         panic!("{effects:?}")
     };
-    assert!(hint.contains("larger window"), "{hint}");
+    assert!(hint.contains("larger context window"), "{hint}");
 }
 
 /// Each tool result fills the window, so every round requests a summary.

@@ -1,5 +1,5 @@
-//! The slash commands that the editor offers. Others that begin with `/server:` call prompts of MCP servers, and all other
-//! text goes to the lead.
+//! The slash commands that crewdeck offers in the editor. All other text goes to the lead; there, `/SERVER:PROMPT`
+//! calls a prompt of an MCP server.
 
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, UnstructuredCommandInput,
@@ -25,7 +25,8 @@ pub fn available() -> AvailableCommandsUpdate {
     AvailableCommandsUpdate::new(vec![compact, clear, init])
 }
 
-/// Returns the command that `text` calls, and what ends it; `None` if the text is a prompt for the lead.
+/// Returns the crew command for the slash command in `text`, and the phase in which the prompt then is. Returns `None`
+/// if the text is a prompt for the lead.
 pub fn parse(text: &str) -> Option<(Command, PromptPhase)> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

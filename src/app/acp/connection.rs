@@ -1,6 +1,7 @@
 //! The connection to the editor: one JSON-RPC message per line, on standard input and standard output.
 //!
-//! The crate's own connection queues without a limit, so only its messages are used here.
+//! The connection of the crate `agent-client-protocol` has a queue without a limit, so only its message types are used
+//! here.
 
 use std::io::{self, BufRead, Write};
 
@@ -21,16 +22,15 @@ const LINES_QUEUED: usize = 256;
 #[derive(Debug)]
 pub enum EditorInput {
     Message(RawJsonRpcMessage),
-    /// A line that is no message. `id` is the id of the request that the line seems to be, if it can be found.
+    /// A line that is no message. `id` is the id of the request that the line seems to be; `Null` if it is unknown.
     Malformed {
         id: RawJsonRpcId,
         error: Error,
     },
 }
 
-/// Reads messages until the end of `input`. Ends early if the receiver is gone. A line that `input` ends in the middle
-/// of is not a message and is dropped.
-/// Blocks, so it needs a thread of its own.
+/// Reads messages until the end of `input`. Ends early if the receiver is gone. A last line without a line break is
+/// dropped. Blocks, so it needs a thread of its own.
 pub fn read_messages(mut input: impl BufRead, messages: &mpsc::Sender<EditorInput>) {
     let mut line = Vec::new();
     loop {
@@ -157,7 +157,7 @@ pub struct EditorOutput {
 }
 
 impl EditorOutput {
-    /// Returns an output and the lines that must be written.
+    /// Creates an output. Also returns the receiver of the lines, which must be given to [`write_lines`].
     pub fn new() -> (EditorOutput, mpsc::Receiver<String>) {
         let (lines, receiver) = mpsc::channel(LINES_QUEUED);
         (EditorOutput { lines, last_id: 0 }, receiver)

@@ -1,13 +1,13 @@
-//! What the editor can show, as far as crewdeck uses it.
+//! The optional features of the editor that crewdeck uses.
 
 use agent_client_protocol::v1::schema::{ClientCapabilities, ElicitationCapabilities};
 
-/// What the editor can show. Nothing before it has said so.
+/// The optional features of the editor that crewdeck uses. All are off until the editor has sent its capabilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EditorFeatures {
-    /// Notices, which are no part of the conversation.
+    /// Whether the editor shows notices, which are not part of the conversation.
     pub has_notices: bool,
-    /// Forms, in which the user answers a question.
+    /// Whether the editor shows forms in which the user can answer a question.
     pub has_forms: bool,
 }
 

@@ -1,5 +1,5 @@
-//! `crewdeck acp`: makes the lead an agent of the Agent Client Protocol on standard input and output, so that an editor can
-//! drive a crew. A front end like `crewdeck run`: it speaks only [`Command`](crate::protocol::Command) and
+//! `crewdeck acp`: makes the lead an agent of the Agent Client Protocol on standard input and output, so that an editor
+//! can drive a crew. It is a front end like `crewdeck run`: it exchanges only [`Command`](crate::protocol::Command) and
 //! [`Event`](crate::protocol::Event) with the crew.
 
 mod commands;
@@ -41,8 +41,8 @@ const BUFFER: usize = 64 * 1024;
 /// code.
 ///
 /// # Errors
-/// Fails if an option makes no sense here, if the directory of `--dir` is not accessible, if the crew ends unexpectedly, or
-/// if it cannot save its state.
+/// Fails if `--resume` is given or the demo is selected, if the directory of `--dir` is not accessible, if the crew
+/// ends unexpectedly, or if it cannot save its state.
 pub fn main(global: &GlobalOptions) -> Result<u8> {
     if global.resume.is_some() {
         bail!("acp takes no --resume: the editor chooses the session");

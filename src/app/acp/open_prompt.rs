@@ -9,14 +9,15 @@ use crate::domain::ids::RequestId;
 use crate::protocol::event::{TeamEvent, TurnEnd};
 use crate::protocol::{AgentEvent, CommandId, CrewEvent, EventKind};
 
-/// What ends a prompt.
+/// The phase of a prompt. It decides which event ends the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptPhase {
-    /// The lead has not read the prompt. Contains its text as events contain it: without secrets.
+    /// The lead has not read the prompt. The value is the text of the prompt as in events, with secrets redacted.
     Unread(String),
-    /// The lead's turn.
+    /// The lead has read the prompt. The prompt ends with the lead's turn.
     Turn,
-    /// The prompt was the answer to a question. It ends with the decision, or, if the lead is then in a turn, with the turn.
+    /// The prompt is the answer to the question with this id. It ends when the question is decided, or, if the lead is
+    /// in a turn at that time, with this turn.
     Answer(RequestId),
     Compact,
     Clear,
@@ -47,7 +48,7 @@ pub struct CancelCommands {
     pub fence: CommandId,
 }
 
-/// A prompt that the editor waits for.
+/// A prompt that the editor has sent and that has not ended.
 #[derive(Debug)]
 pub struct OpenPrompt {
     /// The id of the editor's request.
@@ -57,9 +58,9 @@ pub struct OpenPrompt {
     pub phase: PromptPhase,
     /// The commands that cancel it; `None` while it is not cancelled.
     pub cancel: Option<CancelCommands>,
-    /// The lead has read the prompt before it could be recalled.
+    /// Whether the lead had read the prompt before it could be recalled.
     recall_failed: bool,
-    /// The lead was not in a turn when it was interrupted.
+    /// Whether the lead was not in a turn when it was interrupted, so that it must be interrupted again.
     interrupt_failed: bool,
 }
 
@@ -150,7 +151,7 @@ impl OpenPrompt {
         PromptStep::Nothing
     }
 
-    /// Ends the prompt. A cancelled prompt always ends as such.
+    /// Ends the prompt with `end`, or, if it was cancelled, with [`StopReason::Cancelled`].
     fn end(&self, end: PromptEnd) -> PromptStep {
         PromptStep::Ended(match self.cancel {
             Some(_) => Ok(StopReason::Cancelled),

@@ -28,9 +28,9 @@ const TITLE_MAX: usize = 100;
 /// How a session begins.
 enum Opening {
     New,
-    /// With the conversation so far.
+    /// Continues the session with this id, and first shows its conversation so far.
     Load(String),
-    /// Without it.
+    /// Continues the session with this id without showing its conversation so far.
     Resume(String),
 }
 
@@ -83,7 +83,8 @@ impl EditorServer<'_> {
         self.opened(id, answer, &request.mcp_servers).await
     }
 
-    /// Answers the request that has opened a session, and sends what the editor must know of it.
+    /// Answers a request to open a session. If it was opened, also sends the slash commands, and a message if the
+    /// editor has configured MCP servers, because these are not used.
     async fn opened(
         &mut self,
         id: RawJsonRpcId,
@@ -108,7 +109,8 @@ impl EditorServer<'_> {
         session.message(text, &mut self.output).await
     }
 
-    /// Opens a session, in place of the one that runs. Returns its modes.
+    /// Opens a session in place of the running one, which must be idle. If the running session is the one to continue,
+    /// it stays open. Returns the modes of the session.
     async fn open(&mut self, cwd: &Path, opening: Opening) -> Result<SessionModeState, Error> {
         let opened = self.try_open(cwd, opening).await;
         opened.map_err(|error| {
@@ -174,7 +176,11 @@ impl EditorServer<'_> {
         Ok(())
     }
 
-    /// Returns the project and the directory below it in which the editor works.
+    /// Returns the project, and the directory in which the crew starts: `cwd`, or the project if `cwd` is in another
+    /// repository inside of it.
+    ///
+    /// # Errors
+    /// Fails if `cwd` is not accessible, or is outside of the project of this process.
     fn directory(&self, cwd: &Path) -> Result<(PathBuf, PathBuf)> {
         let dir = cwd.canonicalize();
         let dir =
@@ -245,7 +251,7 @@ async fn list(root: Result<PathBuf>) -> Result<Vec<ListedSession>> {
     Ok(listed.collect())
 }
 
-/// Returns the only mode: who approves tool calls.
+/// Returns the modes of a session: only the current one, which says who approves tool calls.
 pub fn modes(options: &GlobalOptions, root: &Path) -> Result<SessionModeState> {
     let (_, _, approver) = settings(options, root)?.settings.approvers();
     let (id, name, description) = match approver {

@@ -30,7 +30,7 @@ fn option(id: impl Into<String>, name: &str, kind: PermissionOptionKind) -> Perm
     PermissionOption::new(id, clip(&one_line(name), OPTION_MAX), kind)
 }
 
-/// Returns the options of a request.
+/// Returns the options with which the user can decide `request`, in the order in which the editor shows them.
 pub fn options(request: &Request) -> Vec<PermissionOption> {
     let (once, always) = (
         PermissionOptionKind::AllowOnce,
@@ -73,7 +73,8 @@ pub fn options(request: &Request) -> Vec<PermissionOption> {
     all
 }
 
-/// Returns what the chosen option means.
+/// Returns the user's answer to `request` from `answer`, the result of `session/request_permission`. Returns
+/// [`EditorAnswer::Later`] if no option or an unknown one was chosen.
 pub fn option_answer(request: &Request, answer: Value) -> EditorAnswer {
     let chosen = match serde_json::from_value(answer) {
         Ok(RequestPermissionResponse {
@@ -106,7 +107,8 @@ pub fn option_answer(request: &Request, answer: Value) -> EditorAnswer {
     }
 }
 
-/// Returns what the filled form of a question means.
+/// Returns the user's answer to the question `request` from `answer`, the result of its form. A form that is declined
+/// or empty rejects the question; a cancelled one is [`EditorAnswer::Later`].
 pub fn form_answer(request: &Request, answer: Value) -> EditorAnswer {
     let Ok(answer) = serde_json::from_value::<CreateElicitationResponse>(answer) else {
         return EditorAnswer::Later;
@@ -130,7 +132,7 @@ fn decision(request: &Request, verdict: Verdict, comment: String) -> EditorAnswe
     EditorAnswer::Decision(request.id.clone(), decide(request, verdict, comment))
 }
 
-/// Returns the command that decides a request for the user.
+/// Returns the command that decides `request` in the name of the user.
 pub fn decide(request: &Request, verdict: Verdict, comment: String) -> Command {
     Command::Decide(Decision::on(request, verdict, Name::user(), comment))
 }

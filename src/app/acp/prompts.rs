@@ -57,7 +57,7 @@ impl SentFiles {
 /// text, and images are written to `files` and attached. Mentions in the user's own text work as in the composer.
 ///
 /// # Errors
-/// Returns one line for the user if a block cannot be used.
+/// Returns one line for the user if a block cannot be used, or if the prompt is empty or too long.
 pub fn convert(
     blocks: Vec<ContentBlock>,
     root: &Path,

@@ -23,12 +23,12 @@ use crate::protocol::{Command, CommandId};
 #[derive(Debug)]
 struct WaitingRequest {
     request: Request,
-    /// The id of the editor's request that asks the user; `None` while none does.
+    /// The id of the request to the editor that asks the user; `None` while the user is not being asked.
     asked: Option<RawJsonRpcId>,
-    /// The id of the card that the editor shows for this request; `None` if there is none: before the first question, and if
-    /// the request is shown in the card of its tool call or in a form.
+    /// The id of the card that the editor shows for this request. `None` before the user is first asked, and if the
+    /// request is shown in the card of its tool call or in a form.
     card: Option<String>,
-    /// The editor has answered without a decision. The user is asked again with the next prompt.
+    /// Whether the editor has answered without a decision. The user is asked again with the next prompt.
     is_postponed: bool,
     /// The command that carries out the user's decision, until the crew has reported it; `None` before a decision.
     decided: Option<CommandId>,
@@ -41,12 +41,13 @@ pub enum EditorQuestion {
     Form(CreateElicitationRequest),
 }
 
-/// What must be sent because a request was decided or withdrawn.
+/// What must be sent to the editor because a request was decided or withdrawn.
 #[derive(Debug, PartialEq)]
 pub struct Withdrawal {
-    /// The editor's request, which must be cancelled; `None` if the editor has answered it or was not asked.
+    /// The id of the request to the editor that must be cancelled; `None` if the editor has answered it or was not
+    /// asked.
     pub cancel: Option<RawJsonRpcId>,
-    /// The end of the card.
+    /// The update that ends the card of the request; `None` if it has no card of its own.
     pub update: Option<SessionUpdate>,
 }
 
@@ -60,7 +61,8 @@ pub enum EditorAnswer {
     Later,
 }
 
-/// The requests that wait for the user. There are at most as many as agents, because an agent waits for its request.
+/// The requests that wait for the user. There are at most as many as agents, because each agent waits until its request
+/// is decided.
 #[derive(Debug)]
 pub struct EditorRequests {
     session: SessionId,
@@ -106,8 +108,8 @@ impl EditorRequests {
         })
     }
 
-    /// Returns the next request that the editor does not show and the question for it; `None` if there is none. Call
-    /// [`EditorRequests::asked`] after sending the question.
+    /// Returns the next request about which the user must be asked, and the message that asks; `None` if there is none.
+    /// Call [`EditorRequests::asked`] after sending the message.
     pub fn next_question(
         &self,
         translator: &UpdateTranslator,
@@ -177,8 +179,8 @@ impl EditorRequests {
         }
     }
 
-    /// Returns the command that answers the oldest question whose answer is the user's next message, with the message
-    /// `text`; `None` if there is no such question.
+    /// Returns the oldest question that the user wants to answer with the next message, and the command that answers it
+    /// with `text`; `None` if there is no such question.
     pub fn answer_with_message(&mut self, text: &str) -> Option<(RequestId, Command)> {
         let id = self.answers.pop_front()?;
         let request = &self.waiting.iter().find(|w| w.request.id == id)?.request;

@@ -242,7 +242,7 @@ pub fn parse<T: DeserializeOwned>(params: Option<RawJsonRpcParams>) -> Result<T,
         .map_err(|error| Error::invalid_params().data(Value::from(error.to_string())))
 }
 
-/// Returns the answer with this response.
+/// Converts a response to the answer to a request.
 pub fn result(response: &impl Serialize) -> RpcResult {
     serde_json::to_value(response)
         .map_err(|error| Error::internal_error().data(Value::from(error.to_string())))

@@ -29,7 +29,7 @@ use crate::protocol::{
     AgentEvent, Command, CommandId, CommandIds, CrewEvent, Event, EventKind, EventReceiver,
 };
 
-/// The method with which a request that was sent is cancelled.
+/// The notification that cancels a request to the editor.
 const CANCEL_REQUEST: &str = "$/cancel_request";
 
 /// Maximum time that the end of a session waits for the editor to take the answer to the last prompt.
@@ -71,7 +71,8 @@ impl EditorSession {
         }
     }
 
-    /// Shows an event in the editor.
+    /// Records an event in the journal and shows it in the editor. Also asks the user about new requests, and answers
+    /// the prompt if the event ends it.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -124,7 +125,7 @@ impl EditorSession {
         Ok(())
     }
 
-    /// Shows the recorded events of the session, oldest first.
+    /// Shows the recorded conversation of the session. `events` are its events, oldest first.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -147,7 +148,9 @@ impl EditorSession {
         Ok(())
     }
 
-    /// Starts a prompt. It is answered when it ends.
+    /// Sends a prompt of the editor to the crew. The request `id` is answered when the prompt ends. It is answered with
+    /// an error at once if another prompt is open, if the content cannot be used, or if the crew does not accept the
+    /// prompt.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -315,7 +318,7 @@ impl EditorSession {
         }
     }
 
-    /// Returns whether the event shows the prompt that the editor has sent, which it already shows.
+    /// Returns whether the event reports that the lead has read the open prompt, which the editor already shows.
     fn is_own_prompt(&self, event: &EventKind) -> bool {
         let phase = self.prompt.as_ref().map(|prompt| &prompt.phase);
         match (event, phase) {
@@ -370,7 +373,7 @@ impl EditorSession {
         phase == Some(&PromptPhase::Compact)
     }
 
-    /// Asks the user for each decision that the editor does not show.
+    /// Asks the user about each waiting request that the editor does not show yet.
     async fn ask(&mut self, output: &mut EditorOutput) -> Result<(), EditorGone> {
         while let Some((request, question)) = self.requests.next_question(&self.translator) {
             let id = match &question {

@@ -2,13 +2,15 @@
 
 use crate::domain::ids::CallId;
 
-/// Maximum number of calls that run at once. Of more, the results of the oldest are not shown.
+/// Maximum number of running calls that are stored. If more run, the oldest are dropped, and their results are not
+/// shown.
 const CALLS_MAX: usize = 100;
 
 #[derive(Debug)]
 struct ShownCall {
     call: CallId,
-    /// The id under which the editor knows the call. Ids of model servers can occur twice in a session.
+    /// The id under which the editor knows the call. It is not the id from the model server, because that one can occur
+    /// twice in a session.
     id: String,
     tool: String,
     /// The command of a call that runs one, otherwise the input as JSON, as in

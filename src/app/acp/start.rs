@@ -26,7 +26,8 @@ impl EditorSession {
     /// With `resume`, continues the session of this id, else begins a new one.
     ///
     /// # Errors
-    /// Fails if another process runs a crew in the project, or as [`Blueprint::read`] and [`assemble::build`] do.
+    /// Fails if another process runs a crew in the project, if the user has not decided on the project's sensitive
+    /// settings, or as [`Blueprint::read`] and [`assemble::build`] do.
     pub async fn start(
         options: &GlobalOptions,
         root: &Path,

@@ -19,8 +19,8 @@ pub const BODY_MAX: usize = 64 * 1024;
 /// Maximum number of changes of a file that are sent as separate diffs. If there are more, the diff is sent as text.
 const HUNKS_MAX: usize = 50;
 
-/// Returns the announcement of a call of `tool`, which works on `on`, with the input `input`. `root` is the directory to
-/// which paths in the input are relative.
+/// Returns the message that announces a call of `tool` with the input `input`. `on` names what the call works on, such
+/// as a path; it can be empty. `root` is the directory to which paths in the input are relative.
 pub fn started(id: &str, tool: &str, on: &str, input: &Value, root: &Path) -> ToolCall {
     let kind = kind(tool);
     let on = one_line(on);
@@ -64,8 +64,8 @@ pub fn finished(
     ToolCallUpdate::new(id.to_string(), fields)
 }
 
-/// Returns a call that is no call of a tool: a card on which the user decides a request. `body` is what the user decides
-/// about.
+/// Returns a card on which the user decides a request. For the editor, it is a tool call, although no tool is called.
+/// `body` is what the user decides about.
 pub fn card(id: &str, title: &str, kind: ToolKind, body: ToolCallContent) -> ToolCallUpdate {
     let fields = ToolCallUpdateFields::new()
         .title(clip(&one_line(title), TITLE_MAX))

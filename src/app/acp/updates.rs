@@ -38,7 +38,7 @@ pub struct UpdateTranslator {
 }
 
 impl UpdateTranslator {
-    /// Creates a translator for a session whose editor has the capability for notices if `has_notices` is true.
+    /// Creates a translator for one session. `has_notices` says whether the editor shows notices.
     pub fn new(root: &Path, has_notices: bool, plan: EditorPlan) -> UpdateTranslator {
         UpdateTranslator {
             root: root.to_path_buf(),
@@ -106,7 +106,8 @@ impl UpdateTranslator {
         self.calls.find(tool, input)
     }
 
-    /// Returns the updates that end the calls that are still running. For calls that ended with an earlier process.
+    /// Returns the updates that end the calls that are still running. Used after a replay, for calls that ended with an
+    /// earlier process.
     pub fn end_calls(&mut self) -> Vec<SessionUpdate> {
         let ended = "The call ended with the session.";
         let end = |id: String| tool_calls::finished(&id, Outcome::Error, ended, "", &self.root);
@@ -115,8 +116,8 @@ impl UpdateTranslator {
             .collect()
     }
 
-    /// Returns the notice as the editor can show it: without the capability for notices, as a message of its own, and not
-    /// at all if it is only information.
+    /// Returns the updates that show a notice. If the editor does not show notices, a warning or an error is sent as a
+    /// message, and mere information is not sent.
     fn notice(&mut self, level: NoticeLevel, text: &str) -> Vec<SessionUpdate> {
         let text = clip(text, NOTICE_MAX);
         let (severity, word) = match level {
@@ -220,8 +221,8 @@ impl UpdateTranslator {
         }
     }
 
-    /// Ends the lead's answer. Sends what was not sent of it: pieces of an answer can be dropped, and a recorded answer
-    /// has none.
+    /// Ends the lead's answer. Returns updates for the parts of the answer that were not sent yet: pieces of an answer
+    /// can be dropped, and an answer from the journal has no pieces.
     fn finish(&mut self, text: &str, thinking: &str) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         let thoughts = std::mem::take(&mut self.thoughts);
@@ -288,7 +289,7 @@ impl UpdateTranslator {
     }
 }
 
-/// Returns the title of a request of `agent`: the name of a teammate comes first.
+/// Returns `title`, preceded by the name of `agent` if the agent is not the lead.
 pub fn of_agent(agent: &Name, title: &str) -> String {
     if agent.is_lead() {
         title.into()

@@ -144,7 +144,7 @@ struct LeadModel {
 /// Returns the named model that the lead uses; `None` if it uses no named model.
 ///
 /// # Errors
-/// Fails if a key or a variable in a header is missing.
+/// Fails if the provider of the settings is unknown, or as [`ModelConnections::endpoint`] does.
 fn named(settings: &Settings) -> Result<Option<LeadModel>> {
     let models = ModelConnections::new(settings, model_setup::choice(settings)?.as_ref(), 1.0);
     let Some(name) = ModelConnections::wanted_by_lead(settings) else {

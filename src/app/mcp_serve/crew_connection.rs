@@ -23,7 +23,7 @@ use crate::protocol::agent_socket::{
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of lines that wait to be sent.
 const QUEUE_MAX: usize = 256;
-/// What a call answers if the crew ends without a reason.
+/// Why the connection has ended, if the crew has given no reason.
 const CREW_ENDED: &str = "the crew has ended";
 
 type CrewInput = FramedRead<OwnedReadHalf, LinesCodec>;
@@ -33,7 +33,7 @@ type CrewOutput = FramedWrite<OwnedWriteHalf, LinesCodec>;
 #[derive(Debug)]
 pub struct Greeting {
     pub agent: String,
-    /// The tools. They are marked as changed when the crew has sent others.
+    /// The tools. The receiver is notified when the crew has sent a new list.
     pub tools: watch::Receiver<Vec<SocketTool>>,
     pub tools_change: bool,
 }
@@ -140,7 +140,8 @@ impl CrewConnection {
         Ok((connection, greeting))
     }
 
-    /// Calls a tool. Dropping the future cancels the call. The result is an error if the crew has ended.
+    /// Calls a tool. Dropping the future cancels the call. The result is an error if the crew has ended, if `CALLS_MAX`
+    /// calls are unfinished, or if the input is too long.
     pub async fn call(&self, tool: String, input: serde_json::Value) -> CallResult {
         let Ok(_slot) = self.slots.try_acquire() else {
             return CallResult::error(&format!(
@@ -181,7 +182,7 @@ impl CrewConnection {
         self.shared.ended.cancelled().await;
     }
 
-    /// Returns why the crew has closed the connection; `None` while it is open.
+    /// Returns why the connection has ended; `None` while it is open.
     pub fn why_ended(&self) -> Option<String> {
         let reason = self.shared.reason.lock();
         reason.unwrap_or_else(PoisonError::into_inner).clone()

@@ -26,7 +26,8 @@ pub const VERB: &str = "mcp-serve";
 /// Time for which calls are still answered with an error after the crew has ended. Then the process ends.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
-/// Runs the server until stdin ends or the crew ends, and returns the exit code: 1 if the crew cannot be reached.
+/// Runs the server until stdin ends or the crew ends, and returns the exit code: 0, or 1 if a variable is missing, the
+/// crew cannot be reached or rejects the token, or the client does not speak MCP.
 pub fn main() -> u8 {
     match run() {
         Ok(None) => 0,
@@ -47,7 +48,7 @@ fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "crewdeck: {text}");
 }
 
-/// Runs the server. Returns why the crew has closed the connection; `None` if stdin has ended first.
+/// Runs the server. Returns why the connection to the crew has ended; `None` if stdin has ended first.
 ///
 /// # Errors
 /// Fails if a variable is missing, the crew cannot be reached or rejects the token, or the client is no MCP client.

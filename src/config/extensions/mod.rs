@@ -48,7 +48,7 @@ pub const HOOK_FILES: &[&str] = &[
     ".crewdeck/hooks.json",
 ];
 
-/// Maximum number of names of a kind in the notice about what waits for approval.
+/// Maximum number of names that one list of servers contains in the notice about what waits for approval.
 const NAMES_MAX: usize = 4;
 
 // The texts that tell the user what a server or hook can do once it is approved.
@@ -187,7 +187,8 @@ impl Extensions {
     }
 }
 
-/// Returns the first [`NAMES_MAX`] names and the number of the others.
+/// Returns a list of the first [`NAMES_MAX`] names that ends with the number of the others, such as `a, b, c, d and 2
+/// more`.
 fn first_names(names: &[&str]) -> String {
     let first = &names[..names.len().min(NAMES_MAX)];
     match names.len() - first.len() {

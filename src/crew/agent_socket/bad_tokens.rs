@@ -1,18 +1,18 @@
-//! Delays the answers to wrong tokens once there are many.
+//! Delays the answers to wrong tokens at the agent socket if there were many within a minute.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Number of wrong tokens within [`WINDOW`] that are answered at once.
+/// Number of wrong tokens within [`WINDOW`] that are answered without delay.
 const FREE: usize = 8;
 const WINDOW: Duration = Duration::from_secs(60);
-/// The delay of each further answer. The connection stays open for that time and counts towards the limit on connections
-/// without a valid token, which bounds the rate.
+/// The delay of the answer to each further wrong token. The connection stays open for that time and counts towards the
+/// limit on connections without a valid token, which bounds the rate of attempts.
 const DELAY: Duration = Duration::from_secs(2);
 
-/// The times of the last wrong tokens.
+/// The times of the last wrong tokens that were answered without delay, oldest first; at most `FREE`.
 #[derive(Debug, Default)]
 pub struct BadTokens(VecDeque<Instant>);
 

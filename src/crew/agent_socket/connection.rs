@@ -31,12 +31,15 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time for which changes of the tools are collected before the tools are sent again.
 const COLLECT_CHANGES: Duration = Duration::from_millis(100);
-/// Maximum size of all images of one result, in bytes of base64.
+/// Maximum total size of the images in one result, in bytes of base64. An image that would exceed it is replaced by a
+/// text.
 const IMAGES_MAX: usize = 8 * 1024 * 1024;
 
 type PeerLines = Framed<UnixStream, LinesCodec>;
 
-/// Serves a connection until the peer closes it, the agent leaves, or `stop` is cancelled. Then cancels its calls.
+/// Serves a connection until the peer closes it or violates the protocol, the agent leaves or opens too many newer
+/// connections, or `stop` is cancelled. Then cancels the unfinished calls of the connection and, unless the peer has
+/// closed it, sends the reason.
 pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &CancellationToken) {
     let is_same_user = stream
         .peer_cred()
@@ -181,7 +184,8 @@ fn names_of(tools: &[SocketTool]) -> Vec<String> {
     tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
-/// Waits until tools may have changed. Never returns if they do not change any more.
+/// Waits until the agent's tools may have changed. Never returns if `changes` is `None` or its sender was dropped,
+/// because the tools then do not change any more.
 async fn next_change(changes: &mut Option<watch::Receiver<u64>>) {
     if let Some(changes) = changes
         && changes.changed().await.is_ok()
@@ -193,16 +197,18 @@ async fn next_change(changes: &mut Option<watch::Receiver<u64>>) {
 
 /// The unfinished calls of a connection. Dropping it cancels them.
 struct RunningCalls {
-    /// The names of the tools that the agent has.
+    /// The names of the tools that were last sent to the peer.
     names: Vec<String>,
-    /// Whether the agent has tools of MCP servers. It may call such a tool before the server is ready.
+    /// Whether the agent has tools of MCP servers. It may then call a server's tool that is not in `names`, because the
+    /// server may not be ready yet.
     tools_change: bool,
     tasks: JoinSet<(u64, ToolOutput)>,
     by_id: HashMap<u64, AbortHandle>,
 }
 
 impl RunningCalls {
-    /// Carries out what a line demands. Returns the answer if there is one at once.
+    /// Starts or cancels a call, as a line of the peer demands. Returns an error result if the call cannot be started,
+    /// because its tool is unknown or too many calls are unfinished; otherwise `None`.
     ///
     /// # Errors
     /// Returns the reason to close the connection, for the peer.
@@ -253,7 +259,8 @@ impl RunningCalls {
         Ok(None)
     }
 
-    /// Removes a call that has ended. Returns its result; `None` if it was cancelled.
+    /// Removes a call that has ended. Returns its result, which is an error if the call panicked; `None` if the call
+    /// was cancelled.
     fn end(&mut self, ended: Result<(u64, ToolOutput), JoinError>) -> Option<FromCrew> {
         let (id, output) = match ended {
             Ok(ended) => ended,

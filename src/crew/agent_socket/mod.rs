@@ -1,5 +1,5 @@
-//! The agent socket, through which external agents call the crew's tools. The crew has the socket only while at least one
-//! external agent is registered.
+//! The agent socket, through which external agents call the crew's tools. The crew has the socket only while at least
+//! one external agent is registered.
 
 mod bad_tokens;
 mod connection;
@@ -28,10 +28,9 @@ use crate::store::os_errors;
 use crate::store::socket_folder::SocketFolder;
 use shared::{Listening, SocketShared};
 
-/// Size of a token in bytes.
+/// Number of random bytes in a token, before its encoding as text.
 const TOKEN_BYTES: usize = 32;
-/// Time until the next connection is accepted after one could not be, for example because the process has too many open
-/// files.
+/// Pause after a connection could not be accepted, for example because the process has too many open files.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 
 /// Access of one agent to the agent socket. Dropping it ends the agent's connections and cancels their calls.
@@ -62,9 +61,9 @@ impl Drop for AgentAccess {
 /// The agent socket of a crew.
 pub struct AgentSocket {
     shared: Arc<SocketShared>,
-    /// The folder in which the socket's folder is created; `None` for that of the system.
+    /// The folder in which the socket's folder is created; `None` for a system folder for runtime or temporary files.
     base: Option<PathBuf>,
-    /// Held while an agent is registered, so that only one socket is created.
+    /// Locked by [`AgentSocket::register`], so that concurrent registrations create only one socket.
     registering: tokio::sync::Mutex<()>,
     stop: CancellationToken,
     tracker: TaskTracker,
@@ -83,7 +82,7 @@ impl AgentSocket {
         }
     }
 
-    /// Creates the socket's folder in `base` instead of a folder of the system.
+    /// Sets the folder in which the socket's folder is created, instead of a system folder.
     #[must_use]
     pub fn with_base(mut self, base: PathBuf) -> AgentSocket {
         self.base = Some(base);

@@ -16,8 +16,8 @@ use crate::domain::ids::Name;
 
 /// Maximum number of connections that have not sent a valid token yet.
 pub const STRANGERS_MAX: usize = 16;
-/// Maximum number of connections of one agent. A further one ends the oldest: agents keep the MCP servers of sessions that
-/// are closed, so the oldest connection belongs to such a session.
+/// Maximum number of connections of one agent. A further connection ends the oldest one: external agents keep the MCP
+/// servers of closed sessions running, so the oldest connection belongs to a closed session.
 pub const CONNECTIONS_MAX: usize = 8;
 
 /// What the agent socket and its connections share.
@@ -39,7 +39,7 @@ pub struct SocketState {
 
 pub struct Listening {
     pub socket: PathBuf,
-    /// Cancelled when the last agent has left.
+    /// Cancelled when the last agent has left or the crew stops.
     pub closed: CancellationToken,
 }
 
@@ -50,7 +50,7 @@ struct AgentConnections {
     next: u64,
 }
 
-/// Counts a connection of an agent until it is dropped.
+/// An open connection of an agent. Counts towards [`CONNECTIONS_MAX`] until it is dropped.
 pub struct CountedConnection<'a> {
     agent: &'a RegisteredAgent,
     number: u64,
@@ -122,8 +122,8 @@ impl SocketShared {
         }
     }
 
-    /// Returns the agent to which `token` belongs. The time does not depend on how much of a token is right, nor on
-    /// which agent has it.
+    /// Returns the agent to which `token` belongs; `None` if there is none. The time that the search takes does not
+    /// depend on how much of the token is right, nor on which agent has it.
     pub fn find(&self, token: &str) -> Option<Arc<RegisteredAgent>> {
         let state = self.state();
         let mut found = None;

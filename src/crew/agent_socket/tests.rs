@@ -1,4 +1,4 @@
-//! Tests of the protocol, each with a real socket.
+//! Tests of the agent socket's protocol, each with a real socket.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::protocol::agent_socket::{
 };
 use crate::tools::ToolOutput;
 
-/// What happens to the calls of [`FakeTools`].
+/// What the tool `wait` of [`FakeTools`] reports about its calls.
 #[derive(Debug, PartialEq)]
 enum CallEvent {
     Started,

@@ -1,9 +1,8 @@
-//! What answers for a teammate: a model, or an external agent with its access to the crew's tools.
+//! What produces a teammate's answers: a model, or an external agent with its access to the crew's tools.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::super::agent_builder::ExternalTeammate;
-use super::super::context::lock;
 use super::super::external_agents::ExternalAccess;
 use super::{TeammateLoop, Teammates};
 use crate::acp::AcpAgent;
@@ -13,7 +12,7 @@ use crate::agent::external_tools::ExternalTools;
 use crate::domain::team::Member;
 use crate::protocol::event::NoticeLevel;
 
-/// What answers for a teammate.
+/// What produces the answers of a teammate.
 pub enum AnswerSource {
     Model(Arc<AgentModel>),
     External(Arc<AcpAgent>),
@@ -22,8 +21,8 @@ pub enum AnswerSource {
 /// The external agent of a teammate.
 pub struct ExternalLink {
     pub model: Arc<ExternalModel>,
-    /// The crew's tools for the agent, before they are connected.
-    tools: Mutex<Option<ExternalTools>>,
+    /// The crew's tools for the agent.
+    tools: Arc<ExternalTools>,
     access: Option<ExternalAccess>,
 }
 
@@ -31,14 +30,14 @@ impl ExternalLink {
     pub fn new(external: ExternalTeammate) -> ExternalLink {
         ExternalLink {
             model: external.model,
-            tools: Mutex::new(Some(external.tools)),
+            tools: Arc::new(external.tools),
             access: None,
         }
     }
 }
 
 impl Teammates {
-    /// Returns what answers for a new member.
+    /// Returns what produces the answers of a new member.
     ///
     /// # Errors
     /// Fails with the reason if its model or its external agent cannot be used.
@@ -52,8 +51,8 @@ impl Teammates {
         }
     }
 
-    /// Returns what answers for a member of a resumed session. If its own model or external agent cannot be used any
-    /// more, warns the user and returns the shared model.
+    /// Returns what produces the answers of a member of a resumed session. If its own model or external agent cannot be
+    /// used any more, warns the user and returns the shared model.
     pub(super) async fn source_of_restored(&self, member: &Member) -> AnswerSource {
         let models = &self.builder.models;
         let checked = models.check_choice(&member.model, member.model_named);
@@ -69,17 +68,19 @@ impl Teammates {
 }
 
 impl TeammateLoop {
-    /// Gives the external agent access to the crew's tools. Does nothing for other teammates.
+    /// Gives the external agent access to the crew's tools. Does nothing if it already has access, or if the teammate
+    /// is not an external agent.
     ///
     /// # Errors
-    /// Fails with the reason if the socket for it cannot be created.
+    /// Fails with the reason as `ExternalAgents::connect` does.
     pub(super) async fn connect_external(&mut self) -> Result<(), String> {
         let Some(external) = &mut self.external else {
             return Ok(());
         };
-        let Some(tools) = lock(&external.tools).take() else {
+        if external.access.is_some() {
             return Ok(());
-        };
+        }
+        let tools = Arc::clone(&external.tools);
         let agents = &self.crew.external;
         let access = agents
             .connect(&self.member.name, &external.model, tools)
@@ -88,8 +89,8 @@ impl TeammateLoop {
         Ok(())
     }
 
-    /// Checks that an external agent has a mode in which it keeps its limits, and warns the user if it is not known in which
-    /// mode the agent asks. Does nothing for other teammates.
+    /// Checks that an external agent has a mode in which it keeps its limits, and warns the user if it is not known in
+    /// which mode the agent asks before it acts. Does nothing if the teammate is not an external agent.
     ///
     /// # Errors
     /// Fails with the reason if there is no such mode.
@@ -110,7 +111,8 @@ impl TeammateLoop {
         Ok(())
     }
 
-    /// Tells the crew's tools of an external agent in which directory the agent works now.
+    /// Sets the agent's current working directory in the crew's tools for it. Does nothing if the teammate is not an
+    /// external agent.
     pub(super) fn update_external_workdir(&self) {
         if let Some(access) = self.external.as_ref().and_then(|e| e.access.as_ref()) {
             let workdir = self.agent.driver.tool_runner.workdir.clone();
@@ -118,7 +120,7 @@ impl TeammateLoop {
         }
     }
 
-    /// Closes the session of an external agent, and its access to the crew's tools.
+    /// Closes the session of an external agent, and its access to the crew's tools. Does nothing for other teammates.
     pub(super) async fn close_external(&mut self) {
         if let Some(external) = self.external.take() {
             external.model.close().await;

@@ -144,7 +144,7 @@ fn is_paused_after(was_paused: bool, is_compaction: bool, end: &TurnEnd) -> bool
 struct TeammateLoop {
     crew: Arc<Teammates>,
     agent: Agent,
-    /// The external agent that the teammate is; `None` for crewdeck's own agents.
+    /// The external agent, if the teammate is one; `None` for crewdeck's own agents.
     external: Option<ExternalLink>,
     member: Member,
     idle: Idle,

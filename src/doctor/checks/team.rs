@@ -43,7 +43,7 @@ fn evaluate(team: &Team, now: Timestamp) -> Vec<Finding> {
         let (name, status) = (&member.name, member.status);
         found.push(Finding::ok(
             CHECK,
-            format!("{name} ({status}) is managed by another program"),
+            format!("{name} ({status}) was added by another program, so crewdeck neither resumes it nor marks it as shut down"),
         ));
     }
     if found.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests of the budgets.
+//! Tests of the budgets: when they are reached, raised and warned about, and what ends with a day or a month.
 
 use pretty_assertions::assert_eq;
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub enum RefusalEffect {
     /// The agent's model receives the refusal and continues.
     ModelContinues,
-    /// The turn ends, and the agent's model does not learn why. The next prompt must say it.
+    /// The turn ends, and the agent's model does not learn why. The next prompt must tell it about the refusal.
     TurnEnds,
     Unknown,
 }
@@ -26,18 +26,19 @@ pub struct AgentPreset {
     pub env: &'static [(&'static str, &'static str)],
     /// Environment variables that are set if crewdeck runs as root.
     pub root_env: &'static [(&'static str, &'static str)],
-    /// The vendor's own variables for the login and the server's address. The program gets them although they look
-    /// like secrets.
+    /// The vendor's own environment variables for the login and the server's address. The program gets them, although
+    /// other variables that look like secrets are withheld from it.
     pub login_variables: &'static [&'static str],
     /// How the user installs the program.
     pub install: &'static str,
     /// The mode in which the agent asks the user before it acts.
     pub ask_mode: &'static str,
-    /// The mode in the user's checkout, where an agent without a task must ask before each change; `None` for `ask_mode`.
+    /// The mode for an agent without a task. It works in the user's checkout, where it must ask before each change.
+    /// `None` if `ask_mode` does that.
     pub checkout_mode: Option<&'static str>,
     /// The mode in which the agent only reads and plans.
     pub plan_mode: &'static str,
-    /// Whether sessions may share one process.
+    /// Whether several sessions may share one process of the agent.
     pub shares_process: bool,
     pub refusal: RefusalEffect,
     /// Whether a session can be loaded after its process was killed.
@@ -47,7 +48,8 @@ pub struct AgentPreset {
 }
 
 impl AgentPreset {
-    /// Returns the field `_meta` of the requests that open a session; `None` if the agent needs none.
+    /// Returns the value of the field `_meta` in the requests that create or load a session; `None` if the agent needs
+    /// none.
     pub fn session_meta(&self) -> Option<Value> {
         // Without this, hooks and permissions in `.claude/settings.json` of a project apply without the user's approval.
         let own_only = || json!({ "claudeCode": { "options": { "settingSources": ["user"] } } });

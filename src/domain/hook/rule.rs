@@ -272,7 +272,7 @@ const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "while", "until", "do", "!", "time", "coproc",
 ];
 
-/// Returns `part`, and what remains of it after each keyword, assignment and redirection at its start.
+/// Returns `part`, and also what remains of it after each keyword, assignment or redirection at its start is removed.
 fn without_prefixes(part: &str) -> Vec<String> {
     let mut rest = part.trim();
     let mut all = vec![rest.to_string()];
@@ -302,7 +302,8 @@ fn without_prefixes(part: &str) -> Vec<String> {
     }
 }
 
-/// Splits `text` after its first word, which ends at a blank that is not quoted. Removes the blanks in front of the rest.
+/// Splits `text` after its first word, which ends at a blank that is not quoted. Removes the blanks in front of the
+/// rest.
 fn split_word(text: &str) -> (&str, &str) {
     let (mut quote, mut is_escaped) = (None, false);
     let end = text.find(|c: char| {

@@ -31,8 +31,8 @@ pub enum InputState {
 }
 
 /// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Known values are
-/// shorter. A longer private key, and a longer JSON web token whose header is complete, is redacted as soon as this limit
-/// is exceeded. Any other text that is still undecided then is output unredacted.
+/// shorter. A longer private key, and a longer JSON web token whose header is complete, is redacted as soon as this
+/// limit is exceeded. Any other text that is still undecided then is output unredacted.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The characters that a secret can consist of after its prefix.

@@ -61,8 +61,8 @@ pub fn first_bytes() -> [bool; 256] {
     table
 }
 
-/// Matches all known formats at the start of `rest`, which is not empty. `before` is the byte in front of `rest`; `None`
-/// at the start of the input. Returns the result of the first format that does not return [`Match::Nothing`].
+/// Matches all known formats at the start of `rest`, which is not empty. `before` is the byte in front of `rest`;
+/// `None` at the start of the input. Returns the result of the first format that does not return [`Match::Nothing`].
 pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let can_match = |format: &&TokenFormat| format.start.as_bytes().first() == rest.first();
     let found = TOKENS

@@ -45,7 +45,7 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
     ("memory", "write what agents should remember in AGENTS.md"),
     (
         "background",
-        "teammates and subagents never block the screen",
+        "you can use crewdeck while teammates and subagents run",
     ),
     ("isolation", "each task has its own worktree"),
     (
@@ -53,10 +53,11 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "the lead or a team preset writes the first prompt",
     ),
 ];
-/// Names that only Claude Code gives a meaning. Here, they mean a named model of the settings, or the lead's model.
+/// Model names that have a meaning only in Claude Code. In crewdeck, such a name means the named model of that name. If
+/// there is none, the name counts as empty.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
 
-/// Returns whether `model` is a name that only Claude Code gives a meaning.
+/// Returns whether `model` is a model name that has a meaning only in Claude Code.
 pub fn is_model_alias(model: &str) -> bool {
     MODEL_ALIASES.contains(&model)
 }

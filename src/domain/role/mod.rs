@@ -68,7 +68,7 @@ pub enum RoleEffort {
 
 impl RoleEffort {
     /// Returns the name of the effort, such as `high`, as users see it and as requests to the model's server contain it.
-    /// Only the OpenAI wires send another word: `xhigh` for `Max`.
+    /// The only exception: requests to the APIs of OpenAI contain `xhigh` for `Max`.
     pub fn word(self) -> &'static str {
         match self {
             RoleEffort::Low => "low",

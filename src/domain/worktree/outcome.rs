@@ -11,7 +11,8 @@ use super::Worktree;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub branch: String,
-    /// The first files in conflict, or the first of these nested repositories, at most [`super::FILES_MAX`].
+    /// If the merge had conflicts: the first files in conflict. If it was not tried: the first nested repositories in
+    /// which it would have run git. At most [`super::FILES_MAX`] paths.
     pub files: Vec<String>,
 }
 

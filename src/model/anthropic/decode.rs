@@ -21,7 +21,7 @@ const BLOCKS_MAX: usize = 1024;
 /// Collects the blocks, token counts and stop reason of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Where the response comes from.
+    /// The server and the model that send the response. Signed and encrypted thinking in the reply is marked with it.
     origin: AnswerOrigin,
     blocks: Vec<OpenBlock>,
     stop: Option<StopReason>,
@@ -54,13 +54,13 @@ enum BlockContent {
         input: Value,
         json: String,
     },
-    /// The complete block with thinking that the server has encrypted.
+    /// A `redacted_thinking` block, unchanged. It contains encrypted thinking that only the server can read.
     Redacted(Value),
     /// A block of an unknown type, which is dropped.
     Other,
 }
 
-/// The type of a block with thinking that only the server can read.
+/// The `type` of a content block with encrypted thinking, which only the server can read.
 pub const REDACTED: &str = "redacted_thinking";
 
 impl Decode for Decoder {
@@ -117,7 +117,8 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for a response from `origin`, with which the parts are marked that only the server can read.
+    /// Creates a decoder for a response from `origin`. Signed and encrypted thinking in the reply is marked with
+    /// `origin`, because only that server and model can read or check it.
     pub fn of(origin: &AnswerOrigin) -> Decoder {
         Decoder {
             origin: origin.clone(),
@@ -319,8 +320,8 @@ fn block(part: BlockContent, mut joiner: Joiner, origin: &AnswerOrigin) -> Optio
     }
 }
 
-/// Parses, with a new decoder, a complete message from a server that did not stream, although the request asked for a
-/// stream.
+/// Parses a complete message from a server that did not stream, although the request asked for a stream. `decoder` must
+/// be new.
 ///
 /// # Errors
 /// Fails if `value` is an error or has no content, or if the content exceeds a limit.

@@ -85,16 +85,18 @@ fn refusal_hints(code: u16, lower: &str) -> RefusalHints {
     }
 }
 
-/// Maximum number of models whose form of thinking is remembered.
+/// Maximum number of models whose [`ThinkingForm`] is remembered. For further models, each call begins with the form of
+/// the built-in table.
 const FORMS_MAX: usize = 64;
 
 /// A model on a server that offers the Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
-    /// The name that marks the server's own thinking in a conversation.
+    /// The provider and the origin of the server. Together with the model, it marks the thinking that may be sent back
+    /// to this server.
     server: Arc<str>,
-    /// The forms of thinking that models have accepted after a refusal, by their names.
+    /// The forms that the server accepted after it had refused another one, by the name of the model.
     forms: Arc<Mutex<BTreeMap<String, ThinkingForm>>>,
 }
 
@@ -124,8 +126,8 @@ impl Anthropic {
         })
     }
 
-    /// Posts the request. If the server refuses something about thinking, repeats it in another form, at last without
-    /// thinking, so that a conversation with thinking can always continue.
+    /// Posts the request. If the server refuses its [`ThinkingForm`], repeats the request in another form, and finally
+    /// without thinking, so that a conversation with thinking can always continue.
     async fn post(
         &self,
         request: &ModelRequest,

@@ -13,16 +13,19 @@ use super::decode::REDACTED;
 /// What a request says about thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingForm {
-    /// The budget of the request, and the thinking of earlier answers.
+    /// The maximum number of tokens for thinking (`ModelRequest::thinking_budget`), and the thinking of earlier
+    /// answers.
     Budget,
-    /// The model decides how much it thinks. The budget of the request becomes an effort.
+    /// The thinking of earlier answers, but no maximum number of tokens: the model decides how much it thinks. Without
+    /// an effort in the request, `ModelRequest::thinking_budget` is converted to one.
     Adaptive,
-    /// Nothing, and the thinking of earlier answers is left out.
+    /// Nothing: neither a maximum number of tokens nor the thinking of earlier answers.
     LeftOut,
 }
 
 impl ThinkingForm {
-    /// Returns the form of the first try for a model, according to the built-in table.
+    /// Returns the form to try first for `model`: [`ThinkingForm::Adaptive`] if the built-in table says that the model
+    /// decides how much it thinks, else [`ThinkingForm::Budget`].
     pub fn of_model(model: &str) -> ThinkingForm {
         match known_models::find(model) {
             Some(known) if known.adaptive => ThinkingForm::Adaptive,
@@ -30,9 +33,11 @@ impl ThinkingForm {
         }
     }
 
-    /// Returns the form of the next try of `request` after a refusal: the other kind of thinking if `may_switch` is true
-    /// and the server refuses the kind, else no thinking. Returns `None` if `error` has another cause. The words of the
-    /// error message decide, because there is no code for this.
+    /// Returns the form in which to repeat `request` after it was sent in the form `self` and refused with `error`.
+    /// This is the other of [`ThinkingForm::Budget`] and [`ThinkingForm::Adaptive`] if `may_switch` is true and the
+    /// error names the kind of thinking, else [`ThinkingForm::LeftOut`]. Returns `None` if the error has another cause,
+    /// or if `self` is already [`ThinkingForm::LeftOut`]. The words of the error message decide, because there is no
+    /// error code for this.
     pub fn after_refusal(
         self,
         error: &ModelError,
@@ -140,8 +145,8 @@ fn message<'a>(
     (!content.is_empty()).then(|| json!({"role": role, "content": content}))
 }
 
-/// Returns whether this block is thinking of the model of `origin` that its server can check. The server refuses other
-/// thinking.
+/// Returns whether `block` is signed or encrypted thinking that comes from `origin`. The server refuses all other
+/// thinking, because it cannot check it.
 fn is_own_thinking(block: &Block, origin: &AnswerOrigin) -> bool {
     match block {
         Block::Thinking {
@@ -160,8 +165,8 @@ fn is_own_thinking(block: &Block, origin: &AnswerOrigin) -> bool {
     }
 }
 
-/// Returns whether a redaction has changed thinking of the model of `origin` in this message. The server then refuses
-/// it, and the rest of the message's thinking without it.
+/// Returns whether this message contains thinking from `origin` that a redaction has changed. The server refuses
+/// changed thinking. It also refuses the rest of the thinking in the message if only the changed block is left out.
 fn has_changed_thinking(message: &Message, origin: &AnswerOrigin) -> bool {
     let is_redacted = |text: &str| text.contains(PLACEHOLDER_START);
     let own = message.blocks.iter();
@@ -177,14 +182,15 @@ fn has_changed_thinking(message: &Message, origin: &AnswerOrigin) -> bool {
     })
 }
 
-/// Returns whether the conversation contains thinking that the server and model of `origin` get.
+/// Returns whether the conversation contains thinking that comes from `origin`.
 pub fn has_own_thinking(request: &ModelRequest, origin: &AnswerOrigin) -> bool {
     let mut blocks = request.messages.iter().flat_map(|m| &m.blocks);
     blocks.any(|block| is_own_thinking(block, origin))
 }
 
-/// Returns whether the model may think with a budget in its next answer. The server refuses this within a turn whose
-/// first answer does not begin with thinking, for example because another model gave it.
+/// Returns whether the server accepts a maximum number of tokens for thinking in the next answer. It refuses this
+/// within a turn if the first answer of the turn, as it is sent, does not begin with thinking from `origin`: for
+/// example because another model gave that answer, or because a redaction has changed its thinking.
 fn may_think(messages: &[Message], origin: &AnswerOrigin) -> bool {
     let continues = |m: &&Message| m.role == Role::Assistant || m.result_ids().next().is_some();
     let turn = messages.iter().rev().take_while(continues);
@@ -203,7 +209,8 @@ fn may_think(messages: &[Message], origin: &AnswerOrigin) -> bool {
     first.is_some_and(|block| is_own_thinking(block, origin))
 }
 
-/// Converts a block. `origin` is the server and model whose own thinking is included; `None` to leave all thinking out.
+/// Converts a block to the format of the API. Returns `None` for a blank text, and for thinking that does not come from
+/// `origin`. If `origin` is `None`, all thinking is left out.
 fn block<'a>(
     block: &'a Block,
     origin: Option<&AnswerOrigin>,

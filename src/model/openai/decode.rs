@@ -24,9 +24,9 @@ const CALLS_MAX: usize = 256;
 /// Collects the text, thinking, tool calls and token counts of a streamed response until the reply is complete.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Where the response comes from.
+    /// The server and the model that send the response. Each [`ProviderItem`] of the reply contains it.
     origin: AnswerOrigin,
-    /// Whether the server wants the reasoning of its model back.
+    /// Whether the server demands that the reasoning of its model is sent back with the conversation.
     keeps_reasoning: bool,
     text: String,
     text_joiner: Joiner,
@@ -93,7 +93,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for a response from `origin`, with which the server's own items in the reply are marked.
+    /// Creates a decoder for a response from `origin`. Each [`ProviderItem`] in the reply is marked with `origin`.
     pub fn of(origin: &AnswerOrigin, dialect: Dialect) -> Decoder {
         Decoder {
             origin: origin.clone(),
@@ -272,8 +272,8 @@ impl Decoder {
     }
 }
 
-/// Parses, with a new decoder, a complete response from a server that did not stream, although the request asked for a
-/// stream.
+/// Parses a complete response from a server that did not stream, although the request asked for a stream. `decoder`
+/// must be new.
 ///
 /// # Errors
 /// Fails if `value` is an error object, contains no choices or exceeds a limit.

@@ -7,7 +7,7 @@ use crate::model::call_ids::IdForm;
 pub const MAX_TOKENS: &str = "max_tokens";
 pub const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// What a server expects beyond or against the documented API.
+/// How a server differs from the documented API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     /// The name of the request field that limits the tokens of a response.
@@ -18,13 +18,14 @@ pub struct Dialect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deviation {
     None,
-    /// Mistral's server: it refuses unknown fields such as `stream_options` (it reports the usage anyway), ids of calls
-    /// in another form than [`IdForm::Mistral`], and a user message directly after tool results.
+    /// Mistral's server: it refuses unknown fields such as `stream_options` (it reports the usage anyway), ids of tool
+    /// calls in another form than [`IdForm::Mistral`], and a user message directly after tool results.
     Mistral,
-    /// DeepSeek's server: a model that thinks must get back its `reasoning_content`. It accepts an empty one for the
-    /// answers of other models.
+    /// DeepSeek's server: it refuses an answer of a thinking model without the `reasoning_content` that the model sent
+    /// with it. For answers of other models, it accepts an empty `reasoning_content`.
     DeepSeek,
-    /// Google's server for Gemini: from Gemini 3 on, the first call of each answer must have a signature.
+    /// Google's server for Gemini: from Gemini 3 on, the first tool call of each answer must have a signature of the
+    /// model's thoughts.
     Gemini,
 }
 
@@ -34,7 +35,7 @@ impl Dialect {
         deviation: Deviation::None,
     };
 
-    /// Returns the dialect of a vendor whose only differences are those of `deviation`.
+    /// Returns [`Dialect::STANDARD`] with the given `deviation`.
     pub const fn of(deviation: Deviation) -> Dialect {
         Dialect {
             deviation,
@@ -42,7 +43,7 @@ impl Dialect {
         }
     }
 
-    /// Returns which ids of calls the server accepts.
+    /// Returns the form in which the server accepts the ids of tool calls.
     pub fn id_form(self) -> IdForm {
         match self.deviation {
             Deviation::Mistral => IdForm::Mistral,

@@ -70,7 +70,7 @@ fn refusal_hints(_code: u16, lower: &str) -> RefusalHints {
     }
 }
 
-/// Returns the header that holds the key; `None` without a key.
+/// Returns the name and the value of the `authorization` header with the API key; `None` without a key.
 pub(super) fn bearer(config: &ModelServerConfig) -> Option<(&'static str, String)> {
     let key = config.key.as_ref()?.expose_secret();
     Some(("authorization", format!("Bearer {key}")))
@@ -81,7 +81,8 @@ pub(super) fn bearer(config: &ModelServerConfig) -> Option<(&'static str, String
 pub struct OpenAi {
     http: Http,
     dialect: Dialect,
-    /// The name that marks the server's own items in a conversation.
+    /// The provider and the origin of the server. Together with the model, it marks the items that may be sent back to
+    /// this server.
     server: Arc<str>,
 }
 
@@ -104,7 +105,8 @@ impl OpenAi {
         OpenAi::with(config, bearer(config), dialect)
     }
 
-    /// Like [`OpenAi::new`], with the header that holds the key and the dialect of the server.
+    /// Like [`OpenAi::new`], but with the given dialect and with `key_header`, the name and the value of the header
+    /// with the API key, in place of the `authorization` header.
     pub(super) fn with(
         config: &ModelServerConfig,
         key_header: Option<(&'static str, String)>,

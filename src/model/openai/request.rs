@@ -105,19 +105,23 @@ fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
     }
 }
 
-/// The name of the response field with the reasoning of a model, as most servers call it.
+/// The name that most servers give to the response field with the reasoning of the model.
 pub const REASONING: &str = "reasoning_content";
-/// The name of the field of a call with the data of its vendor, such as the signature of Gemini's thoughts.
+/// The name of the field in a tool call that contains the vendor's own data, such as the signature of Gemini's
+/// thoughts.
 pub const EXTRA: &str = "extra_content";
-/// The text that stands between tool results and a user message where the server demands an answer.
+/// The text of the assistant message that is inserted between tool results and a user message for servers that refuse a
+/// user message directly after tool results.
 const BETWEEN: &str = "OK.";
 
-/// The `extra_content` of a call that has no signature of its own, with which Google's server skips its check.
+/// Returns the `extra_content` for a tool call without a signature. With this value, Google's server skips the check of
+/// the signature.
 fn unsigned() -> Value {
     json!({"google": {"thought_signature": "skip_thought_signature_validator"}})
 }
 
-/// Converts an answer. Includes the items in it that come from `origin`.
+/// Converts an answer of a model to the format of the API. Reasoning and vendor data in it are included only if they
+/// come from `origin`.
 fn assistant<'a>(
     message: &'a Message,
     origin: &AnswerOrigin,

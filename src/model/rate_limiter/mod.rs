@@ -51,8 +51,8 @@ impl RateLimiter {
         }
     }
 
-    /// Creates a rate limiter for `model` whose calls go through the queue of this one. For another client of the same
-    /// server with the same key.
+    /// Creates a rate limiter for `model` that sends its calls through the queue of `self`. Used for another client of
+    /// the same server with the same API key.
     #[must_use]
     pub fn share_with(&self, model: Arc<dyn Model>) -> RateLimiter {
         RateLimiter {

@@ -19,7 +19,7 @@ const ITEMS_MAX: usize = 1024;
 /// Collects the output items of a streamed response until the event that completes it.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Where the response comes from.
+    /// The server and the model that send the response. Each `ProviderItem` of the reply contains it.
     origin: AnswerOrigin,
     items: Vec<OutputItem>,
     has_refused: bool,
@@ -83,7 +83,7 @@ impl Decode for Decoder {
 }
 
 impl Decoder {
-    /// Creates a decoder for a response from `origin`, with which the server's own items in the reply are marked.
+    /// Creates a decoder for a response from `origin`. Each `ProviderItem` in the reply is marked with `origin`.
     pub fn of(origin: &AnswerOrigin) -> Decoder {
         Decoder {
             origin: origin.clone(),
@@ -91,9 +91,9 @@ impl Decoder {
         }
     }
 
-    /// Returns the position of the item with this id. Without one, returns the position of the last item of this kind and
-    /// index (of this kind, if the event has no index) that is not complete, because some servers send another id in each
-    /// event.
+    /// Returns the position of the item with this id. If there is none, returns the position of the last incomplete
+    /// item of type `kind` with this index (or with any index, if the event has none), because some servers send
+    /// another id in each event. Returns `None` if there is no such item either.
     fn position(&self, index: Option<u64>, id: &str, kind: &str) -> Option<usize> {
         let by_id = self
             .items
@@ -107,7 +107,8 @@ impl Decoder {
         })
     }
 
-    /// Returns the position of the item, and adds the item if it is new.
+    /// Returns the position of the item that `value` describes. If the item is new, adds it, and appends a delta to
+    /// `out` if it is a tool call with a name.
     ///
     /// # Errors
     /// Fails if the response has more than [`ITEMS_MAX`] items.
@@ -161,7 +162,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Separates the parts of a reasoning summary by an empty line.
+    /// Begins the next part of a reasoning summary. An empty line separates it from the part before.
     ///
     /// # Errors
     /// Fails if the response becomes too large.
@@ -179,7 +180,11 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes over the complete item, which replaces what its deltas contained.
+    /// Stores the complete item `value`, whose content replaces what the item's deltas contained. Adds the item if it
+    /// is new.
+    ///
+    /// # Errors
+    /// Fails if the response has too many items or becomes too large.
     fn close(
         &mut self,
         index: Option<u64>,
@@ -194,7 +199,11 @@ impl Decoder {
         self.size.add_bytes(more)
     }
 
-    /// Completes the response, and takes over the items for which the server has sent no event of their own.
+    /// Completes the response with the final event `kind`, and returns the reply. Items that are not complete yet are
+    /// taken from the `output` of `response`.
+    ///
+    /// # Errors
+    /// Fails if the response has too many items or becomes too large.
     fn end(
         &mut self,
         kind: &str,

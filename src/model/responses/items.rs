@@ -12,7 +12,7 @@ pub const MESSAGE: &str = "message";
 pub const REASONING: &str = "reasoning";
 pub const CALL: &str = "function_call";
 
-/// Makes the delta of a part of an item.
+/// Converts a part of an item's text to a delta.
 type ToDelta = fn(String) -> Delta;
 
 /// One item of a response's `output`.
@@ -36,10 +36,10 @@ pub enum ItemContent {
         phase: Option<String>,
     },
     Reasoning {
-        /// The summary, or the reasoning itself if the server sends it readable.
+        /// The summary of the reasoning, or the reasoning itself if the server sends it unencrypted.
         text: String,
-        /// The complete item, if the server has encrypted its reasoning. Only such an item can be sent back, because the
-        /// server stores nothing.
+        /// The complete item, if the server has encrypted its reasoning. Only such an item can be sent back, because
+        /// the server stores nothing.
         encrypted: Option<Value>,
     },
     Call {
@@ -52,7 +52,8 @@ pub enum ItemContent {
 }
 
 impl OutputItem {
-    /// Creates the item that `value` begins, without its content: that comes with the deltas or the complete item.
+    /// Creates the item that `value` describes, without its content, which comes later in deltas or in the complete
+    /// item.
     pub fn new(index: Option<u64>, id: String, value: &Value) -> OutputItem {
         let content = match field(value, "type") {
             MESSAGE => ItemContent::Message {
@@ -89,8 +90,10 @@ impl OutputItem {
         }
     }
 
-    /// Appends a part of the text, the reasoning or the arguments, and returns its delta. Ignores a part for another
-    /// type of item than `kind`, and a part that follows the complete item.
+    /// Appends `more` to the text, the reasoning or the arguments of the item. Returns it as a delta, or `None` if it
+    /// belongs to arguments or is empty. Ignores `more` if it is for another type of item than this one (`kind` is the
+    /// type that it is for), or if the item is already complete. `has_halves` is `Parsed::has_placeholders` of the
+    /// event that contains `more`.
     pub fn push(&mut self, more: &str, has_halves: bool, kind: &str) -> Option<Delta> {
         if self.is_complete {
             return None;
@@ -106,7 +109,8 @@ impl OutputItem {
         delta.filter(|_| !more.is_empty()).map(|delta| delta(more))
     }
 
-    /// Begins the next part of the reasoning summary with an empty line, unless it is the first part.
+    /// Begins the next part of the reasoning summary. Appends an empty line and returns it as a delta. Returns `None`
+    /// for the first part, for a complete item and for other types of items.
     pub fn begin_summary_part(&mut self) -> Option<Delta> {
         match &mut self.content {
             ItemContent::Reasoning { text, .. } if !self.is_complete && !text.is_empty() => {
@@ -117,8 +121,9 @@ impl OutputItem {
         }
     }
 
-    /// Takes over the complete item `value`. Returns the part of its text that the deltas did not contain, or a call whose
-    /// name was not known before.
+    /// Replaces the content by that of the complete item `value`. Returns a delta with the end of the text that earlier
+    /// deltas did not contain, or with the name of a call if it was not known before. Returns `None` if there is
+    /// nothing new to show.
     pub fn complete(&mut self, value: &Value) -> Option<Delta> {
         self.is_complete = true;
         match &mut self.content {
@@ -178,7 +183,8 @@ impl OutputItem {
         }
     }
 
-    /// Returns the blocks of the item. Those that only `origin` can read are marked with it.
+    /// Converts the item to blocks. Each `ProviderItem` among them is marked with `origin`, the server and model that
+    /// sent the item.
     pub fn into_blocks(mut self, origin: &AnswerOrigin) -> Vec<Block> {
         let end = self.joiner.end();
         let own = |item: Value| {
@@ -222,11 +228,12 @@ impl OutputItem {
     }
 }
 
-/// What separates the parts of a reasoning summary.
+/// The text between two parts of a reasoning summary.
 pub const PART_END: &str = "\n\n";
 
-/// Replaces what the deltas contained by the complete text, unless the server left that out. Returns the end of the
-/// complete text that the deltas did not contain.
+/// Replaces `current`, the text from the deltas, by `whole`, the complete text. If `whole` is empty, the server has
+/// left it out, and `current` stays. Returns the end of `whole` that follows `current`; `None` if nothing follows or
+/// `whole` does not begin with `current`.
 fn replace(current: &mut String, joiner: &mut Joiner, whole: String) -> Option<String> {
     if whole.is_empty() {
         return None;
@@ -237,7 +244,7 @@ fn replace(current: &mut String, joiner: &mut Joiner, whole: String) -> Option<S
     rest.filter(|rest| !rest.is_empty())
 }
 
-/// Joins the texts of the parts in the list `key`.
+/// Joins the texts of the elements of the list `key` in `value`. `part` returns the text of one element.
 fn texts(value: &Value, key: &str, part: impl Fn(&Value) -> String, separator: &str) -> String {
     let parts = value.get(key).and_then(Value::as_array);
     let parts: Vec<String> = parts.into_iter().flatten().map(part).collect();

@@ -22,8 +22,9 @@ use super::{ContextWindow, Delta, Model, ModelError, ModelRequest, openai};
 use crate::domain::chat::AnswerOrigin;
 use request::ReasoningParts;
 
-/// The provider `responses`. Its address must include `/v1` if the server's paths start with `/v1`. Key, address and
-/// families of models are those of `openai`, the same vendor's provider for Chat Completions.
+/// The provider `responses`. Its address must include `/v1` if the server's paths start with `/v1`. It has the key
+/// variable, the address variable and the vendor address of `openai`, the provider for the Chat Completions API of the
+/// same vendor.
 pub static SPEC: ProviderSpec = ProviderSpec {
     name: "responses",
     api: "OpenAI Responses",
@@ -44,16 +45,18 @@ pub static SPEC: ProviderSpec = ProviderSpec {
     ..openai::SPEC
 };
 
-/// Maximum number of models for which refused parts are remembered.
+/// Maximum number of models for which accepted [`ReasoningParts`] are remembered.
 const REFUSALS_MAX: usize = 64;
 
 /// A model on a server that offers the Responses API.
 #[derive(Debug, Clone)]
 pub struct Responses {
     http: Http,
-    /// The name that marks the server's own items in a conversation.
+    /// The provider and the origin of the server. Together with the model, it marks the items that may be sent back to
+    /// this server.
     server: Arc<str>,
-    /// What models have refused, by their names.
+    /// The parts that the server accepts, by the name of the model. Contains only models for which it has refused a
+    /// part.
     refused: Arc<Mutex<BTreeMap<String, ReasoningParts>>>,
 }
 
@@ -78,14 +81,16 @@ impl Responses {
         refused.get(model).copied().unwrap_or(ReasoningParts::ALL)
     }
 
-    /// Remembers what a model accepts. Whether it accepts the items of a conversation depends on the conversation.
+    /// Remembers the parts that the server has accepted for `model`, unless it has accepted all. A refusal of
+    /// [`ReasoningParts::items`] alone is not remembered, because it depends on the conversation.
     fn remember(&self, model: &str, parts: ReasoningParts) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let parts = ReasoningParts {
             items: parts.encrypted,
             ..parts
         };
-        if parts != ReasoningParts::ALL && refused.len() < REFUSALS_MAX {
+        let is_known = refused.contains_key(model);
+        if parts != ReasoningParts::ALL && (is_known || refused.len() < REFUSALS_MAX) {
             refused.insert(model.into(), parts);
         }
     }

@@ -33,8 +33,9 @@ impl ReasoningParts {
         summary: true,
     };
 
-    /// Returns the parts without the one that the server refuses with `error`. Returns `None` if the error has another
-    /// cause. The words of the error message decide, because servers use different codes.
+    /// Returns the parts without those that the server refuses with `error`. Returns `None` if the error has another
+    /// cause, or if the refused part was not sent. The words of the error message decide, because servers use different
+    /// codes.
     pub fn without_refused(self, error: &ModelError) -> Option<ReasoningParts> {
         if error.kind != ErrorKind::BadRequest {
             return None;
@@ -77,8 +78,9 @@ impl ReasoningParts {
     }
 }
 
-/// Returns the JSON body of a Responses request to the server and model of `origin`. Fields and items always have the same order, because
-/// servers cache the prefix of a conversation. The server stores nothing: each request contains the whole conversation.
+/// Returns the JSON body of a Responses request to the server and model of `origin`. Fields and items always have the
+/// same order, because servers cache the prefix of a conversation. The server stores nothing: each request contains the
+/// whole conversation.
 pub fn body(request: &ModelRequest, origin: &AnswerOrigin, parts: ReasoningParts) -> Value {
     let images = SentImages::of(request);
     let mut ids = SentIds::new(IdForm::Strict);
@@ -117,8 +119,9 @@ pub fn body(request: &ModelRequest, origin: &AnswerOrigin, parts: ReasoningParts
     body
 }
 
-/// Returns the key by which the server finds the machine that has the prefix in its cache: the same for all requests of
-/// an agent, because it depends on the name and the instructions only.
+/// Returns the `prompt_cache_key`, by which the server finds the machine that has cached the prefix of the
+/// conversation. It is the same for all requests of an agent, because it depends only on the agent's name and the
+/// system prompt.
 fn cache_key(request: &ModelRequest) -> String {
     let mut hash = DefaultHasher::new();
     (request.agent.as_str(), &request.system).hash(&mut hash);
@@ -179,8 +182,8 @@ fn part(block: &Block, images: &SentImages<'_>) -> Option<Value> {
     }
 }
 
-/// Appends the items of an answer in their order. `origin` is the server and model whose own items are included; `None`
-/// to leave all of them out.
+/// Appends the text, the tool calls and the provider's own items of an answer, in their order. Own items are included
+/// only if they come from `origin`; `None` leaves all of them out.
 fn assistant<'a>(
     message: &'a Message,
     origin: Option<&AnswerOrigin>,
@@ -217,8 +220,9 @@ fn assistant<'a>(
     }
 }
 
-/// Returns whether the server accepts the item: it refuses encrypted content that a redaction has changed, and reasoning
-/// without the text or the call that it led to.
+/// Returns whether the server accepts the reasoning item `own`. `rest` contains the blocks that follow it in the
+/// answer. The server refuses encrypted content that a redaction has changed, and reasoning that no text or tool call
+/// follows.
 fn is_usable(own: &ProviderItem, rest: &[Block]) -> bool {
     let content = own.item.get("encrypted_content").and_then(Value::as_str);
     let is_redacted = content.is_some_and(|text| text.contains(PLACEHOLDER_START));

@@ -31,7 +31,8 @@ pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
 
 /// Returns whether this process runs under a supervisor, that is in a command of an agent, a command that the user
-/// typed with `!`, a hook or an MCP server. Recognized by an environment variable, which processes inherit.
+/// typed with `!`, a hook, an MCP server or an external agent. Recognized by an environment variable, which processes
+/// inherit.
 pub fn is_in_agent_command() -> bool {
     std::env::var_os(protocol::MARK).is_some()
 }

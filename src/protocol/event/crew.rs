@@ -21,9 +21,9 @@ pub enum CrewEvent {
     /// The crew has started, or its model has changed.
     #[serde(rename = "crew_ready")]
     Ready(SessionInfo),
-    /// The models that the model server offers. Answers [`crate::protocol::Command::ListModels`].
+    /// The models that the user can choose. Answers [`crate::protocol::Command::ListModels`].
     ModelsListed {
-        /// Model names in the order of the model server's answer.
+        /// The named models, then the models of the model server in the order of its answer.
         names: Vec<String>,
     },
     /// The limits of the crew have changed, because the user raised a budget, or because the usage of the day and the

@@ -258,7 +258,8 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
         || name.starts_with("mkfs")
 }
 
-/// Returns why `words`, the first of which is a whole command line that `wrapper` passes to a shell, need approval.
+/// Returns why the command line that the program `wrapper` passes to a shell needs approval; `None` if it needs none.
+/// The first of `words` contains a whole command line; the shell gets all `words`, joined with spaces.
 fn command_text(wrapper: &str, words: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     if wrapper != "watch" || words.iter().any(|word| word.expands) {
         return Some(format!("{wrapper} runs a text as a command"));
@@ -267,7 +268,7 @@ fn command_text(wrapper: &str, words: &[Word], dir: &CommandDir<'_>) -> Option<S
     code_reason(&text.join(" "), dir)
 }
 
-/// Returns why `code`, which a shell runs, needs approval.
+/// Returns why the shell command `code` needs approval; `None` if it needs none.
 fn code_reason(code: &str, dir: &CommandDir<'_>) -> Option<String> {
     match words::parse(code) {
         Ok(inner) => inner.iter().find_map(|s| approval_reason(s, dir)),

@@ -6,7 +6,8 @@ use super::words::{self, SimpleCommand};
 const READERS: &[&str] = &[
     "cat", "cmp", "diff", "du", "grep", "head", "ls", "pwd", "stat", "tail", "wc",
 ];
-/// Subcommands of git that only read, unless an argument names a file to write or a program to run.
+/// Subcommands of git that only read, unless an argument names a file to write or a program to run (`GIT_EXCEPTIONS`).
+/// Programs that the configuration of git names, such as `diff.external`, are not considered.
 const GIT_READERS: &[&str] = &["diff", "log", "show", "status"];
 const GIT_EXCEPTIONS: &[&str] = &["--output", "--ext-diff", "--textconv"];
 

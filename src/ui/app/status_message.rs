@@ -33,11 +33,12 @@ pub struct StatusMessage {
     /// is removed once the pane has something to preview.
     pub nothing_in: Option<Pane>,
     holds: Holds,
-    /// What had the keys when the message was first shown; `None` until the end of the update that set the message.
+    /// Which part of the screen received the keys when the message was first shown; `None` until the end of the update
+    /// that set the message.
     place: Option<MessagePlace>,
 }
 
-/// The focus and the open popup, as the place to which a status message belongs.
+/// The part of the screen that receives the keys: the focus, the number of open popups and the type of the top popup.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MessagePlace {
     focus: Focus,
@@ -143,9 +144,9 @@ impl App {
         }
     }
 
-    /// Removes an informational message once another part of the screen has the keys, because the message was about
-    /// the previous one. A warning or an error is first shown for long enough to be read. Called at the end of each
-    /// update.
+    /// Removes the status message if another part of the screen receives the keys than when the message was first
+    /// shown, because the message was about that part. A warning or an error is removed only after it has been shown
+    /// for long enough to be read. Called at the end of each update.
     pub(in crate::ui) fn withdraw_elsewhere(&mut self) {
         let popup = self.popups.last();
         let here = MessagePlace {

@@ -61,7 +61,8 @@ pub struct Titles {
 }
 
 impl Titles {
-    /// Returns what the title of `pane` says beyond the name that its tab shows.
+    /// Returns the part of the title of `pane` that its tab does not show; empty if the title is only the name of the
+    /// pane.
     fn beyond_tab(&self, pane: Pane) -> &str {
         match self.name.strip_prefix(pane.title()) {
             Some("") => "",
@@ -283,8 +284,9 @@ pub fn thumb(app: &App, pane: Pane, theme: &Theme) -> Style {
     }
 }
 
-/// Returns the numbers of lines above and below the visible ones as `3 more ↑  12 more ↓`; empty if all lines are visible. `first` is
-/// the index of the first visible line, `height` the number of visible rows.
+/// Returns the numbers of lines above and below the visible ones as `3 more ↑  12 more ↓`; empty if all lines are
+/// visible. `len` is the number of all lines, `first` the index of the first visible line, `height` the number of
+/// visible rows.
 pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<'static>> {
     let below = len.saturating_sub(first + usize::from(height));
     let mut words = Vec::new();

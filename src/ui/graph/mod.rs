@@ -44,8 +44,9 @@ pub struct GraphInput {
     /// The minimum width of each node, in columns, for drawings in which all nodes can have their minimum width. Empty
     /// means [`NODE_MIN`] for all nodes.
     pub min_widths: Vec<usize>,
-    /// The minimum number of rows of each node, for [`NodeOverflow::Wrapped`] and within its limit: the estimate from the
-    /// width does not know where the words of a text break. Empty means 1 for all nodes.
+    /// The minimum number of rows of each node; empty means 1 for all nodes. Has an effect only with
+    /// [`NodeOverflow::Wrapped`], and never exceeds its limit. A node may need more rows than its width suggests,
+    /// because text wraps only between words.
     pub min_rows: Vec<usize>,
 }
 

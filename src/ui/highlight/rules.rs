@@ -81,8 +81,8 @@ fn of_line(
     (out, next.filter(|text: &Arc<str>| continues(ending, text)))
 }
 
-/// Replaces each `#` of a line of a shell script that is part of a word, as in `$#` and `${#name}`, by another character
-/// of the same length: the rules of `synoptic` take every `#` for the start of a comment.
+/// Returns a line of a shell script in which `_` replaces each `#` that is part of a word, as in `$#` and `${#name}`.
+/// The rules of `synoptic` take every `#` for the start of a comment.
 fn without_false_comments(line: &str) -> String {
     let mut before = ' ';
     let part = |c: char| {

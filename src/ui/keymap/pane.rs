@@ -27,8 +27,8 @@ impl Pane {
         Pane::Needs,
     ];
 
-    /// The panes that can share one area of the screen, in the order of the tabs that switch between them, which is that of
-    /// their numbers.
+    /// The panes that can share one area of the screen, in the order of their tabs. This is also the order of the
+    /// number keys.
     pub const TABS: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
     /// Returns the panes that are shown as one line each below the conversation while none of them has content: those

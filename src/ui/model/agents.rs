@@ -75,8 +75,8 @@ impl AgentModelLabel {
         &self.0
     }
 
-    /// Returns whether this label names the model `model`, with any reasoning effort. True for an empty label, because an
-    /// agent that has not called a model yet uses the shared one.
+    /// Returns whether the agent with this label may use the model `model`, with any reasoning effort. True for an
+    /// empty label, because an agent that has not called a model yet uses the shared one.
     fn may_name(&self, model: &str) -> bool {
         let other = AgentModelLabel::new(model, None);
         let rest = self.0.strip_prefix(other.text());
@@ -84,12 +84,12 @@ impl AgentModelLabel {
     }
 }
 
-/// The properties of a subagent.
+/// The properties that only a subagent has. Other agents have the default values.
 #[derive(Debug, Default)]
 pub struct SubagentView {
-    /// The prompt of a subagent, in one line; empty for other agents.
+    /// The prompt, in one line; empty for other agents.
     pub prompt: String,
-    /// The colour of a subagent's name; `None` if its role sets none, and for other agents.
+    /// The colour of the name; `None` if the role of the subagent sets none, and for other agents.
     pub color: Option<RoleColor>,
 }
 
@@ -120,7 +120,7 @@ pub struct AgentView {
     /// The usage of those subagents of this agent that were dropped from memory.
     pub past_subagents: Used,
     pub last_answer: String,
-    /// What only a subagent has.
+    /// The properties of a subagent; the default values for all other agents.
     pub subagent: SubagentView,
     /// The recent answers and tool calls, for the activity bars.
     pub pulse: Pulse,

@@ -133,7 +133,7 @@ pub fn decision(request: &Request) -> Option<String> {
 }
 
 /// Returns a sentence that says how a closed request was decided and by whom, such as `Approved bob's plan.` for a
-/// decision of the user.
+/// decision of the user. A withdrawn request gives, for example, `Withdrawn: bob's plan.`, without a name.
 pub fn closed(request: &Request) -> String {
     let Request { from, target, .. } = request;
     let what = match request.kind {

@@ -28,8 +28,8 @@ fn row(area: Rect) -> Rect {
 /// Number of blank columns between two buttons.
 const GAP: usize = 3;
 
-/// Places the buttons of a dialog side by side in its last row. `area` includes the frame. If they do not fit, their
-/// labels are those of the hint line, which are shorter. A button that does not fit even so is left out.
+/// Places the buttons of a dialog side by side in its last row. `area` includes the frame. If the buttons do not fit,
+/// they have the shorter labels of the hint line. A button that does not fit even then is left out.
 fn buttons(app: &App, popup: &dyn Popup, area: Rect) -> Vec<PlacedPart<Button>> {
     let row = row(area);
     let button = |action: Action, words: &'static str| Button {

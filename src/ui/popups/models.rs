@@ -35,8 +35,8 @@ fn in_use(app: &App) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the name of the model in use: for a teammate whose conversation is shown, the one that was chosen for it, else
-/// that of the lead.
+/// Returns the name of the model in use. If the conversation of a teammate is shown and a model was chosen for that
+/// teammate, this is that model, else the model of the lead.
 fn current(app: &App) -> &str {
     let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
     let member = app.model.team.find(&shown);

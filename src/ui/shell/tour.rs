@@ -131,9 +131,9 @@ pub fn dismissed_by(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Everywhere, Action::ToggleTips)
 }
 
-/// Returns the tip that says which request waits for the user and how to reach it. Returns `None` if the request is on
-/// the screen with its keys anyway: while the pane "Needs you" has the focus, and while the request can be decided from
-/// the composer, whose title names the keys.
+/// Returns the tip that says which request waits for the user and how to reach it. Returns `None` if there is no such
+/// request, or if the screen shows its keys anyway: while the pane "Needs you" has the focus, and while the request can
+/// be decided from the composer, whose title names the keys.
 fn announcement(app: &UiState) -> Option<String> {
     let request = request_for_user(app)?;
     let can_decide = matches!(app.focus, Focus::Composer | Focus::Pane(Pane::Lead));
@@ -162,8 +162,8 @@ fn announcement(app: &UiState) -> Option<String> {
     Some(format!("{what}: {}, then {yes}", waiting_keys(app)))
 }
 
-/// Returns the tip while the user looks at a request in the pane "Needs you". It does not repeat the keys, because the
-/// card shows them.
+/// Returns the tip while the pane "Needs you" has the focus and the selected request waits for the user; `None`
+/// otherwise. The tip does not repeat the keys that decide the request, because the card shows them.
 fn focused_request_tip(state: &UiState) -> Option<String> {
     let request = request_for_user(state)?;
     let is_focused = state.focus == Focus::Pane(Pane::Needs);
@@ -245,7 +245,7 @@ fn board_tip(board: &str, turn: &str) -> String {
     format!("{board}, then {turn}: the board as graph or list")
 }
 
-/// Returns the first step of the demo that the user has not followed and that is possible now; `None` if there is none.
+/// Returns the first step of the demo that the user has not done and that is possible now; `None` if there is none.
 fn next_demo_step(state: &UiState) -> Option<DemoStep> {
     let is_possible = |step| match step {
         DemoStep::WatchTeammate => state.model.team.present().next().is_some(),

@@ -1,5 +1,5 @@
-//! What must stay visible where there is little room: keys beside a status message, hints beside the buttons of a card,
-//! and the counts of tabs.
+//! Tests of what stays visible where there is little room: keys beside a status message, hints beside the buttons of a
+//! card, and the counts of tabs.
 
 use crate::domain::ids::Name;
 use crate::domain::request::Request;

@@ -25,7 +25,7 @@ const FILE_NAME_MAX: usize = 64;
 /// is added as a new cell.
 const RUNNING_MAX: usize = 256;
 
-/// Number of cells after a failed call in which a notice that repeats its error is searched.
+/// Number of cells after a failed call that are searched for notices that repeat the error of the call.
 const NOTICES_MAX: u64 = 8;
 
 impl Transcript {
@@ -235,8 +235,8 @@ impl Transcript {
         number
     }
 
-    /// Removes the notices that say the same as the error of the call in the cell `number`: the crew publishes such a
-    /// notice for the other parts of the screen, before the call ends. Looks at the first [`NOTICES_MAX`] cells after it.
+    /// Removes the notices that repeat the error of the call in the cell `number`. The crew publishes such a notice for
+    /// the other parts of the screen before the call ends. Searches the first [`NOTICES_MAX`] cells after the call.
     fn drop_repeated_notices(&mut self, number: u64) {
         let after = number + 1..self.log.next().min(number + 1 + NOTICES_MAX);
         let repeated: Vec<u64> = after

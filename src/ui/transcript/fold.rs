@@ -30,9 +30,9 @@ const ROWS_OF_LINE: usize = 60;
 const ANSWER_ROWS: usize = 8;
 /// Maximum number of output lines that a folded tool call shows while it runs: the last ones.
 const LIVE_LINES: usize = 5;
-/// Minimum width, in columns, that is left to a call's subject, such as a path. If the result of the call leaves less,
-/// and the subject needs more, the result is not shown. The result of a failed call is shown unless it leaves no column
-/// at all.
+/// Minimum width, in columns, to which the subject of a call, such as a path, is cut so that the call's result fits on
+/// the same row. If the result does not fit even then, it is omitted. For a failed call the minimum is one column,
+/// because its result is more important than its subject.
 const SUBJECT_WIDTH_MIN: usize = 16;
 
 /// Returns the rows of a tool call. Adds the number of visible characters in them to `text_offset`, the number of
@@ -221,7 +221,8 @@ struct CallLine<'a> {
     result: String,
 }
 
-/// Returns the first row of a call. Of a subject of several lines, such as a script, it shows the first one.
+/// Returns the first row of a call. If the subject has several lines, such as a script, the row shows only its first
+/// line.
 fn call_row(run: &ToolRun, is_selected: bool, page: LayoutParams<'_>) -> Row {
     let on = match run.subject.split_once(LINE_BREAK) {
         Some((first, _)) => format!("{first} …"),
@@ -378,15 +379,15 @@ pub fn shown_lines(text: &str) -> impl Iterator<Item = &str> {
     first_and_last_lines(text, LINES_MAX)
 }
 
-/// Returns all lines of `text`, or the first and the last `max / 2` lines if there are more than `max`. Blank lines at the
-/// end of `text` do not count. `max` must be at least 2.
+/// Returns all lines of `text`, or the first and the last `max / 2` lines if there are more than `max`. Blank lines at
+/// the end of `text` do not count. `max` must be at least 2.
 pub fn first_and_last_lines(text: &str, max: usize) -> impl Iterator<Item = &str> {
     let (head, tail) = split_ends(text.trim_end(), max);
     head.lines().chain(tail.lines())
 }
 
-/// If `text` has more than `max` lines, returns two parts: the first and the last `max / 2` lines. Otherwise, returns the
-/// whole text as the first part and an empty second part. `text` must not end with a line break.
+/// If `text` has more than `max` lines, returns two parts: the first and the last `max / 2` lines. Otherwise, returns
+/// the whole text as the first part and an empty second part. `text` must not end with a line break.
 fn split_ends(text: &str, max: usize) -> (&str, &str) {
     let mut breaks = text.match_indices('\n').map(|(at, _)| at);
     if breaks.clone().nth(max - 1).is_none() {

@@ -1,4 +1,4 @@
-//! Tests of which calls the rules decide.
+//! Tests how an external agent's calls are classified for the permission rules.
 
 use super::*;
 use crate::domain::agent_update::FileDiff;

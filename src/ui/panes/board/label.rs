@@ -12,7 +12,7 @@ pub const INDENT: usize = 2;
 /// Maximum value that [`Label::min_width`] returns, in columns. A label that needs more columns may be truncated.
 const LEAST_MAX: usize = 30;
 
-/// Minimum width of a readable part of a subject, in columns.
+/// Minimum number of columns of a subject that a node must show, so that the user can recognise the task.
 const SUBJECT_LEAST: usize = 10;
 
 /// Minimum width that nodes reserve for the owner's name, in columns, without the space and the `@` before the name.
@@ -80,8 +80,8 @@ impl Label {
         Some(rows)
     }
 
-    /// Returns whether a node of `columns` columns and `rows` rows shows the whole subject or at least [`SUBJECT_LEAST`]
-    /// columns of it, beside the `owners` columns for the owner.
+    /// Returns whether a node of `columns` columns and `rows` rows has room for the whole subject, or for at least
+    /// [`SUBJECT_LEAST`] columns of it. The owner takes `owners` columns of the node.
     pub fn is_readable(&self, columns: usize, rows: usize, owners: usize) -> bool {
         let first = columns.saturating_sub(self.head());
         let next = columns.saturating_sub(INDENT);

@@ -242,8 +242,8 @@ fn draw_graph(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
     Some(low)
 }
 
-/// Returns whether the subjects in `drawing` can be read. They count as readable if the user has zoomed out, because the
-/// user has then asked for short labels.
+/// Returns whether the subjects in `drawing` can be read. If the user has zoomed out, they count as readable, because
+/// the user has then asked for short labels.
 fn is_readable(model: &CrewModel, drawing: &Drawing, key: DrawingKey) -> bool {
     let mut nodes = model.board.tasks().zip(&drawing.nodes);
     key.zoom != Zoom::Cards

@@ -26,8 +26,9 @@ fn graph_needed_message(prefs: &Preferences) -> String {
     format!("Tasks are shown as a list. {key} shows the graph.")
 }
 
-/// Says why the tasks were shown as a list although the user had not asked for one, and how to see the parts of the
-/// graph that are outside of the pane.
+/// Shows a status message that says why the board showed a list although the user had not asked for one, and which keys
+/// show more of the graph. Shows no message if the user had asked for the list or set a filter, or if the tasks have
+/// too many dependencies for a graph.
 fn say_why_list(app: &mut App, reason: ListReason) {
     let key = |action| app.prefs.keymap.key(Context::In(Pane::Board), action);
     let zoom = key(Action::ZoomOut);

@@ -25,8 +25,8 @@ const PREVIEW_MIN: u16 = 3;
 /// Approximate width of everything in a row except the message text, in columns: the time, the route and the delivery
 /// status. A message that fits into the rest of its row is not repeated below the list.
 const SHORT: usize = 36;
-/// Minimum number of columns for the text and the delivery status of a message to show the word of the status. In a
-/// narrower row, only its symbol is shown.
+/// Minimum number of columns that a row must have for the text and the delivery status of its message, so that the
+/// status is shown as a symbol and a word. A row with fewer columns shows only the symbol.
 const STATUS_WORD_FROM: usize = 29;
 
 const PLACEHOLDER: &str =
@@ -118,7 +118,7 @@ pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
 #[derive(Clone, Copy)]
 struct RowColumns {
     route_width: usize,
-    /// The columns for the text and the delivery status.
+    /// The number of columns for the text and the delivery status together.
     columns: usize,
     /// Whether the delivery status is a symbol and a word, instead of the symbol alone.
     has_words: bool,
@@ -168,8 +168,8 @@ fn row_spans(
     spans
 }
 
-/// Returns the meaning of the symbols of the usual delivery statuses, for the border of a pane whose rows have no room for
-/// the words. Leaves out the last ones if they do not fit into `columns` columns.
+/// Returns a legend of the symbols for the usual delivery statuses. It is shown in the border of the pane if the rows
+/// have no room for the words. The last entries are left out if they do not fit into `columns` columns.
 fn legend(columns: usize, theme: &Theme) -> Vec<Span<'static>> {
     let shown = [
         DeliveryState::Sent,

@@ -11,8 +11,8 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::text::width;
 use crate::ui::widgets::placed::{PlacedPart, place};
 
-/// Returns the buttons of a request's card that fit into `row`, the row of the card for buttons, most important first.
-/// Empty if the pane does not have the focus or the request was already answered.
+/// Returns the buttons of a request's card, most important first, as far as they fit into `row`, the card's row for
+/// buttons. Returns none if the pane does not have the focus or the user has already decided the request.
 pub fn buttons(app: &App, request: &Request, row: Rect) -> Vec<PlacedPart<Button>> {
     let is_open = app.focus == Focus::Pane(Pane::Needs);
     if !is_open || app.model.requests.is_answered(&request.id) {

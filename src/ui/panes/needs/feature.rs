@@ -218,8 +218,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Returns the labels of the card's buttons for the keys that decide a question. Returns `None` for all other keys
-    /// and requests, so that these have the labels of the key table.
+    /// Returns the label of the key that declines or answers the selected question: the label of its button in the
+    /// card. Returns `None` for all other keys and requests, so that these have the labels of the key table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;

@@ -32,10 +32,12 @@ impl NeedsPane {
     }
 }
 
-/// Called after request `last` was closed. While this pane has the focus, records how, for the text of the empty pane.
-/// Returns whether no request is open any more. The focus stays, because it must not move while the user reads or
-/// presses a key, and the next request often follows. Only in a replay, which takes no decisions, moves the focus back
-/// with [`return_focus`].
+/// If this pane has the focus, records how the request `last` was closed, for the text of the empty pane. Called after
+/// the request was closed.
+///
+/// Returns true if the pane has the focus, no request is open any more, and the focus before it moved to this pane is
+/// known. The focus stays even then, because it must not move while the user reads or presses a key, and the next
+/// request often follows. Only in a replay, where the user decides nothing, it moves back with [`return_focus`].
 pub fn after_decision(pane: &mut NeedsPane, app: &mut App, last: &Request) -> bool {
     if app.focus != Focus::Pane(Pane::Needs) {
         return false;
@@ -51,7 +53,7 @@ pub fn after_decision(pane: &mut NeedsPane, app: &mut App, last: &Request) -> bo
     is_last
 }
 
-/// Forgets how the last request was closed once this pane does not have the focus.
+/// Forgets how the last request was closed if this pane does not have the focus. Called at the end of each update.
 pub fn forget_closed(pane: &mut NeedsPane, app: &App) {
     if app.focus != Focus::Pane(Pane::Needs) {
         pane.closed = None;

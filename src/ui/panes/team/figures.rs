@@ -30,7 +30,7 @@ const MODEL_MAX: usize = 18;
 /// sorted by name.
 pub const NAME_HEADING: &str = "agent ";
 
-/// The heading above the activity bars. The bars are at least as wide.
+/// The heading above the activity bars. The column with the bars is at least as wide as this heading.
 pub const ACTIVITY_HEADING: &str = "activity";
 
 /// Returns the width of the activity column: in a narrow row, enough for `task_update`; in a wide row, enough for the
@@ -47,7 +47,7 @@ pub enum FigureStyle {
     InColumns {
         /// Whether the cost of any agent is known, so that there is a column for it.
         has_cost: bool,
-        /// The width of the column with the models; 0 if all agents use the same model, so that there is no column.
+        /// The width of the column with the models; 0 if all agents use the same model. There is no such column then.
         model: usize,
     },
 }
@@ -61,8 +61,8 @@ impl FigureStyle {
     }
 }
 
-/// Returns the width that the longest label of a model needs, at most [`MODEL_MAX`]; 0 if all teammates use the model of
-/// the lead.
+/// Returns the width of the column with the models, in columns: that of the longest label, but at least 5 and at most
+/// [`MODEL_MAX`]. Returns 0 if no teammate is known to use another model than the lead.
 fn models_width(model: &CrewModel) -> usize {
     let label = |name: &Name| {
         model
@@ -136,8 +136,8 @@ pub fn figures(
     parts.join("  ")
 }
 
-/// Returns model, context usage, tokens, cost and time in columns of fixed width. Figures for which a row of `columns` columns
-/// has no room are omitted.
+/// Returns model, context usage, tokens, cost and time in columns of fixed width. Omits figures for which a row of
+/// `columns` columns has no room.
 fn in_columns(cells: [&str; 5], style: FigureStyle, columns: usize) -> String {
     let [label, context, tokens, cost, time] = cells;
     let (has_cost, model) = match style {

@@ -211,8 +211,8 @@ fn row(
     ]
 }
 
-/// Returns the width of the activity bars in a row of `columns` columns; 0 if the row is too narrow, or as long as none of
-/// the teammates has been active.
+/// Returns the width of the activity bars in a row of `columns` columns. Returns 0 if the row is too narrow, or if no
+/// teammate has been active yet.
 fn pulse_width(app: &App, columns: usize) -> usize {
     let slices = match columns {
         0..ACTIVITY_BARS_FROM => return 0,

@@ -16,7 +16,7 @@ use crate::ui::popups::costs::accounts::{Account, Accounts};
 use crate::ui::text::{pad, wrap};
 use crate::ui::theme::Theme;
 
-/// The legend of the mark of an estimate.
+/// The explanation of the mark `~`, which estimated costs have.
 const ESTIMATE: &str = "an estimate: the price of the model is from the built-in table. Set the price in [prices] of config.toml";
 /// The width of the label at the start of each line, in columns.
 const HEADS: usize = 12;
@@ -114,8 +114,8 @@ fn bare(budget: UsageBudget, used: UsageTotal) -> String {
     shown.trim_end_matches(" tokens").to_string()
 }
 
-/// Describes a budget that all agents share, of which `total` is used. Returns the text and the used share in percent;
-/// `None` if the settings contain no such budget.
+/// Describes a budget that all agents share, of which `total` is used. Returns the text and the used share in percent.
+/// Returns `None` if the settings contain no such budget.
 fn shared(model: &CrewModel, total: UsageTotal, budget: UsageBudget) -> Option<(String, u64)> {
     let allowed = model.limits.current_limit(budget, None)?;
     let used = total.of(budget);
@@ -165,8 +165,8 @@ fn of_agents(model: &CrewModel, accounts: &Accounts, budget: UsageBudget) -> Opt
     ))
 }
 
-/// Returns how much of its budget an agent has used, in percent, at most 999. `None` if `budget` is not one of each agent, if
-/// the agent has no such budget, or if the account sums up former agents.
+/// Returns how much of its budget an agent has used, in percent, at most 999. Returns `None` if `budget` is not a
+/// budget of single agents, if the agent has no such budget, or if `account` is the sum of former agents.
 pub fn of_agent(model: &CrewModel, account: &Account, budget: UsageBudget) -> Option<u64> {
     if budget.scope() != BudgetScope::Agent {
         return None;

@@ -243,7 +243,8 @@ fn model_label<'a>(model: &'a CrewModel, account: &Account) -> &'a str {
     agent.map_or("", |agent| agent.model.text())
 }
 
-/// Returns the maximum width of the column with the names, which also shows the models where they are known.
+/// Returns the maximum width of the column with the names, in columns. If any models are known, the column has
+/// additional room for the longest model label.
 fn names_max(accounts: &Accounts, model: &CrewModel) -> usize {
     let labels = accounts.all.iter().map(|a| width(model_label(model, a)));
     match labels.max().unwrap_or(0) {

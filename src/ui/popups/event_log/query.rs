@@ -1,5 +1,5 @@
-//! The filter language of the event log: words, `who:NAME` and `kind:message`. A `!` alone matches warnings and errors; a
-//! `!` before a term excludes what the term matches.
+//! The filter language of the event log: words, `who:NAME` and `kind:message`. A single `!` matches warnings and
+//! errors; a `!` before a term excludes what the term matches.
 
 use std::fmt;
 

@@ -141,13 +141,13 @@ fn unselectable(line: Line<'static>) -> HelpRow {
 
 /// Width of the column with the keys, in columns, with the indentation and a blank at its end.
 const KEYS: usize = 24;
-/// The same in a help that is narrower than [`WIDE`].
+/// Like [`KEYS`], if the help is narrower than [`WIDE`].
 const KEYS_NARROW: usize = 18;
 /// Minimum width of the help, in columns, in which most entries with three keys take one row.
 const WIDE: usize = 70;
 
-/// Returns `keys`, which are separated by commas, in as few rows as possible. Only a key that is wider than `columns`
-/// makes a row wider.
+/// Splits `keys`, which are separated by commas, into as few rows of at most `columns` columns as possible. A key that
+/// is wider than `columns` gets a wider row of its own.
 fn key_rows(keys: &str, columns: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let all: Vec<&str> = keys.split(", ").collect();

@@ -55,8 +55,8 @@ pub trait Page: Debug + 'static {
         &[]
     }
 
-    /// Returns whether an action of [`Page::contexts`] is not available on the page. Its key then does nothing but to say
-    /// so.
+    /// Returns whether an action of [`Page::contexts`] is not available on the page. Its key then only shows a message
+    /// that says so.
     fn refuses(&self, _action: Action) -> bool {
         false
     }

@@ -26,8 +26,8 @@ use crate::ui::widgets::list::{PAGE, first_row, step};
 const WIDTH: u16 = 76;
 /// Maximum width of a picker with long rows, in columns.
 const WIDTH_MAX: u16 = 120;
-/// Number of columns of a picker beside the two texts of a row: the border, the mark of the selected row, and the blanks
-/// between the texts and at the edges.
+/// Number of columns that a picker needs in addition to the two texts of a row: the border, the mark of the selected
+/// row, and the blanks between the texts and at the edges.
 const BESIDE_TEXTS: usize = 9;
 const HEIGHT_MAX: u16 = 20;
 

@@ -1,4 +1,5 @@
-//! The popup with all details of a task. The keys of the board for its selected task work for the task of the page.
+//! The popup with all details of a task. The keys that work on the selected task of the board also work here, for the
+//! shown task.
 
 mod lines;
 

@@ -23,10 +23,11 @@ const MESSAGE_MARGIN: usize = 5;
 const MESSAGE_LEAST: usize = 16;
 
 /// Returns the two parts of the status message: the text for a row above the key hints, and the text for the start of
-/// the hints' row. The second part leaves room for the hints that a message never displaces. The first part is empty in
-/// a replay, and if the whole message fits into the hints' row while no tour line is shown, because the message is
-/// better shown over a tip than before the hints. The second part is empty if it would have fewer than [`MESSAGE_LEAST`]
-/// columns. A message that does not fit is cut.
+/// the hints' row. The second part leaves room for the hints that a message never displaces.
+///
+/// The first part is empty in a replay. It is also empty if the whole message fits into the hints' row and there is no
+/// tip (see `has_tip`) that it could cover: covering a tip is better than displacing hints. The second part is empty if
+/// it would have fewer than `MESSAGE_LEAST` columns. Text that does not fit is cut.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
@@ -52,13 +53,14 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// Returns whether a tour line is shown that a status message may cover: it does not announce a request.
+/// Returns whether a tour line is shown that a status message may cover. It may cover any tour line, except one that
+/// takes the place of the line that announces requests.
 fn has_tip(state: &UiState) -> bool {
     state.replay.is_none() && tour::line(state).is_some() && !tour::replaces_banner(state)
 }
 
-/// Returns how many rows above the hints the first part of a status message is shown: in the row of the tour line, if
-/// there is one, but above a tour line that announces a request.
+/// Returns how many rows above the hints the first part of a status message is shown: 1, which is the row of the tour
+/// line if there is one, or 2 if the tour line takes the place of the line that announces requests.
 pub fn rows_to_message(state: &UiState) -> u16 {
     let announces = tour::line(state).is_some() && tour::replaces_banner(state);
     if announces { 2 } else { 1 }
@@ -86,8 +88,8 @@ fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     })
 }
 
-/// Returns whether a status message must leave room for `hint`: the key of the help, the keys for a request that waits,
-/// the buttons of a dialog, and the keys that confirm and close a popup.
+/// Returns whether a status message must leave room for `hint`. This is so for the key of the help, the keys for an
+/// open request, the buttons of a dialog, and the keys that confirm and close a popup.
 fn is_kept(state: &UiState, hint: &Hint) -> bool {
     let decides = [
         Action::Approve,
@@ -102,8 +104,8 @@ fn is_kept(state: &UiState, hint: &Hint) -> bool {
         || is_dialog_button(state, hint)
 }
 
-/// Returns the hints that fit into the bottom line after the status message, each with its area. Beside a message, the
-/// hints that it must not displace are placed before the others, but the order of the hints stays.
+/// Returns the hints that fit into the bottom line after the status message, each with its area, in their usual order.
+/// If a message is shown in this line, the hints that it must not displace get their room first.
 pub fn hint_line(state: &UiState, row: Rect) -> Vec<PlacedPart<Hint>> {
     let taken = message_room(state, row);
     let row = Rect {
@@ -171,7 +173,8 @@ pub fn tab_line(
     place(row, labels)
 }
 
-/// Returns how long the count in the tab of `pane` is kept where not all counts fit; a higher weight is kept longer.
+/// Returns a weight for the count in the tab of `pane`. If not all counts fit, those with a lower weight are dropped
+/// first.
 fn count_weight(pane: Pane) -> u8 {
     match pane {
         Pane::Needs => 3,

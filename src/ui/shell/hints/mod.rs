@@ -114,8 +114,8 @@ pub fn is_on_card(state: &UiState, action: Action) -> bool {
     card_actions(state).contains(&action)
 }
 
-/// Returns the actions for which the card in the focused pane "Needs you" shows buttons, in their order. Empty if another
-/// part of the screen has the keys.
+/// Returns the actions for which the card in the pane "Needs you" shows buttons, in their order. Returns none if
+/// another part of the screen receives the keys.
 fn card_actions(state: &UiState) -> Vec<Action> {
     if state.focus != Focus::Pane(Pane::Needs) || !state.popups.is_empty() {
         return Vec::new();

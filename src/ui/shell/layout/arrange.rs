@@ -98,13 +98,14 @@ fn conversation_with_lines(state: &UiState, out: &mut Layout, body: Rect, empty:
     out.panes.extend(lines.into_iter().zip(rows.rows()));
 }
 
-/// Minimum height, in rows, of the area for all panes at which a screen of middle width shows all of them without tabs.
+/// Minimum height, in rows, of the area for all panes, so that a screen of middle width shows all panes at once. In a
+/// lower area, tabs select the panes on the right side.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation with the todo list on the left. Places the pane "Needs you", if it has requests or the focus,
-/// and the other panes on the right. If `body`, the area for all panes, has fewer than [`ALL_PANES_FROM`] rows, the
-/// todo list is omitted on the left, and the right side shows below "Needs you" the pane of the selected tab, and other
-/// panes only if they fit.
+/// Places the conversation with the todo list on the left. Places the pane "Needs you", if it has requests or the
+/// focus, and the other panes on the right. If `body`, the area for all panes, has fewer than [`ALL_PANES_FROM`] rows,
+/// the todo list is omitted on the left. The right side then shows, below "Needs you", the pane of the selected tab,
+/// and other panes only if they fit.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     if body.height >= ALL_PANES_FROM {
@@ -304,8 +305,8 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
 }
 
 /// Places the card of the request that can be answered from the composer at the bottom of `upper`. Places no card if
-/// the pane "Needs you" shows this request or has the focus, or there is no room for the card. Returns the area
-/// above the card, or `upper` if no card was placed.
+/// there is no room for it or the pane "Needs you" has the focus, and none if that pane shows this request, one like
+/// it, or one that the user has just decided. Returns the area above the card, or `upper` if no card was placed.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;
@@ -363,8 +364,8 @@ fn composer_height(app: &App, area: Rect) -> u16 {
     u16::try_from(rows).unwrap_or(limit).clamp(1, limit) + 2
 }
 
-/// Places the pane "Needs you" on top of a column if the pane has requests or the focus. The pane takes at most its share
-/// of the rows, or more if the other panes need only `others` rows. Returns the rest of the column.
+/// Places the pane "Needs you" on top of a column if the pane has requests or the focus. The pane takes at most its
+/// share of the rows, or more if the other panes need only `others` rows. Returns the rest of the column.
 fn needs(state: &UiState, out: &mut Layout, column: Rect, others: u16) -> Rect {
     let has_focus = state.focus == Focus::Pane(Pane::Needs);
     if state.model.requests.is_empty() && !has_focus {

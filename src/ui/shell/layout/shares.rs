@@ -6,7 +6,8 @@
 
 /// Height of an empty pane, in rows. Its title line says what the pane will show.
 pub const EMPTY: u16 = 1;
-/// Height of an empty pane whose tab is selected, in rows: the frame and what the pane will show, in sentences.
+/// Height of an empty pane whose tab is selected, in rows. It has room for the frame and a text that says what the pane
+/// will show.
 pub const PLACEHOLDER: u16 = 6;
 /// Minimum height of a board with tasks, in rows.
 const BOARD_MIN: u16 = 6;
@@ -97,7 +98,8 @@ pub fn strip(height: u16, members: usize) -> u16 {
     }
 }
 
-/// Returns the height at which the team pane shows `members` members, in rows.
+/// Returns the height of a team pane for `members` members, in rows: one row per member, rounded up to a multiple of
+/// `STEP`, and three rows for the frame and the headings.
 pub fn team_height(members: usize) -> u16 {
     let steps = u16::try_from(members.div_ceil(STEP.into())).unwrap_or(u16::MAX);
     steps.saturating_mul(STEP).saturating_add(3)

@@ -11,9 +11,9 @@ use crate::ui::widgets::cut::cut_top;
 /// Height of the line of tabs, in rows.
 const TAB_LINE: u16 = 1;
 
-/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. Of the other panes, those with
-/// content are shown too as long as they fit with all their content, so that no rows stay blank. Rows that no pane needs
-/// go to the lowest one.
+/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. So that no rows stay blank,
+/// also places the other panes with content, except the todo list, as far as the heights that they need fit into the
+/// rest of the column. The lowest pane takes the rows that remain.
 pub fn tabbed(state: &UiState, out: &mut Layout, column: Rect) {
     let (tabs, body) = cut_top(column, TAB_LINE);
     out.tabs = Some((tabs, Pane::TABS.to_vec()));
@@ -52,8 +52,9 @@ pub fn least_height(state: &UiState, column: Rect) -> u16 {
     TAB_LINE + wanted_height(state, state.arrangement.tab, column)
 }
 
-/// Returns the height that `pane` needs to show its content in `column`, with its frame. It grows in steps of several
-/// rows or, for a list of messages, not at all, so that panes rarely move.
+/// Returns the height that `pane` needs in `column`, in rows, including its frame. So that panes rarely move, this
+/// height grows in steps of several rows. For the list of messages it is fixed, but if the list is longer and its tab
+/// is selected, it is the height of the column.
 fn wanted_height(state: &UiState, pane: Pane, column: Rect) -> u16 {
     let feature = state.panes.get(pane);
     let height = match (pane, feature.content_rows(state)) {

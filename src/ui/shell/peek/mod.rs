@@ -30,8 +30,8 @@ const BESIDE_MIN: u16 = 44;
 const WIDTH_MAX: u16 = 100;
 /// Minimum height of a preview outside its pane, in rows.
 const ROWS_MIN: u16 = 12;
-/// Height of a preview outside its pane, in rows, if there is room. If the previewed pane is higher, the preview is as
-/// high as that pane, and if the previewed text is longer, as high as the text.
+/// Height of a preview outside its pane, in rows, if there is room. The preview is higher if the previewed pane or the
+/// previewed text is higher: it then has the height of the higher one.
 const ROWS: u16 = 24;
 /// Minimum number of rows of another pane to leave visible below the preview. If fewer would be visible, the preview
 /// covers them.
@@ -80,8 +80,8 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
     }
 }
 
-/// Returns the number of rows, with its frame, of a preview of `columns` columns that shows its whole text. An agent's
-/// conversation does not count, because it fills any area.
+/// Returns the number of rows, including the frame, that a preview of `columns` columns needs to show its whole text.
+/// The conversation of an agent counts as no text, because it fills any area.
 fn text_rows(state: &UiState, columns: u16) -> u16 {
     let inside = area::inside(Rect::new(0, 0, columns, ROWS));
     let peeked = preview_content(state, usize::from(inside.width), &Theme::default());
@@ -102,8 +102,8 @@ fn without_rest(peek: Rect, layout: &Layout) -> Rect {
 }
 
 /// Returns an area for the preview in `body`, outside of `list`: left or right of the list, else above or below it.
-/// `wanted` returns the number of rows that the text needs in a number of columns. Returns `None` if none of these areas is
-/// large enough.
+/// `wanted` returns the number of rows that the text needs, given a number of columns. Returns `None` if none of these
+/// areas is large enough.
 fn beside(body: Rect, list: Rect, wanted: impl Fn(u16) -> u16) -> Option<Rect> {
     let left = Rect {
         width: list.x - body.x,

@@ -91,8 +91,8 @@ pub fn ignores(state: &mut UiState, key: KeyEvent, name: &str) -> bool {
     true
 }
 
-/// Returns whether `key` is Esc and leaves the pane "Needs you" or closes the preview of its request. This decides nothing,
-/// so it does not matter for which request it was meant.
+/// Returns whether `key` is Esc and leaves the pane "Needs you" or closes the preview of a request. The key guard lets
+/// this key through, because it decides no request.
 fn leaves_request(state: &UiState, key: KeyEvent, name: &str) -> bool {
     let is_in_pane = state.is_in_panes() || state.popups.top::<Peek>().is_some();
     key.code == KeyCode::Esc

@@ -47,8 +47,8 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the first part of a status message above the hints: over the tour line, or over the lowest row of the panes. A
-/// border in that row, usually the lower border of the composer, stays visible around the message. Draws nothing if the
-/// whole message is beside the hints.
+/// border in that row, usually the lower border of the composer, stays visible around the message. Draws nothing if
+/// that part is empty.
 pub fn draw_above(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     let y = row.y.checked_sub(rows_to_message(state));
     let (Some(status), Some(y)) = (&state.status, y) else {

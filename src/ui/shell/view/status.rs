@@ -179,7 +179,8 @@ struct PieceForm {
 }
 
 impl PieceForm {
-    /// Returns the text that says that the answers come from a script, not from a model.
+    /// Returns the text that marks a session whose answers come from a script and not from a model; shorter on a narrow
+    /// screen.
     fn scripted(self) -> &'static str {
         if self.branch < BRANCH_MAX {
             "scripted"

@@ -23,7 +23,7 @@ macro_rules! named {
     };
 }
 
-/// Returns the text of each source file of the screen.
+/// Returns the text of each source file in `src/ui`.
 fn source_files() -> Vec<String> {
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui")];
     let mut out = Vec::new();

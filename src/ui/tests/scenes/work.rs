@@ -264,7 +264,7 @@ pub fn diff_of_files() -> EventKind {
     })
 }
 
-/// Returns the events of usage whose costs are estimates, and of budgets of the day and the month.
+/// Returns events that report estimated costs and the use of daily and monthly budgets.
 pub fn estimated_spending() -> Vec<EventKind> {
     let used = |agent: &str, cost, estimated| {
         let total = Usage {

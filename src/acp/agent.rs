@@ -25,10 +25,11 @@ const SESSIONS_MAX: usize = 16;
 pub struct AcpAgent {
     agent: ExternalAgent,
     options: AcpOptions,
-    /// Held while a program is started, so that sessions that are opened at the same time share it.
+    /// The program that new sessions share. Locked while a program is started, so that sessions that are opened at the
+    /// same time use the same program.
     shared: tokio::sync::Mutex<SharedProgram>,
     history: Mutex<ProgramHistory>,
-    /// Is cancelled when no session may be opened any more.
+    /// Cancelled by [`AcpAgent::shut_down`]. From then on, no session can be opened.
     shutdown: CancellationToken,
 }
 

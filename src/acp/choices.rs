@@ -8,9 +8,9 @@ use super::update::{id, short};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{join_names, one_line};
 
-/// Maximum number of values of a choice that are read.
+/// Maximum number of modes, of models and of efforts that are read from the agent's answer. Further ones are ignored.
 const VALUES_MAX: usize = 500;
-/// Maximum number of values that an error names.
+/// Maximum number of offered values that an error about an unknown value names.
 const VALUES_SHOWN_MAX: usize = 20;
 
 /// The modes, models and efforts that a session offers, as in the agent's answer to the request that opened the
@@ -19,14 +19,14 @@ pub struct SessionOffer {
     answer: Value,
 }
 
-/// A value that can be chosen.
+/// A mode, model or effort that the agent offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OfferedValue {
     id: String,
     name: String,
 }
 
-/// The method of the protocol that sets a choice.
+/// The protocol method with which the mode, the model or the effort is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Setter {
     /// `session/set_mode`
@@ -37,7 +37,7 @@ enum Setter {
     Option(String),
 }
 
-/// A choice that a session offers.
+/// What a session offers for one [`SessionChoice`], such as the mode: the current value and the possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct OfferedChoice {
     setter: Setter,
@@ -50,7 +50,8 @@ impl SessionOffer {
         SessionOffer { answer }
     }
 
-    /// Returns the id of the value of `choice` with this id or name; `None` if it is not offered.
+    /// Returns the id of the offered value of `choice` whose id or name is `wanted`; `None` if no such value is
+    /// offered.
     pub fn id_of(&self, choice: SessionChoice, wanted: &str) -> Option<String> {
         Some(self.find(choice)?.value(wanted)?.to_string())
     }

@@ -30,7 +30,8 @@ const PROTOCOL_VERSION: u64 = 1;
 const VERSION_MISMATCH: [&str; 2] = ["but peer negotiated ", "unsupported ACP protocol version "];
 /// The error code with which an agent demands a login.
 const LOGIN_REQUIRED: i32 = -32000;
-/// Maximum time to wait for the cause after the end of a connection, in addition to [`AcpOptions::exit_timeout`].
+/// Maximum time to wait until the program has ended and its cause is known, once the connection has ended. Added to
+/// [`AcpOptions::exit_timeout`].
 const CAUSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length, in characters, of an agent's text in an error.
 const MESSAGE_SHOWN_MAX: usize = 300;
@@ -51,7 +52,7 @@ pub struct AgentConnection {
 #[derive(Clone)]
 pub struct EndHandle {
     stop: CancellationToken,
-    /// The cause, once the program has ended.
+    /// Why the program ended; `None` while it runs.
     ended: watch::Receiver<Option<EndCause>>,
 }
 
@@ -79,9 +80,9 @@ impl Drop for AgentConnection {
     }
 }
 
-/// Returns the environment variables to add to those that the program of `agent` inherits; the inherited ones contain
-/// no secrets. Added are the variables with the vendor's login, those that the preset sets if crewdeck runs as root,
-/// and those from the settings.
+/// Returns the environment variables that the program of `agent` gets in addition to the variables that it inherits
+/// from crewdeck. No inherited variable contains a secret. The additional variables are those with the vendor's login,
+/// those that the preset sets if crewdeck runs as root, and those from the settings.
 fn environment(agent: &ExternalAgent) -> BTreeMap<String, String> {
     let mut env = BTreeMap::new();
     if let Some(preset) = agent.preset {
@@ -103,8 +104,8 @@ impl AgentConnection {
     /// Starts the program of `agent` and agrees with it on the protocol.
     ///
     /// # Errors
-    /// Fails if the program cannot be started, ends, does not answer in time, or speaks another version. The program has
-    /// then ended, or ends soon.
+    /// Fails if the program cannot be started, ends, does not answer in time, or speaks another version. The program
+    /// has then ended, or ends soon.
     pub async fn start(
         agent: &ExternalAgent,
         options: &AcpOptions,
@@ -348,7 +349,7 @@ impl AgentConnection {
         }
     }
 
-    /// Makes sure that no further session is opened in the program. The sessions that it has stay open.
+    /// Makes sure that no further session is opened in the program. Open sessions are not closed.
     pub fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
@@ -397,7 +398,8 @@ fn mismatched_version(message: &str) -> Option<String> {
     Some(digits.take(20).collect())
 }
 
-/// Returns whether the SDK made this error itself, because the connection has ended.
+/// Returns whether the SDK has made this error, because the connection has ended. Other errors are answers of the
+/// agent.
 fn is_lost(error: &Error) -> bool {
     agent_client_protocol::is_incoming_transport_closed(error)
         || agent_client_protocol::is_connection_terminated(error)

@@ -101,7 +101,8 @@ impl SessionRoute {
         self.deliver(updates);
     }
 
-    /// Calls the handler. Must not be called while the state is locked, because the handler may use the session.
+    /// Passes `updates` to the handler. Must not be called while the state is locked, because the handler may use the
+    /// session.
     fn deliver(&self, updates: Vec<AgentUpdate>) {
         for update in updates {
             self.handler.update(update);
@@ -157,7 +158,7 @@ impl SessionRoute {
         answer
     }
 
-    /// Begins a turn. Returns false if one runs.
+    /// Begins a turn. Returns false if a turn already runs.
     pub fn begin_turn(&self) -> bool {
         let mut state = self.lock();
         if state.turn.is_some() {
@@ -168,8 +169,8 @@ impl SessionRoute {
         true
     }
 
-    /// Cancels the running turn: its permission requests are answered with `cancelled`. Returns whether a turn runs that
-    /// was not cancelled before.
+    /// Cancels the running turn: its permission requests are answered with `cancelled`. Returns whether a turn runs
+    /// that was not cancelled before.
     pub fn cancel_turn(&self) -> bool {
         let state = self.lock();
         let Some(turn) = state
@@ -307,7 +308,7 @@ fn end_reason(answer: &Value) -> PromptEndReason {
     }
 }
 
-/// Returns the id of the first option of this kind.
+/// Returns the id of the first option of a permission request whose kind is `kind`; `None` if there is none.
 fn option_of(options: &[Value], kind: &str) -> Option<String> {
     let option = options
         .iter()

@@ -1,4 +1,4 @@
-//! Routes what a program sends to the session that it belongs to.
+//! Passes each message of a program to the session that the message concerns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,14 +46,15 @@ impl RouteTable {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Must be called before a new session is requested.
+    /// Begins the opening of a new session; must be called before the session is requested. Until
+    /// [`RouteTable::end_opening`], updates of unknown sessions are stored, because they may belong to the new session.
     pub fn begin_opening(&self) {
         self.lock().opening += 1;
     }
 
-    /// Must be called once for each call of [`RouteTable::begin_opening`]. Adds the new session, or none if the request
-    /// failed, and delivers the updates that have arrived for it. Returns whether the session was added; it is not if
-    /// its id is in use.
+    /// Ends the opening of a session that began with [`RouteTable::begin_opening`]; must be called once for each. Adds
+    /// the session `route` and delivers the updates that arrived before it was added. Does not add a session if `route`
+    /// is `None` because the request failed, or if its id is in use. Returns whether a session was added.
     pub fn end_opening(&self, route: Option<&Arc<SessionRoute>>) -> bool {
         let mut map = self.lock();
         map.opening = map.opening.saturating_sub(1);
@@ -80,7 +81,8 @@ impl RouteTable {
         is_added
     }
 
-    /// Adds a session whose id is known. Returns false, and adds nothing, if the id is in use.
+    /// Adds a session that is being loaded, whose id is therefore already known. Returns false, and adds nothing, if
+    /// the id is in use.
     pub fn add(&self, route: &Arc<SessionRoute>) -> bool {
         self.lock().add(route)
     }
@@ -125,8 +127,8 @@ impl RouteTable {
     }
 
     /// Returns the permission request in the parameters of `session/request_permission`. Returns `None` if the request
-    /// has to be answered with `cancelled`, because it cannot be read, its session is unknown, or no turn runs that was
-    /// not cancelled.
+    /// has to be answered with `cancelled`: it cannot be read, its session is unknown, or the session has no turn or
+    /// only a cancelled one.
     pub fn permission(&self, params: &Value) -> Option<RoutedRequest> {
         let session = id(params, "sessionId");
         let mut map = self.lock();

@@ -203,13 +203,13 @@ impl AcpSession {
     ///
     /// # Errors
     /// Fails if the program ends, answers with an error, or does not stop within 10 s after the turn was cancelled; in
-    /// the last case, every further prompt fails at once. Also fails if an earlier turn has not ended after 10 s.
+    /// the last case, every further prompt fails immediately. Also fails if an earlier turn has not ended after 10 s.
     pub async fn prompt(&self, content: &[PromptPart]) -> Result<PromptEnd, AcpError> {
         self.prompt_with(content, || {}).await
     }
 
-    /// Does the same as [`AcpSession::prompt`], and calls `on_sent` when `content` is sent. It is not called if the future
-    /// is dropped while it waits for the end of an earlier turn.
+    /// Does the same as [`AcpSession::prompt`], and calls `on_sent` when `content` is sent. `on_sent` is not called if
+    /// the future is dropped while it waits for the end of an earlier turn.
     ///
     /// # Errors
     /// Fails as [`AcpSession::prompt`] does.
@@ -341,9 +341,9 @@ impl AcpSession {
         }
     }
 
-    /// Gives up a session whose turn does not end, or whose program hangs: closes it, and opens no further session in its
-    /// program. The program is ended unless another session of it runs a turn. Returns whether it has ended; otherwise the
-    /// turn may still run, and the session must not be loaded again.
+    /// Gives up a session whose turn does not end, or whose program hangs. Closes the session, and opens no further
+    /// session in its program. Ends the program unless another session of it runs a turn. Returns whether the program
+    /// has ended. If it has not, the turn may still run, and the session must not be loaded again.
     pub async fn abandon(self) -> bool {
         let connection = Arc::clone(&self.connection);
         connection.retire();

@@ -10,15 +10,16 @@ use crate::domain::agent_update::{
 use crate::domain::redact::{RedactingStream, Redactor};
 use crate::domain::text::head_and_tail;
 
-/// Maximum number of calls that a session keeps. The oldest are dropped, those that have ended first.
+/// Maximum number of calls that a session stores. If there are more, the oldest call that has ended is dropped, else
+/// the oldest call.
 const CALLS_MAX: usize = 128;
-/// Maximum size, in bytes, of the texts of all calls of a session together.
+/// Maximum size, in bytes, of the texts of all stored calls of a session together. Calls are dropped if it is exceeded.
 const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Maximum size, in bytes, of the output of a tool call, and of its arguments. Output that arrives in pieces can be
 /// twice as long.
 pub const CALL_TEXT_MAX: usize = 64 * 1024;
 
-/// What a message says about a call. `None` means that the message does not mention the field.
+/// What a message of an agent says about a tool call. A field is `None` if the message does not mention it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCallChange {
     pub id: String,
@@ -31,7 +32,7 @@ pub struct ToolCallChange {
     /// A piece of the output, to be appended to the text. Not redacted.
     pub more_output: Option<String>,
     pub diffs: Option<Vec<FileDiff>>,
-    /// Whether files of the message were left out.
+    /// Whether files that the message names are missing here, for example because there are too many.
     pub has_more_files: bool,
 }
 
@@ -60,9 +61,9 @@ impl ToolCallTable {
         }
     }
 
-    /// Adds what `change` says to the call with its id, and returns the call. Creates the call if it is new. Empty
-    /// values do not replace earlier ones, with one exception: if the message that ends a call has an empty text, the
-    /// earlier text is removed, because it was no output. A call that has ended stays ended.
+    /// Adds the fields of `change` to the call with the same id, and returns the call. Creates the call if it is new.
+    /// Empty values do not replace earlier ones, with one exception: if the message that ends a call has an empty text,
+    /// the earlier text is removed, because it was no output. A call that has ended stays ended.
     pub fn merge(&mut self, change: ToolCallChange) -> AgentToolCall {
         let known = self
             .calls
@@ -156,7 +157,7 @@ fn append(text: &mut String, piece: &str) {
     }
 }
 
-/// Returns whether the arguments say nothing. Some agents announce a call with empty arguments.
+/// Returns whether the arguments of a call are null or empty. Some agents first announce a call with empty arguments.
 fn is_empty(input: &Value) -> bool {
     match input {
         Value::Null => true,

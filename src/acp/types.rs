@@ -43,7 +43,7 @@ impl AcpOptions {
     }
 }
 
-/// What session to open.
+/// Describes the session to open or to load.
 #[derive(Debug, Clone, Default)]
 pub struct SessionSpec {
     /// The directory in which the agent works; an absolute path.
@@ -61,7 +61,7 @@ pub struct SessionSpec {
     pub load: Option<String>,
 }
 
-/// What can be chosen for a session.
+/// A property of a session for which the agent can offer several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionChoice {
     Mode,
@@ -80,7 +80,7 @@ impl SessionChoice {
     }
 }
 
-/// A choice that could not be set. A mode that is not set matters: the agent may act without asking.
+/// A mode, model or effort that could not be set in a session. If it is the mode, the agent may act without asking.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {} '{value}' is not set: {why}", choice.label())]
 pub struct UnsetChoice {
@@ -110,9 +110,9 @@ pub trait SessionHandler: Send + Sync {
 /// A request of an agent for a permission.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedPermission {
-    /// The call for which the agent asks, with everything that it has reported about it.
+    /// The call for which the agent asks, with everything that the agent has reported about the call.
     pub call: AgentToolCall,
-    /// Whether the agent offers to allow such calls for the rest of the session.
+    /// Whether the agent offers to allow calls like this one for the rest of the session.
     pub offers_always: bool,
 }
 
@@ -157,8 +157,8 @@ pub struct PromptEnd {
 }
 
 impl PromptEnd {
-    /// Returns the text for the next prompt that tells the agent which calls the user refused; `None` if the agent knows
-    /// it or nothing was refused.
+    /// Returns the text for the next prompt that tells the agent which calls the user refused; `None` if the agent
+    /// knows it or nothing was refused.
     pub fn refusal_notice(&self) -> Option<String> {
         if !self.is_refusal_unreported || self.refused.is_empty() {
             return None;

@@ -1,5 +1,5 @@
-//! Reads the reports of an agent about its session. Reads liberally: what is missing or has an unknown form is left out.
-//! Bounds the size of every text and list.
+//! Reads the reports of an agent about its session. Reads liberally: what is missing or has an unknown form is left
+//! out. Bounds the size of every text and list.
 
 mod extensions;
 
@@ -32,12 +32,12 @@ const PLAN_MAX: usize = 100;
 /// Maximum number of slash commands.
 const COMMANDS_MAX: usize = 200;
 
-/// One report of an agent.
+/// One report of an agent about its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Not redacted, because a secret may be split between two parts.
+    /// A part of the answer's text. Not redacted, because a secret may be split between two parts.
     Text(String),
-    /// Not redacted, like the text.
+    /// A part of the model's thinking. Not redacted, because a secret may be split between two parts.
     Thought(String),
     ToolCall(ToolCallChange),
     Plan(Vec<AgentPlanEntry>),
@@ -132,8 +132,8 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
     })
 }
 
-/// Returns whether `change` lacks files of `call`, because there are too many, because a path is missing, is too long or
-/// contains a secret, or because the arguments are too large.
+/// Returns whether `change` lacks files of `call`, because there are too many, because a path is missing, is too long
+/// or contains a secret, or because the arguments are too large.
 fn has_more_files(call: &Value, change: &ToolCallChange) -> bool {
     fn list<'a>(call: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
         call.get(name)
@@ -249,8 +249,8 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
     head_and_tail(&out, CALL_TEXT_MAX)
 }
 
-/// Returns the text in `output`, the `rawOutput` of a call without text in its content. An object of an unknown form is
-/// left out if the call `has_diffs`, because it repeats them.
+/// Returns the text in `output`, the `rawOutput` of a call without text in its content. If `has_diffs` is true, returns
+/// `None` for an object of an unknown form, because it repeats the diffs of the call.
 fn output_text(output: &Value, has_diffs: bool, redactor: &Redactor) -> Option<String> {
     let text = match output {
         Value::Null => return None,

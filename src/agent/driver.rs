@@ -63,7 +63,8 @@ pub struct Driver {
     /// The store of approval requests. Inbox messages refer to the requests by id.
     pub requests: Requests,
     pub board: Board,
-    /// The agent's name, role and team as text, which a compaction keeps; empty for the lead.
+    /// The agent's name, role and team as text. A compaction or `/clear` adds it to the new conversation; empty for the
+    /// lead.
     pub identity: String,
     /// The reasoning effort that the agent's role sets; `None` if it sets none.
     pub effort: Option<RoleEffort>,
@@ -81,7 +82,7 @@ pub struct Driver {
 
 /// The part of a turn's state that decides what happens at the end of the turn.
 struct TurnProgress {
-    /// How the turn ended last. A hook can continue a turn that has ended, so a turn can end several times.
+    /// How the turn ended most recently. A hook can continue a turn that has ended, so a turn can end several times.
     ended: TurnEnd,
     is_cleared: bool,
     /// Whether the model was called in this turn.
@@ -99,10 +100,10 @@ impl Default for TurnProgress {
 }
 
 impl Driver {
-    /// Runs a turn. If it clears the conversation and inputs arrive while the hooks of the session end and start run
-    /// after it, runs another turn with these inputs. Returns how the last turn ended. `start` is new text, or a request
-    /// to compact or clear the conversation. If the text is empty, the turn answers only what [`Driver::gather_mail`]
-    /// takes.
+    /// Runs a turn that begins with `start`: text, or a request to compact or clear the conversation. Empty text starts
+    /// a turn that answers only what [`Driver::gather_mail`] returns. If the turn clears the conversation, the
+    /// SessionEnd and SessionStart hooks run after it; inputs that arrive meanwhile start another turn. Returns how the
+    /// last turn ended.
     pub async fn turn(
         &mut self,
         start: TurnInput,
@@ -118,7 +119,7 @@ impl Driver {
         }
     }
 
-    /// Runs a turn with `inputs`. Afterwards, `inputs` contains only those that arrived after the end of the turn.
+    /// Runs a turn with `inputs`. Afterwards, `inputs` contains only the inputs that arrived after the end of the turn.
     async fn single_turn(
         &mut self,
         inputs: &mut VecDeque<TurnInput>,

@@ -45,26 +45,27 @@ pub(super) enum LogCompleteness {
     Incomplete,
 }
 
-/// What has arrived of a model's answer.
+/// The part of a model's answer that has arrived so far.
 #[derive(Debug, Default)]
 pub(super) struct Streamed {
-    /// The text since the last complete part.
+    /// The text that has arrived after the last complete part of the answer.
     pub partial: String,
     /// The time that the model spent thinking, in milliseconds.
     pub thought_ms: u64,
-    /// The number of complete parts, which are already published as answers.
+    /// The number of complete parts of the answer, each of which is already published as an answer. Only the answers of
+    /// external agents have parts: a part ends when a tool call follows.
     pub parts: usize,
     /// The tool calls of an external agent.
     pub calls: ExternalCalls,
 }
 
-/// The reasoning effort that a model has refused.
+/// The reasoning effort that a model has refused, and what replaces it.
 #[derive(Debug)]
 pub(super) struct EffortRefusal {
     pub model: String,
     /// The effort that the agent's role or its model sets.
     pub level: RoleEffort,
-    /// What is sent in its place.
+    /// What is sent instead of `level`: another level, or no effort.
     pub replacement: EffortReplacement,
 }
 
@@ -77,8 +78,8 @@ pub(super) enum FailedModel {
     Summary(String),
 }
 
-/// For each kind of input, the name of the last model that has refused it; `None` if no model has. That model does not
-/// get such input again.
+/// What models have refused, and which model has failed. A model does not get input of a kind that it has refused
+/// again. For each kind, only the last refusal is stored; `None` if there was none.
 #[derive(Default)]
 pub(super) struct ModelRefusals {
     pub failed: Option<FailedModel>,
@@ -89,7 +90,7 @@ pub(super) struct ModelRefusals {
     pub doubtful_images: Option<String>,
 }
 
-/// What was published of the model's last answer.
+/// What the driver has published about the agent's model and the model's last answer.
 #[derive(Debug, Default)]
 pub(super) struct PublishedAnswer {
     /// The model, the effort and the context window that were published last; `None` before the first model call.
@@ -119,11 +120,11 @@ pub struct DriverState {
     /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
     /// none.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position after messages that are in the conversation, or that were a shutdown request, but are not yet
-    /// marked as read in the inbox; `None` if there are none. Before that, the position is in `pending_inbox`. The
-    /// conversation message that contains them may not be on disk yet.
+    /// The inbox position up to which messages are still to be marked as read in the inbox; `None` if there are none.
+    /// These messages are in the conversation, although perhaps not yet in the log on disk, or they are a shutdown
+    /// request. The position comes from `pending_inbox` when the conversation message with the messages is saved.
     pub(super) unacknowledged_inbox: Option<Cursor>,
-    /// The inbox messages that were taken but not yet acknowledged.
+    /// The inbox messages that the agent has received but that are not yet marked as read in the inbox.
     pub(super) unacknowledged_messages: Vec<MailMessage>,
     /// The prompts and the user's commands that go into the next conversation message.
     pub(super) prompts: Vec<TakenEntry>,
@@ -135,7 +136,7 @@ pub struct DriverState {
     pub(super) unacknowledged_jobs: Vec<JobId>,
     /// Inbox messages in the conversation that the model has not answered yet.
     pub(super) unanswered: Vec<MailMessage>,
-    /// The input that models have refused.
+    /// What models have refused, and which model has failed.
     pub(super) refused: ModelRefusals,
     pub(super) announced: PublishedCalls,
     /// The time at which the current turn started.

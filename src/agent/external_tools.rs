@@ -36,7 +36,8 @@ pub struct ExternalTools {
 }
 
 impl ExternalTools {
-    /// Creates the tools of `agent`. `runner` must have only tools for [`Caller::ExternalTeammate`], and `is_external` set.
+    /// Creates the tools of `agent`. `runner` must contain only tools that [`Caller::ExternalTeammate`] may use, and
+    /// its `is_external` must be true.
     pub fn new(agent: Name, runner: ToolRunner) -> ExternalTools {
         ExternalTools {
             agent,

@@ -44,8 +44,8 @@ pub trait HookService: Send + Sync {
     /// Returns the command, or `POST` and the URL, of each hook that runs for the event `input`.
     fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String>;
 
-    /// Runs the hooks of the event `input`. If `cancel` is triggered or the future is dropped, the hooks that are waited
-    /// for are killed and have no effect. Asynchronous hooks run on.
+    /// Runs the hooks of the event `input`. Waits for all hooks except asynchronous ones. If `cancel` is triggered or
+    /// the future is dropped, the hooks that are waited for are killed and have no effect; asynchronous hooks continue.
     fn run<'a>(
         &'a self,
         input: &'a HookInput,
@@ -62,22 +62,22 @@ pub struct HookCaller {
     team: String,
     /// Whether a hook may approve tool calls. False if the settings deny every call that needs approval.
     pub can_approve: bool,
-    /// Whether the hooks of the session start have ended.
+    /// Whether the SessionStart hooks have ended.
     started: watch::Sender<bool>,
-    /// When this token is cancelled, the hooks of the session start are killed.
+    /// Cancelling this token kills the SessionStart hooks.
     pub start_cancel: CancellationToken,
-    /// Why a hook of the session start has stopped the lead. The lead takes this reason when it is about to call the
-    /// model, and ends its turn instead. `None` if no hook has stopped the lead, or if the lead has taken the reason.
+    /// Why a SessionStart hook has stopped the lead; `None` if no hook has. When the lead is about to call the model,
+    /// it takes the reason from here and ends its turn.
     session_stop: Mutex<Option<String>>,
     /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,
-    /// The agents whose activity was replaced by running hooks. [`HookCaller::show_idle`] removes an agent again.
+    /// The agents whose published activity was replaced by running hooks. [`HookCaller::show_idle`] removes an agent.
     shown: Mutex<BTreeSet<Name>>,
-    /// The decisions about messages of the user in the inboxes of agents.
+    /// What UserPromptSubmit hooks have decided about messages of the user that are in the inboxes of agents.
     prompt_checks: PromptChecks,
 }
 
-/// The agent whose work triggers an event.
+/// The agent whose work triggers a hook event.
 #[derive(Debug, Clone)]
 pub struct HookSubject {
     pub agent: Name,
@@ -89,7 +89,7 @@ pub struct HookSubject {
     pub is_shown: bool,
 }
 
-/// What the hooks at the end of a turn decide.
+/// The decision of the hooks that run at the end of a turn or before a teammate becomes idle.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EndDecision {
     End,
@@ -122,7 +122,8 @@ impl HookCaller {
         }
     }
 
-    /// Returns the decisions about messages of the user in the inboxes of agents; `None` if no hook decides about them.
+    /// Returns what UserPromptSubmit hooks have decided about messages of the user that are in the inboxes of agents;
+    /// `None` if no such hook is configured.
     pub fn prompt_checks(&self) -> Option<&PromptChecks> {
         self.has_hooks(HookEvent::UserPromptSubmit)
             .then_some(&self.prompt_checks)
@@ -133,8 +134,8 @@ impl HookCaller {
     }
 
     /// Runs the hooks of the event `input`, and publishes their problems and messages. `dir` is the agent's work
-    /// directory, `mode` its permission mode. If `cancel` is triggered or the future is dropped, the hooks that are
-    /// waited for are killed. Returns the default outcome if the event has no hooks.
+    /// directory, `mode` its permission mode. If `cancel` is triggered or the future is dropped, all running hooks
+    /// except asynchronous ones are killed. Returns the default outcome if the event has no hooks.
     pub async fn run(
         &self,
         subject: &HookSubject,
@@ -224,8 +225,8 @@ impl HookCaller {
 
     /// Returns `outcome` unchanged if it contains no question for the user. It contains one if a hook has blocked the
     /// same action too often. In that case, asks the user whether to ignore the hook, and returns the outcome after the
-    /// user's answer. An approval without a choice ignores the hook. If the question is rejected or withdrawn, or cannot
-    /// be asked, a hook that keeps an agent working is ignored, and any other block stays.
+    /// user's answer. An approval without a choice ignores the hook. If the question is rejected or withdrawn, or
+    /// cannot be asked, a hook that keeps an agent working is ignored, and any other block stays.
     pub async fn settle(
         &self,
         event: HookEvent,
@@ -262,7 +263,7 @@ impl HookCaller {
         if is_lifted { lifted } else { outcome }
     }
 
-    /// Publishes that an idle agent is idle again, if its activity showed running hooks.
+    /// Publishes that an idle agent is idle, if its published activity still shows running hooks.
     pub async fn show_idle(&self, agent: &Name) {
         if self.lock_shown().remove(agent) {
             let activity = Activity::Idle;
@@ -275,12 +276,12 @@ impl HookCaller {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks that the hooks of the session start have ended.
+    /// Marks that the SessionStart hooks have ended.
     pub fn set_started(&self) {
         self.started.send_replace(true);
     }
 
-    /// Waits until the hooks of the session start have ended.
+    /// Waits until the SessionStart hooks have ended.
     pub async fn until_started(&self) {
         // Never fails: the sender is in `self`.
         let _ = self.started.subscribe().wait_for(|done| *done).await;
@@ -290,16 +291,15 @@ impl HookCaller {
         *self.started.borrow()
     }
 
-    /// Makes the lead's turn end before its next model call, with `reason`, shortened to `MESSAGE_MAX` characters on one
-    /// line. Called if a hook of the session start requests it. If the lead is idle, its next turn ends this way. If
-    /// there is a reason already, it stays.
+    /// Makes the lead's turn end before its next model call, with `reason`, shortened to `MESSAGE_MAX` characters on
+    /// one line. Called if a SessionStart hook requests it. If the lead is idle, its next turn ends this way. An
+    /// earlier reason that the lead has not taken yet is not replaced.
     pub fn stop_session(&self, reason: &str) {
         let mut stop = self.lock_session_stop();
         stop.get_or_insert(clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX));
     }
 
-    /// Takes the reason for which a hook of the session start stops the lead. `None` if there is none or it was already
-    /// taken.
+    /// Takes the reason for which a SessionStart hook stops the lead. `None` if there is none or it was already taken.
     pub fn take_session_stop(&self) -> Option<String> {
         self.lock_session_stop().take()
     }
@@ -310,8 +310,8 @@ impl HookCaller {
     }
 }
 
-/// Returns the texts that hooks have for the model, each preceded by `Hook` and the name of the event; empty if there are
-/// none. A text may have several lines.
+/// Returns the texts that hooks have for the model, each preceded by `Hook` and the name of the event; empty if there
+/// are none. A text may have several lines.
 pub fn context_lines(event: HookEvent, outcome: &HookOutcome) -> Vec<String> {
     let line = |text: &String| format!("Hook {}: {}", event.name(), text.trim());
     outcome.context.iter().map(line).collect()
@@ -323,7 +323,7 @@ fn said(event: HookEvent, text: &str) -> String {
     format!("Hook {}: {text}", event.name())
 }
 
-/// What the hooks before a tool call say about its permission.
+/// The decision of the PreToolUse hooks about the permission of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum HookPermission {
     /// The hooks decide nothing, so the permission rules apply.
@@ -349,7 +349,7 @@ impl HookPermission {
     }
 }
 
-/// What the hooks before an approval request decide.
+/// The decision of the PermissionRequest hooks, which run before an approver gets an approval request.
 pub enum RequestHook {
     /// The hooks decide nothing, so the approver decides.
     Ask,
@@ -367,7 +367,7 @@ pub struct AgentHooks {
     pub subject: HookSubject,
     /// Why a hook has stopped the agent's turn; `None` if no hook has, or if the driver has taken the reason.
     stop: Mutex<Option<String>>,
-    /// Whether the hooks before a compaction have already run for the current compaction and have not prevented it.
+    /// Whether the PreCompact hooks have already run for the current compaction and have not prevented it.
     is_compaction_checked: AtomicBool,
 }
 
@@ -397,8 +397,8 @@ impl AgentHooks {
     }
 
     /// Makes the turn end before its next model call, with `reason`, shortened to `MESSAGE_MAX` characters on one line.
-    /// Tool calls that follow in this turn do not run. Called if a hook requests the stop. If there is a reason already,
-    /// it stays.
+    /// Tool calls that follow in this turn do not run. Called if a hook requests the stop. An earlier reason that was
+    /// not taken yet is not replaced.
     pub fn request_stop(&self, reason: &str) {
         let text = clip(&one_line(&escape_control_chars(reason)), MESSAGE_MAX);
         let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);

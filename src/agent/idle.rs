@@ -1,5 +1,5 @@
-//! The idle cycle of a teammate as a pure state machine. Messages come first, then the teammate's own open task, then an
-//! approved shutdown, then a task to claim; without any of these, the teammate is idle.
+//! The idle cycle of a teammate as a pure state machine. Messages come first, then the teammate's own open task, then
+//! an approved shutdown, then a task to claim; without any of these, the teammate is idle.
 
 use std::time::Duration;
 

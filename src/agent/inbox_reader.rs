@@ -17,7 +17,7 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
 
-/// How [`AgentEvent::ContextAdded::what`] begins for a message; the name of the sender follows.
+/// The start of [`AgentEvent::ContextAdded::what`] if the added text is a message; the name of the sender follows.
 pub const MESSAGE_FROM: &str = "message from ";
 
 /// Maximum time that an agent waits while another program reads the agent's inbox. `crewdeck mail read` takes much less
@@ -132,7 +132,7 @@ impl Driver {
         blocks.await.unwrap_or_default()
     }
 
-    /// Returns the texts that hooks have added to a message of the user.
+    /// Returns the texts that UserPromptSubmit hooks have added to a message of the user; empty if there are none.
     fn texts_of_hooks(&self, message: &MailMessage) -> Vec<Block> {
         let hooks = self.tool_runner.hooks.as_ref();
         let checks = hooks.and_then(|hooks| hooks.caller.prompt_checks());
@@ -142,8 +142,9 @@ impl Driver {
         texts.unwrap_or_default().into_iter().map(block).collect()
     }
 
-    /// Returns the unread messages of the inbox, up to the first that waits for its hooks, without those that hooks have
-    /// blocked. If there are any, the inbox stays locked until they are acknowledged.
+    /// Returns the unread messages of the inbox that may be delivered. Leaves out a message whose UserPromptSubmit
+    /// hooks have not run yet, all messages after it, and messages that hooks have blocked. If it returns a message,
+    /// the inbox stays locked until [`AgentMailbox::drop_reader`](super::mailbox::AgentMailbox::drop_reader).
     async fn read_unread(&self, mailbox: &Mailbox) -> Result<UnreadMessages, StoreError> {
         let (mailbox, name) = (mailbox.clone(), self.name.clone());
         let hooks: Option<Arc<AgentHooks>> = self.tool_runner.hooks.clone();
@@ -166,8 +167,8 @@ impl Driver {
         Ok(pending)
     }
 
-    /// Returns the inbox reader that is open, or opens one. If another program reads the inbox, waits at most
-    /// `READER_WAIT`, then fails.
+    /// Returns the agent's inbox reader if it is already open; otherwise opens one. If another program reads the inbox,
+    /// waits at most `READER_WAIT`, then fails.
     async fn reader(&self, mailbox: Mailbox) -> Result<Arc<InboxReader>, StoreError> {
         if let Some(reader) = self.tool_runner.mailbox.reader() {
             return Ok(reader);
@@ -176,8 +177,8 @@ impl Driver {
         run_blocking(move || mailbox.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records in the inbox that the pending messages are about to be written to this agent's log. Called before the
-    /// conversation message that contains them is saved. Does nothing if there are none.
+    /// Records in the inbox that messages from it are about to be written to this agent's log. Called before the
+    /// conversation message that contains them is saved. Does nothing if no inbox messages go into that message.
     pub(super) async fn announce(&self) {
         let (Some(reader), Some(cursor)) =
             (self.tool_runner.mailbox.reader(), self.state.pending_inbox)
@@ -189,10 +190,10 @@ impl Driver {
         let _ = run_blocking(move || reader.announce(&log, &cursor)).await;
     }
 
-    /// Takes an approved shutdown request from the inbox into [`DriverState::approved_shutdown`], unless the inbox also
-    /// contains messages other than shutdown requests. The agent can leave without a model call, so the request does not
-    /// go into the conversation. Returns whether a request was taken; false also if the inbox cannot be read, or if
-    /// messages that were taken before are not yet acknowledged.
+    /// Takes an approved shutdown request from the inbox and stores it in [`DriverState::approved_shutdown`]. The agent
+    /// can leave without a model call, so the request does not go into the conversation. Leaves the inbox unchanged and
+    /// returns false if there is no such request, if the inbox also contains messages other than shutdown requests, if
+    /// the inbox cannot be read, or if messages that were taken before are not yet acknowledged.
     ///
     /// [`DriverState::approved_shutdown`]: super::driver::DriverState::approved_shutdown
     pub async fn take_shutdown(&mut self) -> bool {

@@ -81,8 +81,7 @@ impl AgentMailbox {
         given.push_back(text);
     }
 
-    /// Records the texts that hooks of the session start have added to the conversation. Does nothing if there are
-    /// none.
+    /// Records the texts that SessionStart hooks have added to the conversation. Does nothing if `texts` is empty.
     pub fn record_session_start(&self, texts: &[String]) {
         if !texts.is_empty() {
             let (name, text) = (HookEvent::SessionStart.name(), texts.join("\n"));

@@ -26,9 +26,9 @@ impl Driver {
         }
     }
 
-    /// Replaces the model whose call has failed for good: the agent's own model by its fallback, and a model that only
-    /// writes summaries by the agent's own model. Tells the user `why`. Does nothing if the agent has another model by
-    /// now.
+    /// Replaces the model whose call has failed and is not retried: the agent's own model by its fallback, and a model
+    /// that only writes summaries by the agent's own model. Notifies the user of the change and of its cause `why`.
+    /// Does nothing if the agent has another model by now.
     pub(super) async fn replace_model(&mut self, why: &str) {
         match self.state.refused.failed.take() {
             Some(FailedModel::Summary(name)) => self.stop_using_summary_model(&name, why).await,
@@ -65,7 +65,7 @@ impl Driver {
             .await;
     }
 
-    /// Publishes the agent's model and its context window if they are not those that were published last.
+    /// Publishes the agent's model, effort and context window, unless they are the same as in the last such event.
     pub(super) async fn publish_model(&mut self, model_config: &ModelConfig) {
         let effort = self.effort_input(model_config);
         let window = model_config.known_window();

@@ -12,30 +12,31 @@ use crate::protocol::AgentEvent;
 pub struct ModelConfig {
     pub model: Arc<dyn Model>,
     pub name: String,
-    /// The context window in tokens, if the settings or a script set it; else `None`.
+    /// The context window in tokens, if the settings or the script of a scripted model set it; else `None`.
     pub window: Option<u64>,
     /// The price of tokens, if the settings contain it; else `None`.
     pub price: Option<Price>,
     /// Maximum number of tokens in one answer.
     pub max_tokens: u32,
-    /// The options that the settings contain for a named model; the default for any other model.
+    /// The options that the model's entry in the setting `models` sets; the default for a model without an entry.
     pub options: ModelOptions,
 }
 
-/// Options that only a named model has, which is an entry of the setting `models`. `None` means that the entry does not
-/// set the option.
+/// Options of a model that only its entry in the setting `models` can set. `None` means that the entry does not set the
+/// option.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelOptions {
     /// The reasoning effort of agents whose role sets none.
     pub effort: Option<RoleEffort>,
-    /// Maximum number of tokens of an answer that the model may use to think. Only on the Anthropic wire format.
+    /// Maximum number of tokens that the model may use to think, in addition to [`ModelConfig::max_tokens`]. Only on
+    /// the Anthropic wire format.
     pub thinking_budget: Option<u32>,
-    /// The name of the model to change to if this one fails for good.
+    /// The name of the model that replaces this one after a failure that is not retried.
     pub fallback: Option<String>,
 }
 
 impl ModelConfig {
-    /// Returns whether both are the same model on the same server, with the same options.
+    /// Returns whether both configurations have the same name and options, and the same model server.
     fn is_same(&self, other: &ModelConfig) -> bool {
         Arc::ptr_eq(&self.model, &other.model)
             && self.name == other.name
@@ -50,7 +51,8 @@ impl ModelConfig {
             .or_else(|| known_models::assumed_window(&self.name))
     }
 
-    /// Returns the event that reports this model, with its context window, as the one that an agent uses from now on.
+    /// Returns the event that reports that an agent uses this model from now on. It contains the context window and
+    /// `effort`, the agent's reasoning effort.
     pub fn changed_event(&self, effort: Option<RoleEffort>) -> AgentEvent {
         let window = self.known_window();
         AgentEvent::ModelChanged {
@@ -61,9 +63,9 @@ impl ModelConfig {
         }
     }
 
-    /// Returns the price: [`ModelConfig::price`] if it is set, else the one of the built-in table. A local server and a
-    /// scripted model have only the price that is set, because their calls cost nothing. `None` if the price is
-    /// unknown, so that the cost of calls is unknown too.
+    /// Returns the price: [`ModelConfig::price`] if it is set, else the price in the built-in table of models. A model
+    /// on a local server and a scripted model are not looked up in the table, because their calls cost nothing. `None`
+    /// if the price is unknown, so that the cost of calls is unknown too.
     pub fn known_price(&self) -> Option<ModelPrice> {
         let set = self.price.map(|price| ModelPrice {
             price,
@@ -84,32 +86,36 @@ impl ModelConfig {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelPrice {
     pub price: Price,
-    /// Whether the price is the one of the built-in table, which may be out of date, and not of the settings. Costs
-    /// from it are estimates.
+    /// Whether the price is from the built-in table of models, which may be out of date, and not from the settings.
+    /// Costs that are computed from it are estimates.
     pub is_assumed: bool,
 }
 
 /// A model configuration that several agents share, so that a change applies to all of them.
 pub type SharedModelConfig = Arc<RwLock<ModelConfig>>;
 
-/// Finds the configuration of a model by its name: that of a named model, or a model of the crew's server.
+/// Finds the configuration of a model by its name. The name is an entry of the setting `models`, or else a model on the
+/// crew's server.
 pub trait FindModel: Send + Sync {
+    /// Returns the configuration of the model `name`.
+    ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used, for example because a key is missing.
     fn find(&self, name: &str) -> Result<ModelConfig, String>;
 }
 
-/// The model of one agent: the shared one, or its own.
+/// The model of one agent: the configuration that the agents of the crew share, or a configuration of its own.
 pub struct AgentModel {
     shared: SharedModelConfig,
     own: RwLock<Option<ModelConfig>>,
-    /// The model for summaries of the conversation; `None` for the agent's model.
+    /// The name of the model that writes summaries of the conversation; `None` if the agent's model writes them.
     summary: RwLock<Option<String>>,
     models: Arc<dyn FindModel>,
 }
 
 impl AgentModel {
-    /// Creates the model of an agent that uses `own`, or the `shared` configuration if `own` is `None`.
+    /// Creates the model of an agent that uses `own`, or the `shared` configuration if `own` is `None`. `summary` is
+    /// the name of the model that writes summaries of the conversation; `None` if the agent's model writes them.
     pub fn new(
         shared: SharedModelConfig,
         own: Option<ModelConfig>,
@@ -137,7 +143,8 @@ impl AgentModel {
         }
     }
 
-    /// Makes the agent use `config`, from its next model call on, also after the shared configuration changes.
+    /// Makes the agent use `config` from its next model call on. Later changes of the shared configuration then have no
+    /// effect on the agent.
     pub fn set_own(&self, config: ModelConfig) {
         *self.own.write().unwrap_or_else(PoisonError::into_inner) = Some(config);
     }
@@ -147,8 +154,8 @@ impl AgentModel {
         *self.own.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the name of the model that only summarises the agent's conversation, with its configuration, or why it cannot
-    /// be used; `None` if no such model is set.
+    /// Returns the name of the model that only summarises the agent's conversation, with its configuration, or why it
+    /// cannot be used; `None` if no such model is set.
     pub fn summary_model(&self) -> Option<(String, Result<ModelConfig, String>)> {
         let name = self.summary.read().unwrap_or_else(PoisonError::into_inner);
         let name = name.clone()?;
@@ -156,13 +163,14 @@ impl AgentModel {
         Some((name, found))
     }
 
-    /// Makes the agent's model write the summaries.
+    /// Removes the model for summaries, so that the agent's model writes them from now on.
     pub fn drop_summary_model(&self) {
         *self.summary.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Returns the model that replaces `failed`, whose call has failed: the current one if the agent's model was changed
-    /// meanwhile, else the fallback of `failed`, or why that cannot be used. `None` if there is none.
+    /// Returns the model that can replace `failed`, a model whose call has failed. If the agent has another model by
+    /// now, returns that one. Otherwise returns the fallback of `failed`, or why the fallback cannot be used; `None` if
+    /// `failed` has no fallback.
     pub fn replacement(&self, failed: &ModelConfig) -> Option<Result<ModelConfig, String>> {
         let current = self.current();
         if !current.is_same(failed) {
@@ -172,9 +180,9 @@ impl AgentModel {
         Some(self.models.find(name))
     }
 
-    /// Changes to the fallback of `failed`, and returns it. Returns `None`, and changes nothing, if `failed` has no
-    /// fallback, if that cannot be used, or if the agent has another model by now: several agents may share this model,
-    /// or the user may have chosen another.
+    /// Changes the agent's model to the fallback of `failed`, and returns the fallback. Returns `None` and changes
+    /// nothing if `failed` has no fallback, or if the fallback cannot be used. The same applies if the agent has
+    /// another model by now, for example because the user has selected one.
     pub fn use_fallback_of(&self, failed: &ModelConfig) -> Option<ModelConfig> {
         let next = self.models.find(failed.options.fallback.as_ref()?).ok()?;
         let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);

@@ -59,8 +59,8 @@ pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     out
 }
 
-/// Returns the input shortened to about [`SHOWN_MAX`] bytes. First cuts each long text among an object's fields. If that
-/// is not enough, returns the JSON text of the whole input, cut, as a JSON string instead of an object.
+/// Returns the input shortened to about [`SHOWN_MAX`] bytes. First cuts each long text among an object's fields. If
+/// that is not enough, returns the JSON text of the whole input, cut, as a JSON string instead of an object.
 pub(super) fn shorten_input(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {

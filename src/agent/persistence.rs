@@ -19,7 +19,8 @@ use crate::tools::policy::PlanGate;
 
 impl Driver {
     /// Writes a conversation message to disk, then acknowledges the inbox messages, prompts and job results in it
-    /// (guarantee 1 of docs/GUARANTEES.md). If the write fails, [`Driver::repair_log`] makes up for both later.
+    /// (guarantee 1 of docs/GUARANTEES.md). If the write fails, [`Driver::repair_log`] later writes the message and
+    /// acknowledges its content.
     pub(super) async fn save(&mut self, message: Message) {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {
@@ -219,8 +220,8 @@ impl Driver {
         done
     }
 
-    /// Records, in the driver and in the log, whether the lead also works on tasks itself, so that a resumed session does
-    /// the same. Does not change the tools of the running lead: those are chosen when the lead is built.
+    /// Records, in the driver and in the log, whether the lead also works on tasks itself, so that a resumed session
+    /// does the same. Does not change the tools of the running lead: those are chosen when the lead is built.
     pub async fn set_lead_mode(&mut self, lead: LeadMode) {
         self.lead_mode = lead;
         self.append_log(LogRecord::Lead { lead }).await;
@@ -244,8 +245,9 @@ impl Driver {
         .await;
     }
 
-    /// Adds one model call with the tokens and the cost of its answer to the agent's totals and to the budgets, and
-    /// publishes the totals.
+    /// Adds one model call, with its tokens and its cost, to the agent's totals and to the budgets, and publishes the
+    /// totals. If the price of a remote model is unknown and a budget in US dollars is set, warns the user, once for
+    /// each model, that the cost is not counted.
     pub(super) async fn count(&mut self, model_config: &ModelConfig, reply: &Reply) {
         self.state.usage.add(reply.usage);
         self.state.calls += 1;
@@ -312,9 +314,10 @@ impl Driver {
         .await;
     }
 
-    /// Restores a saved conversation: its messages, todo list, usage, lead mode, known file states and waiting prompts.
-    /// Acknowledges the inbox messages that it already contains, and adds a note about background jobs that were lost.
-    /// Does not restore the plan gate. Called before the agent's first turn.
+    /// Restores a saved conversation: its messages, todo list, usage, lead mode, prompts that wait, and the states of
+    /// the files that the agent has read or written. Acknowledges the inbox messages that the conversation already
+    /// contains, and adds a note about background jobs that were lost. Does not restore the plan gate. Called before
+    /// the agent's first turn.
     pub async fn resume(&mut self, from: Conversation) {
         let turn = std::mem::replace(
             &mut self.state.turn,
@@ -353,7 +356,7 @@ impl Driver {
     }
 
     /// Restores this agent's queues from disk: the prompts and the user's commands that were waiting when crewdeck
-    /// ended. Leaves out those with the ids `held`, because the conversation already contains them.
+    /// ended. Leaves out the entries with the ids `held`, because the conversation already contains them.
     async fn recall_prompts(&mut self, held: Vec<PromptId>) {
         for queue in self.queues() {
             let held = held.clone();
@@ -380,8 +383,8 @@ impl Driver {
         }
     }
 
-    /// Adds a note for the model that names the background jobs that no longer run and have no result in the
-    /// conversation.
+    /// Adds a note for the model that names `jobs`: background jobs of the previous run whose results are not in the
+    /// conversation. Once the message with the note is saved, the jobs count as reported.
     fn report_lost_jobs(&mut self, jobs: Vec<(JobId, String)>) {
         let mailbox = &self.tool_runner.mailbox;
         let named: Vec<String> = jobs.iter().map(|(id, c)| format!("{id} ({c})")).collect();

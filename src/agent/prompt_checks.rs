@@ -13,11 +13,11 @@ use crate::domain::mail::MailMessage;
 use crate::store::{InboxReader, StoreError, UnreadMessages};
 
 /// Maximum number of decisions about the messages of one inbox. If there are more, the oldest is dropped. The limit is
-/// larger than the number of messages that one reading of an inbox returns, so that the decision about an unread message
-/// is not dropped.
+/// larger than the number of messages that one reading of an inbox returns, so that the decision about an unread
+/// message is not dropped.
 const DECISIONS_MAX: usize = 512;
 
-/// The decision of the hooks about one message.
+/// The decision of the UserPromptSubmit hooks about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptCheck {
     /// The message may be delivered, with these texts of the hooks for the model.
@@ -25,7 +25,7 @@ pub enum PromptCheck {
     Blocked,
 }
 
-/// The decisions about the messages in all inboxes of a crew.
+/// The decisions of UserPromptSubmit hooks about the messages in all inboxes of a crew.
 #[derive(Debug, Default)]
 pub struct PromptChecks {
     /// The decisions for each recipient, oldest first. The key is the name in lower case.
@@ -80,8 +80,8 @@ impl PromptChecks {
         message.is_prompt() && self.of(to, message) == Some(PromptCheck::Blocked)
     }
 
-    /// Returns the texts of the hooks for the model that belong to a message in the inbox of `to`; empty if the message
-    /// is no prompt or was not passed.
+    /// Returns the texts that the hooks have added for the model to a message in the inbox of `to`. Empty if the
+    /// message is no prompt, or if the hooks have blocked it or not decided yet.
     pub fn texts(&self, to: &Name, message: &MailMessage) -> Vec<String> {
         match self.of(to, message) {
             Some(PromptCheck::Passed(texts)) if message.is_prompt() => texts,
@@ -90,9 +90,9 @@ impl PromptChecks {
     }
 }
 
-/// Returns the messages in the inbox of `to` that may be delivered: those before the first that waits for its hooks,
-/// without the blocked ones; all unread messages if `checks` is `None`. If all messages before the first that waits are
-/// blocked, marks them as read, because no delivery does.
+/// Returns the unread messages in the inbox of `to` that may be delivered. Leaves out the first message whose hooks
+/// have not run yet, all messages after it, and messages that the hooks have blocked. If `checks` is `None`, returns
+/// all unread messages. If only blocked messages were read, marks them as read, because no delivery will mark them.
 ///
 /// # Errors
 /// When the inbox cannot be read or written.

@@ -14,8 +14,8 @@ use crate::protocol::event::{AgentEvent, EventKind};
 use crate::tools::{ToolOutput, table, tool_search};
 
 /// Summarises a tool call for the screen. A built-in tool writes its own summary. For a tool of an MCP server, the
-/// summary is the call's arguments. For an unknown tool, it is the call's input as JSON, of which at most 200 bytes from
-/// the start and the end are kept.
+/// summary is the call's arguments. For an unknown tool, it is the call's input as JSON, of which at most 200 bytes
+/// from the start and the end are kept.
 pub fn summarise_call(call: &ToolCall) -> String {
     match table::find(&call.name) {
         Some(tool) => (tool.show)(&call.input),
@@ -27,8 +27,8 @@ pub fn summarise_call(call: &ToolCall) -> String {
     }
 }
 
-/// Returns the arguments of a call as `name: value`, separated by two spaces. Leaves out arguments that are null. If the
-/// result has more than 200 bytes, its middle is cut out.
+/// Returns the arguments of a call as `name: value`, separated by two spaces. Leaves out arguments that are null. If
+/// the result has more than 200 bytes, its middle is cut out.
 fn shown_arguments(fields: &Map<String, Value>) -> String {
     let given = fields.iter().filter(|(_, value)| !value.is_null());
     let shown = given.map(|(name, value)| match value {

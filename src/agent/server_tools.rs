@@ -19,13 +19,13 @@ use crate::tools::{Caller, ToolOutput, tool_search};
 /// more, the tools are deferred: except for the tools that are always loaded, their definitions are left out of the
 /// requests until the agent finds the tools with `tool_search`.
 const SHARE_MAX: u64 = 10;
-/// Maximum number of tools in a request. If there are more, the tools of MCP servers are deferred, because model
-/// vendors reject such a request.
+/// Maximum number of tools in a request, because model vendors reject a request with more. If there are more tools,
+/// those of MCP servers are deferred.
 const TOOLS_MAX: usize = 128;
 /// Maximum size, in bytes, of the MCP servers' instructions that are added to the conversation in one message.
 const INSTRUCTIONS_MAX: usize = 16 * 1024;
-/// Maximum number of deferred tools that an agent has found and keeps. If there are more, the tool that was found first
-/// is deferred again.
+/// Maximum number of deferred tools that an agent has found and whose definitions are in its requests. If the agent
+/// finds one more, the tool that it found first is deferred again.
 const FOUND_MAX: usize = 64;
 
 /// Maximum number of tools of MCP servers that an external agent is offered. The agent has tools of its own, and the
@@ -85,8 +85,8 @@ pub struct LeftOutTools {
 
 impl ServerTools {
     /// Returns the tools of MCP servers for an agent. `only` are the names and patterns that the user's settings allow;
-    /// `None` allows all. A tool must also be permitted by all of `limits`. If `caller` is an Explore subagent, only tools
-    /// that change nothing are included. `built_in` are the definitions of crewdeck's own tools.
+    /// `None` allows all. A tool must also be permitted by all of `limits`. If `caller` is an Explore subagent, only
+    /// tools that change nothing are included. `built_in` are the definitions of crewdeck's own tools.
     ///
     /// Returns `None` if `only` and `limits` exclude every configured server. Otherwise the result may still contain no
     /// tool.
@@ -131,7 +131,8 @@ impl ServerTools {
     }
 
     /// Returns the names of the servers that the agent may use and for which the start of a turn must wait. Such a
-    /// server has not been started, is starting, or waits for the user's approval. Each server is returned only once.
+    /// server has not been started, is starting, or waits for the user's approval. Leaves out the servers that an
+    /// earlier call has returned, so that the agent waits only once for each server.
     pub fn to_start(&self) -> Vec<String> {
         let mut view = self.view();
         let is_new = |server: &ServerStatus| {
@@ -146,9 +147,9 @@ impl ServerTools {
             .collect()
     }
 
-    /// Updates the agent's tools from the current catalog. `window` is the size of the context window in tokens.
-    /// It has no effect for an external agent. Returns whether the tool definitions have changed, for example because the
-    /// agent has found a deferred tool. If so, the caller must take the new ones from [`ServerTools::specs`].
+    /// Updates the agent's tools from the current catalog. `window` is the size of the context window in tokens; it is
+    /// ignored for an external agent. Returns whether the tool definitions have changed, for example because the agent
+    /// has found a deferred tool. If so, the caller must take the new ones from [`ServerTools::specs`].
     pub fn update(&self, window: u64) -> bool {
         let window = if self.is_external { 0 } else { window };
         let catalog = self.host.tools();
@@ -189,8 +190,8 @@ impl ServerTools {
         true
     }
 
-    /// Updates the tools of an external agent, and returns those that it is offered, sorted by name. A description is
-    /// never empty.
+    /// Updates the tools of an external agent, and returns the tools that the agent is offered, sorted by name. A
+    /// description is never empty.
     pub fn offered(&self) -> Vec<McpTool> {
         self.update(0);
         let described = |tool: &McpTool| McpTool {
@@ -232,8 +233,8 @@ impl ServerTools {
 
     /// Returns the definitions of all tools of the agent, as of the last [`ServerTools::update`]: first the built-in
     /// ones, then `tool_search` if tools are deferred, then the servers' tools that are not deferred, by name, then the
-    /// deferred tools that the agent has found, in the order in which it found them. Only the built-in ones if the agent
-    /// may use no tool of a server.
+    /// deferred tools that the agent has found, in the order in which it found them. Only the built-in ones if the
+    /// agent may use no tool of a server.
     ///
     /// A prompt cache covers only the part of a request before the first change. Because a newly found tool is last in
     /// the list, the definitions before it stay cached; the system prompt and the conversation, which follow the list,
@@ -293,8 +294,8 @@ impl ServerTools {
         out
     }
 
-    /// Makes [`ServerTools::take_instructions`] return the instructions of all servers again, because the conversation
-    /// no longer contains them.
+    /// Makes [`ServerTools::take_instructions`] and [`ServerTools::take_left_out`] return their texts again, because
+    /// the conversation no longer contains these texts.
     pub fn forget_instructions(&self) {
         let mut view = self.view();
         view.instructed.clear();
@@ -322,8 +323,9 @@ impl ServerTools {
 
     /// Returns the tool `name` as its server defines it now. This definition may differ from the one in the agent's
     /// requests until the next model call. `None` if the agent may not use the tool, if the last
-    /// [`ServerTools::update`] did not know it, or if its server no longer offers it. Marks a deferred tool as found:
-    /// after a compaction or a restart, the conversation may still contain the definition of a tool that is not marked.
+    /// [`ServerTools::update`] did not know it, or if its server no longer offers it. Marks a deferred tool as found,
+    /// because the model can call a tool that it has not found: after a compaction or a restart, the conversation may
+    /// still contain the tool's definition.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
         view.tools.iter().find(|tool| tool.name == name)?;
@@ -432,8 +434,8 @@ fn description(tool: &McpTool) -> String {
     }
 }
 
-/// Removes the tools beyond the limits for external agents from `tools`, which are sorted by name. Tools that are always
-/// loaded are removed last. Returns the numbers of removed tools by server.
+/// Removes the tools beyond the limits for external agents from `tools`, which are sorted by name. Tools that are
+/// always loaded are removed last. Returns the numbers of removed tools by server.
 fn cut_for_external(tools: &mut Vec<McpTool>) -> BTreeMap<String, usize> {
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut room = EXTERNAL_BYTES_MAX;

@@ -6,15 +6,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::domain::chat::ToolCall;
 
-/// The weight of a model call that brings no new information. A model call that brings some, such as a part of a file
-/// that was not read before or another output of a test, has the weight [`NEWS`], so that long reading and testing does
-/// not soon count as a lack of progress.
+/// The weight of a model call without progress that brings no new information. A call without progress that brings new
+/// information, such as a part of a file that was not read before, has the lower weight [`NEWS`]. So long reading and
+/// testing does not soon count as a lack of progress.
 const REPETITION: u32 = 4;
 const NEWS: u32 = 1;
 /// The total weight of model calls without progress at which the fingerprint of the files is taken. Most agents change
 /// something before that, so it is rarely computed.
 const FINGERPRINT_AT: u32 = 16;
-/// Maximum number of results that are remembered. Further results count as known.
+/// Maximum number of tool calls with their results that are remembered. Further ones count as repetitions.
 const SEEN_MAX: usize = 4096;
 /// The number of tool calls that are listed in the question to the user whether the agent may go on.
 const LAST_MAX: usize = 3;
@@ -41,22 +41,22 @@ pub enum StallStep {
 /// Counts the model calls of one agent without progress.
 #[derive(Debug, Default)]
 pub struct StallDetector {
-    /// The number of model calls without progress that is too many if none of them brings new information; 0 for no
-    /// limit. A call that brings some counts as [`NEWS`] / [`REPETITION`] of a call.
+    /// The number of model calls without progress after which the user is asked; 0 for no limit. A call that brings new
+    /// information counts as a part of a call, [`NEWS`] / [`REPETITION`].
     limit: u32,
-    /// The total weight of the model calls without progress: [`REPETITION`] or [`NEWS`] for each. After a fingerprint
-    /// was taken, only later calls count.
+    /// The total weight of the model calls without progress: [`REPETITION`] or [`NEWS`] for each. Starts again from 0
+    /// when the fingerprint of the files is taken.
     weight: u32,
     /// The number of the model calls that `weight` contains.
     calls: u32,
     /// The greatest effect of the tool calls since the last answer of the model. `None` if there is no answer yet, or
-    /// if this is already counted in `weight`.
+    /// if this effect is already counted in `weight`.
     round: Option<RoundEffect>,
     /// Hashes of the tool calls since the last progress, with their results.
     seen: HashSet<u64>,
     /// Descriptions of the last tool calls, oldest first.
     last: VecDeque<String>,
-    /// The fingerprint of the files, taken after [`FINGERPRINT_AT`].
+    /// The fingerprint of the files when `weight` reached [`FINGERPRINT_AT`]; `None` before.
     fingerprint: Option<u64>,
 }
 

@@ -12,8 +12,9 @@ use super::work_state::files_state;
 use crate::domain::chat::Block;
 
 impl Driver {
-    /// Returns `None` if the agent may call its model: it makes progress, or the user lets it go on. If the user stops it or
-    /// the wait is interrupted, returns the input that ends the turn. If the user gives advice, returns the input with it.
+    /// Returns `None` if the agent may call its model: it makes progress, or the user lets it go on. If the user stops
+    /// it or the wait is interrupted, returns the input that ends the turn. If the user gives advice, returns the input
+    /// with it.
     pub(super) async fn check_progress(
         &mut self,
         control: &mut mpsc::Receiver<Control>,

@@ -108,8 +108,8 @@ impl Driver {
         }
     }
 
-    /// Tells the user, once per model, that the model probably cannot read the images of the conversation. They are sent
-    /// nevertheless, because the built-in table may be out of date.
+    /// Tells the user, once per model, that the model probably cannot read the images of the conversation. They are
+    /// sent nevertheless, because the built-in table may be out of date.
     pub(super) async fn hint_at_images(&mut self, model_config: &ModelConfig) {
         let name = &model_config.name;
         let is_notified = self.state.refused.doubtful_images.as_ref() == Some(name);
@@ -134,8 +134,9 @@ impl Driver {
         .await;
     }
 
-    /// Returns the reasoning effort of the agent's role, else that of its model. If the model has refused it, returns the
-    /// level that is used in its place. `None` if neither sets one or the model accepts none.
+    /// Returns the reasoning effort to send to the model: the one that the agent's role sets, else the one that the
+    /// model's options set. If the model has refused it, returns the level that replaces it. `None` if neither sets an
+    /// effort or the model accepts none.
     pub(super) fn effort_input(&self, model_config: &ModelConfig) -> Option<RoleEffort> {
         let level = self.effort.or(model_config.options.effort)?;
         let refused = self.state.refused.effort.as_ref();
@@ -153,9 +154,9 @@ impl Driver {
         }
     }
 
-    /// Returns whether `error` means that the model does not accept the reasoning effort that was sent. If so, warns the
-    /// user and records what is sent from now on, so that the caller can repeat the call. Each refusal leads to a lower
-    /// level or to none, except that the first one may lead to a higher level, so this is true a few times at most.
+    /// Returns whether `error` means that the model does not accept the reasoning effort that was sent. If so, warns
+    /// the user and records what is sent from now on, so that the caller can repeat the call. Each refusal leads to a
+    /// lower level or to none; only the first may lead to a higher level. So a call is repeated only a few times.
     pub(super) async fn is_effort_refusal(
         &mut self,
         model_config: &ModelConfig,
@@ -196,8 +197,8 @@ impl Driver {
         true
     }
 
-    /// Calls the model and publishes its answer as it arrives. `streamed` receives what has arrived, also if the future is
-    /// dropped. Fails if the call fails, or if the answer ends before it is complete.
+    /// Calls the model and publishes its answer as it arrives. Writes what has arrived to `streamed`, which the caller
+    /// can read even if the future was dropped. Fails if the call fails, or if the answer ends before it is complete.
     pub(super) async fn stream(
         &self,
         model_config: &ModelConfig,

@@ -54,9 +54,8 @@ impl Driver {
         self.state.turn.set_budget(budget, (front / 4) as u64);
     }
 
-    /// Requests a summary from the model, after the hooks before a compaction and the budget have allowed it. Returns
-    /// the turn input with the summary, or the input that says why there is none. The summary is not shown as an
-    /// answer.
+    /// Requests a summary from the model, after the PreCompact hooks and the budget have allowed it. Returns the turn
+    /// input with the summary, or the input that says why there is none. The summary is not shown as an answer.
     pub(super) async fn summarise(
         &mut self,
         question: SummaryRequest,
@@ -104,8 +103,8 @@ impl Driver {
         }
     }
 
-    /// Returns the model that only summarises the conversation; `None` if none is set. If it cannot be used, tells the user
-    /// why once, and returns `None`.
+    /// Returns the model that only summarises the conversation; `None` if none is set. If it cannot be used, warns the
+    /// user, uses the agent's model for summaries from now on, and returns `None`.
     async fn usable_summary_model(&self) -> Option<ModelConfig> {
         let (name, found) = self.model.summary_model()?;
         match found {
@@ -159,8 +158,8 @@ impl Driver {
         Err(truncated_error())
     }
 
-    /// Copies the whole conversation into an archive file. Returns the state for the conversation that follows the
-    /// compaction, or why the archive could not be written.
+    /// Copies the whole conversation into an archive file. Returns the turn input with the state that the compaction
+    /// adds to the new conversation, or with the reason why the archive could not be written.
     pub(super) async fn archive(&mut self) -> TurnInput {
         self.repair_log().await;
         if self.state.log_completeness != LogCompleteness::Complete {
@@ -212,9 +211,9 @@ impl Driver {
         }))
     }
 
-    /// Returns a fingerprint of everything that this agent can change. Two compactions with the same fingerprint suggest
-    /// that the agent makes no progress. `None` for a subagent that only reads: its model calls are limited, so it
-    /// cannot loop endlessly. Also `None` if the computation panics.
+    /// Returns a fingerprint of everything that this agent can change. Two compactions with the same fingerprint
+    /// suggest that the agent makes no progress. `None` for a subagent that only reads: its model calls are limited, so
+    /// it cannot loop endlessly. Also `None` if the computation panics.
     async fn work_state(&self) -> Option<u64> {
         let mut tools = self.tool_runner.tools.iter();
         if self.name.parent().is_some() && tools.all(|t| t.access == Access::Read) {
@@ -267,9 +266,9 @@ impl Driver {
     }
 
     /// Archives the log, then empties the conversation and the todo list. If the log cannot be archived, changes
-    /// nothing and reports the error to the user. For the lead, runs the hooks of the session end before it empties the
-    /// conversation, and those of the session start afterwards. An interrupt ends these hooks, but the conversation is
-    /// emptied all the same; if it ends those of the session end, those of the session start do not run.
+    /// nothing and reports the error to the user. For the lead, runs the SessionEnd hooks before it empties the
+    /// conversation, and the SessionStart hooks afterwards. An interrupt kills the running hooks, but the conversation
+    /// is emptied nevertheless. If it interrupts the SessionEnd hooks, the SessionStart hooks do not run.
     pub(super) async fn clear(
         &mut self,
         control: &mut mpsc::Receiver<Control>,

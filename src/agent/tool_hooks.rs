@@ -1,4 +1,4 @@
-//! Runs the hooks around a tool call: before it, before its approval is requested, and after it.
+//! Runs the hooks of a tool call: PreToolUse, PermissionRequest and PostToolUse hooks.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ use crate::protocol::event::AgentEvent;
 use crate::tools::ToolOutput;
 use crate::tools::policy::PlanGate;
 
-/// Maximum size, in bytes, of a quoted input in a call's result. The result quotes the input if a hook has changed it.
+/// Maximum size, in bytes, of the quotation of a call's input in the result of the call. The result quotes the input if
+/// a hook has changed it.
 const INPUT_MAX: usize = 2000;
 
 /// The text after the result of a call whose `PostToolUse` hooks were interrupted. It replaces the texts of the hooks.
@@ -29,7 +30,7 @@ const HOOKS_INTERRUPTED: &str = "\n[The PostToolUse hooks of this call were inte
 #[derive(Default)]
 pub(in crate::agent) struct Notes(Vec<String>);
 
-/// A call after the PreToolUse hooks, which have not denied it.
+/// A call after the PreToolUse hooks have run and not denied it.
 pub(in crate::agent) struct HookedCall {
     /// The call. If a hook has set another input, the call has that input.
     pub call: ToolCall,
@@ -60,15 +61,15 @@ impl Notes {
     }
 }
 
-/// A function that receives the output of a tool and its run time. If hooks run after the call, it is called when the
-/// tool has ended, before these hooks run.
+/// A function that receives the output of a tool and its run time before the PostToolUse hooks run, so that the output
+/// is not lost if the hooks are interrupted. The output contains a note about the interruption. Not called if the tool
+/// fails or no such hooks exist.
 pub type KeepOutput<'a> = &'a (dyn Fn(ToolOutput, Duration) + Sync);
 
 impl ToolRunner {
-    /// Executes one tool call with the hooks before and after it. Returns the output and the run time of the tool,
-    /// without the wait for approval; zero if the tool did not run. Dropping the future stops the tool and withdraws an
-    /// open approval request. If the tool has already ended and hooks after it are running, `keep` has received the
-    /// output.
+    /// Executes one tool call with its hooks. Returns the output and the run time of the tool, without the wait for
+    /// approval; the run time is zero if the tool did not run. Dropping the future stops the tool and withdraws an open
+    /// approval request. If the future is dropped while PostToolUse hooks run, `keep` has already received the output.
     pub async fn carry_out(
         &self,
         agent: &Name,
@@ -191,9 +192,9 @@ impl ToolRunner {
         notes.add_context(HookEvent::PostToolUse, &outcome);
     }
 
-    /// Runs the hooks that decide on an approval request before the approver sees it. Returns [`RequestHook::Ask`] if
-    /// there are no such hooks, if these decide nothing, or if the settings deny every call that needs approval. In the
-    /// last case, the hooks do not run.
+    /// Runs the PermissionRequest hooks, which decide about a call before the approver sees the approval request.
+    /// Returns [`RequestHook::Ask`] if no such hook is configured, or if the hooks decide nothing. If the settings deny
+    /// every call that needs approval, returns it without running the hooks.
     pub(super) async fn run_request_hooks(&self, agent: &Name, call: &ToolCall) -> RequestHook {
         let hooks = self.hooks.as_ref();
         let Some(hooks) = hooks.filter(|hooks| {
@@ -244,8 +245,8 @@ impl ToolRunner {
         }
     }
 
-    /// Returns `call` with the input `input`, and publishes the new input, so that the screen shows it instead of the
-    /// old one. Publishes nothing for an external agent, which reports its calls itself.
+    /// Returns `call` with the input `input`, and publishes the new input, so that the screen shows the new input.
+    /// Publishes nothing for an external agent, which reports its calls itself.
     pub(super) async fn replace_input(
         &self,
         agent: &Name,

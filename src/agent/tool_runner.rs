@@ -60,7 +60,7 @@ pub struct ToolRunner {
     pub servers: Option<Arc<ServerTools>>,
     /// Calls the hooks for the events of this agent; `None` if no hook is configured.
     pub hooks: Option<Arc<AgentHooks>>,
-    /// Whether the calls are those of an external agent.
+    /// Whether the agent is an external one.
     pub is_external: bool,
     pub clock: fn() -> Timestamp,
 }
@@ -87,8 +87,8 @@ impl ToolRunner {
         }
     }
 
-    /// Executes one tool call without the hooks before and after it; the hooks of its approval request still run.
-    /// `hooked` is the decision of the hooks before the call. Otherwise does the same as [`ToolRunner::carry_out`].
+    /// Executes one tool call without its PreToolUse and PostToolUse hooks; its PermissionRequest hooks still run.
+    /// `hooked` is the decision of the PreToolUse hooks. Otherwise does the same as [`ToolRunner::carry_out`].
     pub(super) async fn execute(
         &self,
         agent: &Name,
@@ -132,9 +132,9 @@ impl ToolRunner {
         (self.finish(output, &permit.note), took)
     }
 
-    /// Redacts secrets in an output, shortens its text to make room for `note` within [`RESULT_MAX`], and appends `note`
-    /// to the text. Does not redact or shorten `note`; a note longer than half of [`RESULT_MAX`] makes the text longer
-    /// than that limit.
+    /// Redacts secrets in an output, shortens its text to make room for `note` within [`RESULT_MAX`], and appends
+    /// `note` to the text. Does not redact or shorten `note`; a note longer than half of [`RESULT_MAX`] makes the text
+    /// longer than that limit.
     pub(super) fn finish(&self, mut output: ToolOutput, note: &str) -> ToolOutput {
         // A cut through a secret would hide the secret from the redactor, so the text is redacted first.
         output.text = self.redactor.text(&output.text).into_owned();
@@ -184,9 +184,9 @@ impl ToolRunner {
         })
     }
 
-    /// Decides whether a call may run. `judge` applies the permission rules, and `hooked` is the decision of the hooks
-    /// before the call. If these two require approval, waits for the decision of the hooks of the approval request. If
-    /// these hooks decide nothing, waits for the approver.
+    /// Decides whether a call may run. `judge` applies the permission rules, and `hooked` is the decision of the
+    /// PreToolUse hooks. If these two require approval, runs the PermissionRequest hooks. If these hooks decide
+    /// nothing, waits for the approver.
     ///
     /// # Errors
     /// Returns the error text of the call if it may not run.
@@ -227,10 +227,10 @@ impl ToolRunner {
         permit(self.ask(agent, call, &why, asked).await?, None)
     }
 
-    /// Requests approval of a call. `asked` is the call as its request stores it: if session permissions allow it, they
-    /// approve the request, and identical requests share one decision. With `None`, only the approver decides, and only
-    /// about this call. Returns the approver's comment as a note that is appended to the call's result; empty if there is
-    /// no comment.
+    /// Requests approval of a call. `asked` is the call in the form that the request stores. With it, session
+    /// permissions can approve the request, and identical requests share one decision. If it is `None`, only the
+    /// approver decides, and only about this call. Returns the approver's comment as a note that is appended to the
+    /// call's result; empty if there is no comment.
     ///
     /// # Errors
     /// Returns the error text of the call if it was not approved.
@@ -288,9 +288,9 @@ impl ToolRunner {
         }
     }
 
-    /// Returns the call as stored in its approval request, so that identical calls can share one decision. `None` if
-    /// the call is too long to be stored whole or contains a secret, or if it is one of an external agent's own tools
-    /// and no command, because different calls could then look identical.
+    /// Returns the call in the form that its approval request stores, so that identical calls can share one decision.
+    /// `None` if the call is too long to be stored whole, or contains a secret. Also `None` for an external agent's own
+    /// tool that runs no command, because different calls could then look identical.
     pub(super) fn asked_call(&self, call: &ToolCall, why: &str) -> Option<PendingCall> {
         let is_command = table::find(&call.name).is_some_and(|tool| tool.access == Access::Run);
         if self.is_external && !is_command && server_of(&call.name).is_none() {

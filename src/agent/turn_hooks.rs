@@ -1,4 +1,5 @@
-//! Runs the hooks of an agent's turn: before its first call, before a compaction, and before its end.
+//! Runs the hooks of an agent's turn and of the lead's session: SessionStart, SessionEnd, PreCompact, Stop,
+//! SubagentStop and TeammateIdle hooks.
 
 use std::collections::VecDeque;
 
@@ -14,8 +15,8 @@ use crate::domain::text::one_line;
 use crate::protocol::event::{AgentEvent, NoticeLevel};
 
 impl Driver {
-    /// Waits until the hooks of the session start have ended, so that the lead's first model call contains their texts.
-    /// An interrupt kills these hooks and interrupts the turn. Does nothing for agents other than the lead.
+    /// Waits until the SessionStart hooks have ended, so that the lead's first model call contains their texts. An
+    /// interrupt kills these hooks and interrupts the turn. Does nothing for agents other than the lead.
     pub(super) async fn await_session_start(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -42,7 +43,7 @@ impl Driver {
     }
 
     /// Takes the stop that a hook has requested, and returns the input that ends the turn before its next model call.
-    /// Returns `None` if no hook stops the agent.
+    /// Returns `None` if no hook has requested a stop.
     pub(super) fn stopped_by_hook(&self) -> Option<TurnInput> {
         let hooks = self.tool_runner.hooks.as_ref()?;
         let is_lead = self.name.is_lead();
@@ -51,16 +52,16 @@ impl Driver {
         Some(TurnInput::Stop { why })
     }
 
-    /// Returns why a hook has stopped an external agent during its last prompt, and clears the reason; `None` if none
-    /// has, and for crewdeck's own agents. Those are stopped before their next model call, but the prompt of an
-    /// external agent is the whole turn.
+    /// Returns why a hook has stopped an external agent during its last prompt, and clears the reason; `None` if no
+    /// hook has. Always `None` for crewdeck's own agents: these are stopped before their next model call, whereas the
+    /// prompt of an external agent is the whole turn.
     pub(super) fn stopped_in_prompt(&self) -> Option<String> {
         let hooks = self.tool_runner.hooks.as_ref();
         hooks.filter(|_| self.tool_runner.is_external)?.take_stop()
     }
 
-    /// Runs the hooks before a compaction. Returns `None` if the compaction may continue. If a hook prevents it or
-    /// stops the agent, or if the hooks are interrupted, returns the input that reports this to the turn.
+    /// Runs the PreCompact hooks. Returns `None` if the compaction may continue. If a hook prevents it or stops the
+    /// agent, or if the hooks are interrupted, returns the input that reports this to the turn.
     pub(super) async fn refused_compaction(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -100,7 +101,7 @@ impl Driver {
         None
     }
 
-    /// Runs the hooks of the session start again after a summary of the lead's conversation. Adds their texts to the
+    /// Runs the SessionStart hooks again after a summary of the lead's conversation. Adds their texts to the
     /// conversation after the summary, so that the next model call contains them. An interrupt ends the hooks and the
     /// turn. Does nothing for agents other than the lead.
     pub(super) async fn restart_after_summary(
@@ -122,9 +123,8 @@ impl Driver {
         }
     }
 
-    /// Runs the hooks of the session end before the lead's conversation is emptied. Returns `None` if they are
-    /// interrupted. Returns `Some` without running a hook for agents other than the lead, and if there are no such
-    /// hooks.
+    /// Runs the SessionEnd hooks before the lead's conversation is emptied. Returns `None` if they are interrupted.
+    /// Returns `Some` without running a hook for agents other than the lead, and if no SessionEnd hook is configured.
     pub(super) async fn end_session(
         &self,
         control: &mut mpsc::Receiver<Control>,
@@ -137,10 +137,10 @@ impl Driver {
         Some(())
     }
 
-    /// Runs the hooks of the session start again, because the lead begins a new conversation. `source` is the reason,
-    /// `compact` or `clear`. If a hook stops the session, the lead's turn ends before its next model call. Returns the
-    /// hooks' texts for the model; empty for agents other than the lead, and if there are no such hooks. `None` if the
-    /// hooks are interrupted.
+    /// Runs the SessionStart hooks again, because the lead begins a new conversation. `source` is the reason, `compact`
+    /// or `clear`. If a hook stops the session, the lead's turn ends before its next model call. Returns the hooks'
+    /// texts for the model; empty for agents other than the lead, and if no SessionStart hook is configured. `None` if
+    /// the hooks are interrupted.
     pub(super) async fn restart_session(
         &self,
         source: &'static str,
@@ -160,8 +160,8 @@ impl Driver {
         Some(redacted.collect())
     }
 
-    /// Runs the hooks of the session start or end, for the lead only, because the session belongs to the lead. Returns
-    /// the default outcome for other agents, and if there are no such hooks; `None` if the hooks are interrupted.
+    /// Runs SessionStart or SessionEnd hooks, for the lead only, because the session belongs to the lead. Returns the
+    /// default outcome for other agents, and if no such hook is configured; `None` if the hooks are interrupted.
     async fn run_session_hooks(
         &self,
         input: &HookInput,
@@ -175,9 +175,10 @@ impl Driver {
         self.run_hooks(hooks, input, control, inputs).await
     }
 
-    /// Runs the hooks at the end of a turn in which the model has answered. `is_active` says whether the agent works
-    /// only because such a hook has already prevented the end of this turn. The hooks do not run, and the turn ends,
-    /// while a request of the agent waits for a decision or the requests cannot be read.
+    /// Runs the Stop hooks, or SubagentStop hooks for a subagent, at the end of a turn in which the model has answered.
+    /// `is_active` says whether the agent works only because such a hook has already prevented the end of this turn. If
+    /// a request of the agent waits for a decision, or if the requests cannot be read, the hooks do not run and the
+    /// turn ends.
     pub(super) async fn check_end(
         &self,
         is_active: bool,
@@ -212,9 +213,9 @@ impl Driver {
         self.decide_end(hooks, &input, control, inputs).await
     }
 
-    /// Runs the hooks before a teammate becomes idle. If they keep the teammate working, returns the text with which it
-    /// continues, else `None`. The hooks do not run while a request of the teammate waits for a decision or the requests
-    /// cannot be read.
+    /// Runs the TeammateIdle hooks before a teammate becomes idle. If they keep the teammate working, returns the text
+    /// with which it continues, else `None`. The hooks do not run while a request of the teammate waits for a decision
+    /// or the requests cannot be read.
     pub async fn check_idle(
         &self,
         control: &mut mpsc::Receiver<Control>,

@@ -352,8 +352,8 @@ async fn start_crew(
     })))
 }
 
-/// Returns the file with the usage of all crews by day; `None` if no budget limits a day or a month, so that the file is
-/// never read or written, or if there is no home directory.
+/// Returns the file with the usage of all crews by day. Returns `None` if there is no home directory. Also returns
+/// `None` if no budget limits a day or a month, because the file is then neither read nor written.
 fn spending_file(settings: &Settings) -> Option<SpendingFile> {
     let folder = config::state_folder().filter(|_| settings.budget.has_period())?;
     Some(SpendingFile::new(&folder))
@@ -421,8 +421,8 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
 
 /// Returns what the crew needs to run the approved hooks. A hook that the user approves later runs only after the next
 /// start. A hook that has changed since its approval is included too: it does not run, but it still blocks the actions
-/// that a hook of its event can prevent. Returns `None` if no hook is approved or was approved before it changed, or if
-/// the user has no home directory.
+/// that a hook of its event can prevent. Returns `None` if the user has no home directory, or if there is neither an
+/// approved hook nor a hook that has changed since its approval.
 async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {

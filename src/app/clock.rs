@@ -20,7 +20,7 @@ pub fn now() -> Timestamp {
     last.next(wall, began.elapsed())
 }
 
-/// The state that the next result depends on.
+/// The state from which [`now`] computes its next result.
 #[derive(Debug, Default)]
 struct Readings {
     /// The last result, in seconds since 1970.

@@ -92,7 +92,8 @@ pub fn main(global: &GlobalOptions, mode: FixMode, form: OutputFormat) -> Result
     }
 }
 
-/// Runs the checks for the project `root`. Fixes nothing. Returns an empty list if the checks panic.
+/// Runs the checks of `crewdeck doctor` for the project `root`. Fixes nothing. Returns an empty list if the checks
+/// panic.
 pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
     let own = options.clone();
     let gathered = spawn_blocking(move || LocalFacts::gather(&own, root)).await;

@@ -52,8 +52,8 @@ fn copy_of(text: &str) -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Returns the edited text. If the text does not fit into the input field or is not UTF-8, keeps the file and returns
-/// an error.
+/// Returns the edited text. If the text does not fit into the input field or is not UTF-8, does not delete the file,
+/// and returns an error that names it.
 fn read_back(file: NamedTempFile) -> Result<String> {
     let limit = COMPOSER_MAX as u64;
     let why = match read_limited(file.path(), limit) {
@@ -82,7 +82,8 @@ fn too_long(size: u64) -> String {
     format!("is too long: {size}, but the limit is {most}")
 }
 
-/// Returns the error for an editor that failed for the reason `why`. Keeps the file if its text differs from `text`.
+/// Returns the error for an editor that failed for the reason `why`. If the text in the file differs from `text`, does
+/// not delete the file, and names it in the error.
 fn editor_error(file: NamedTempFile, text: &str, why: &Error) -> Error {
     let size = text.len() as u64;
     let is_same = read_limited(file.path(), size)

@@ -19,7 +19,7 @@ const ENTRIES_MAX: usize = 10_000;
 /// Maximum total size, in bytes, of the files in a first commit that crewdeck creates. If they are larger, the user has
 /// to choose the files and commit them.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// The reason for [`FirstCommit::ChooseFiles`] if one of the limits above is exceeded.
+/// The reason for [`FirstCommit::ChooseFiles`] if [`FILES_MAX`], [`ENTRIES_MAX`] or [`BYTES_MAX`] is exceeded.
 const A_LOT: &str = "there are many or large files here";
 
 /// Prefixes of the names of files that often contain secrets.

@@ -33,7 +33,8 @@ const LINE_MAX: usize = 2000;
 pub enum RunOutcome {
     /// The lead has answered, the crew is idle, no request is pending and no task is open.
     Done,
-    /// As [`RunOutcome::Done`], but tasks are open or teammates are stuck. The text names them.
+    /// The lead has answered, the crew is idle and no request is pending, but tasks are open or teammates are stuck.
+    /// The text names them.
     Open(String),
     /// The program that reads the output closed the pipe.
     OutputClosed,

@@ -1,5 +1,5 @@
-//! Writes the journal on a separate thread: one JSON line for each event, except for deltas and the lists of what MCP
-//! servers offer.
+//! Writes the journal on a separate thread: one JSON line for each event, except for the pieces of streamed answers
+//! (deltas) and the lists of what MCP servers offer.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};

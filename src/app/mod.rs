@@ -328,10 +328,10 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Sets approvers for a run without a user at the terminal: no request may be left to the user. Budgets and questions
-    /// are denied. For plans, shutdowns and tools, the approver `ask` is replaced by `deny`; in the demo by `auto`,
-    /// unless a setting chose `ask`. If this changes one of these three, which the user can set with options, returns a
-    /// notice, else `None`.
+    /// Sets approvers for a run without a user at the terminal: no request may be left to the user. Budgets and
+    /// questions are denied. For plans, shutdowns and tools, the approver `ask` is replaced by `deny`; in the demo by
+    /// `auto`, unless a setting chose `ask`. Returns a notice if the approver of plans, shutdowns or tools was
+    /// replaced, because options can set these three; otherwise returns `None`.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [

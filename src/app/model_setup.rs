@@ -168,9 +168,9 @@ pub fn choice(settings: &Settings) -> Result<Option<ProviderChoice>> {
     providers::choose(name, base_url, variable).map_err(anyhow::Error::msg)
 }
 
-/// Returns the base URL in the environment variable that belongs to the provider that `settings` select. `None` if the
-/// variable is unset, or if no provider with a server is selected. This URL overrides the one in settings files and is
-/// overridden by command-line options.
+/// Returns the base URL from the environment variable of the provider that `settings` select. `None` if the variable is
+/// unset, or if no provider with a server is selected. This URL overrides the one in settings files and is overridden
+/// by command-line options.
 pub fn address(settings: &Settings) -> Option<String> {
     // Ignore an unknown provider here: it is reported when the connection is made.
     variable(selected_provider(choice(settings).ok()?.as_ref())?.url_var)
@@ -189,8 +189,9 @@ pub fn no_model() -> ModelUnavailable {
     no_model_with(variable)
 }
 
-/// Like [`no_model`]. `environment` returns the value of a variable. If the key of a vendor is set, a step names this
-/// vendor, because the key alone does not select it.
+/// Returns the error for a configuration that selects no model. `environment` returns the value of an environment
+/// variable. If the key of a vendor is set, a step in the error names this vendor, because the key alone does not
+/// select it.
 fn no_model_with(environment: impl Fn(&str) -> Option<String>) -> ModelUnavailable {
     let mut keys = providers::selecting_keys().into_iter();
     let first = keys.next().unwrap_or_default();
@@ -225,7 +226,9 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
     Some(config?.base_url)
 }
 
-/// Like [`foreign_key_address`], for the server of the lead's model. Also `None` if [`base_url`] is.
+/// Checks whether the key of the lead's model would be sent to a server that does not belong to the provider's vendor.
+/// If so, returns the name of the key's environment variable and the address of the server. Otherwise, and whenever
+/// [`base_url`] returns `None`, returns `None`.
 pub fn key_address(blueprint: &Blueprint) -> Option<(String, String)> {
     let config = ModelConnections::lead_server(&blueprint.settings, blueprint.choice.as_ref());
     foreign_key_address(&config?)
@@ -263,7 +266,8 @@ pub fn server(
     Ok(config)
 }
 
-/// Like [`server`], but without the key and without checks. The address is `base_url`, or the vendor's if it is `None`.
+/// Returns the configuration for calls of the provider's server, without the key and without the checks of [`server`].
+/// The address is `base_url`, or the vendor's address if `base_url` is `None`.
 pub fn server_without_key(
     spec: &'static ProviderSpec,
     settings: &Settings,
@@ -306,8 +310,9 @@ pub fn key(name: &str, base_url: &str) -> Result<Option<SecretString>> {
     }
 }
 
-/// Returns the configured model name `wanted`, or else the first one that the server lists. If the server lists several,
-/// publishes a notice with the choice. There is no built-in default name, because model names become outdated.
+/// Returns the configured model name `wanted`, or else the name in the model script, or else the first name that the
+/// server lists. If the server lists several, publishes a notice with the choice. There is no built-in default name,
+/// because model names become outdated.
 ///
 /// # Errors
 /// Fails with [`ModelUnavailable`] if no name is configured and the server lists no model, has no list or refuses the
@@ -348,8 +353,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Timeout of the check. A server that needs longer is not reported as a problem, because the first prompt shows
-    /// whether it works.
+    /// Maximum time to wait for the model list. A server that needs longer is not reported as a problem, because the
+    /// first prompt shows whether it works.
     const WITHIN: Duration = Duration::from_secs(10);
 
     /// Creates a probe for the configured model `wanted`. Returns `None` if no check is needed: the model is scripted, or

@@ -27,22 +27,23 @@ pub struct ModelConnections {
     speed: f64,
     /// Looks for a model server on this machine.
     find_local: fn() -> Option<FoundServer>,
-    /// The server of the crew if there is no `choice`. Set when it is found, so that all agents use the same one.
+    /// The model server on this machine that the crew uses if there is no `choice`. Set when the server is found, so
+    /// that all agents use the same one.
     local: OnceLock<FoundServer>,
     connections: Mutex<Vec<Connected>>,
 }
 
-/// A connection, with its call queue.
+/// A connection to a model server or to a script, with its call queue.
 struct Connected {
     connection: Arc<ModelConnection>,
     limiter: Arc<RateLimiter>,
 }
 
-/// What answers the calls of a model.
+/// What answers the calls of a model: a server or a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Endpoint {
     Server(ModelServerConfig),
-    /// The script in this file, or the demo's script if there is none.
+    /// The model script in this file; `None` is the script of the demo.
     Script(Option<String>),
 }
 
@@ -94,12 +95,12 @@ impl ModelConnections {
         connections.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects to the server of the crew: that of its provider, or the model server that is found on this machine. The
-    /// connection serves all models that are not named models.
+    /// Connects to the server or script of the crew's provider. If the crew has no provider, looks for a model server
+    /// on this machine. The connection serves all models that are not named models.
     ///
     /// # Errors
-    /// Fails if a model script is invalid or cannot be read, if a key is missing, if the address or the key is invalid, or
-    /// if there is no provider and no server is found.
+    /// Fails if a model script is invalid or cannot be read, if a key is missing, if the address or the key is invalid,
+    /// or if there is no provider and no server is found.
     pub async fn connect_own(&self) -> Result<Arc<ModelConnection>> {
         if self.choice.is_none()
             && let Some(found) = tokio::task::spawn_blocking(self.find_local).await?
@@ -175,11 +176,12 @@ impl ModelConnections {
         Ok(connection)
     }
 
-    /// Returns what answers the calls of `entry`. Looks for a model server on this machine if the entry and the crew have
-    /// no provider.
+    /// Returns the server or script that answers the calls of the named model `entry`. Looks for a model server on this
+    /// machine if neither the entry nor the crew has a provider.
     ///
     /// # Errors
-    /// Fails if an address, a key or a variable in a header is missing, or if no model server is found.
+    /// Fails if an address, a key or a variable in a header is missing, if the provider is unknown, or if no model
+    /// server is found.
     pub fn endpoint(&self, entry: &NamedModel) -> Result<Endpoint> {
         let script = entry
             .provider
@@ -253,10 +255,10 @@ impl crew::NamedModels for ModelConnections {
     }
 }
 
-/// Replaces the variables in the values of headers.
+/// Replaces the references to environment variables in the values of headers.
 ///
 /// # Errors
-/// Names the first header with a variable that is not set.
+/// Fails if a variable is not set, or if a value is too long after the replacement. The error names the header.
 fn headers(written: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let lookup = |name: &str| variable(name).map_or(Variable::Unset, Variable::Value);
     let value = |(name, value): (&String, &String)| {

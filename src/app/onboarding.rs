@@ -58,7 +58,7 @@ pub fn with_crew(missing: &ModelUnavailable) -> OnboardingPage {
     }
 }
 
-/// The label of the offer to start the demo.
+/// The label of the action on the setup page that starts the demo.
 const DEMO: &str = "start the demo in a temporary folder (no key, no network)";
 
 fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> OnboardingPage {

@@ -57,7 +57,7 @@ enum Thumbnail {
     Pixels(PixelGrid),
 }
 
-/// The result of loading a picture.
+/// The result of loading a picture: the scaled image, or the reason why it could not be loaded.
 pub struct LoadedPicture {
     key: PictureKey,
     result: Result<Thumbnail, String>,

@@ -78,8 +78,8 @@ pub fn of_servers(servers: &[ServerConfig]) -> Vec<(String, String)> {
     out
 }
 
-/// Returns the secret values in the headers of named models, each with the name for its placeholder, by the rule of
-/// [`of_servers`]. `environment` returns the value of a variable.
+/// Returns the secret values in the headers of named models, each with the name for its placeholder. Leaves out common
+/// words and numbers. `environment` returns the value of an environment variable.
 pub fn of_models(
     models: &BTreeMap<String, NamedModel>,
     environment: impl Fn(&str) -> Option<String>,

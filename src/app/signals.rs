@@ -32,7 +32,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Installs the handlers, which replace the default actions.
+    /// Installs handlers for SIGTERM, SIGINT and SIGHUP, which replace the default actions of these signals.
     ///
     /// # Errors
     /// Fails if a handler cannot be installed.

@@ -35,7 +35,8 @@ pub struct ViewerSession {
     expects_new_run: bool,
 }
 
-/// An update of the crew that the viewer follows.
+/// What a viewer is notified of: a change of the process that runs the crew, new events, or that the crew lock became
+/// free.
 pub enum ViewerUpdate {
     /// The process that holds the crew lock became known or changed.
     Holder,

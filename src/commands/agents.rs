@@ -66,7 +66,7 @@ impl Serialize for AgentList<'_> {
     }
 }
 
-/// A role, with the field that distinguishes it from external agents.
+/// A role in the JSON output, with the field `type`, which distinguishes roles from external agents.
 #[derive(Serialize)]
 struct ListedRole<'a> {
     #[serde(rename = "type")]

@@ -76,8 +76,8 @@ fn count_more(mailbox: &Mailbox, name: &Name, shown: usize) -> Result<usize> {
     Ok(count.saturating_sub(shown))
 }
 
-/// Returns the notice that `more` messages were not printed, because one call prints only the oldest ones. `how` is what
-/// to do for the next ones.
+/// Returns the notice that `more` messages were not printed, because one call prints only the oldest ones; empty if
+/// `more` is 0. `how` says how to print the next messages.
 fn more_notice(more: usize, how: &str, name: &Name) -> Vec<String> {
     let notice = || {
         let count = count_noun(more, "more unread message");
@@ -96,8 +96,8 @@ struct InboxSummary {
     oldest: Timestamp,
 }
 
-/// Returns the inboxes of the lead, the user and all team members, including members that have shut down, in this order.
-/// The inboxes of other names follow if they have unread messages.
+/// Returns the inboxes of the lead, the user and all team members, including members that have shut down, in this
+/// order. The inboxes of other names follow if they have unread messages.
 fn inboxes(mailbox: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
     let waiting = mailbox.count_unread()?;
     let team = Roster::open(context.root).read()?;

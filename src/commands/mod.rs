@@ -47,8 +47,8 @@ pub enum CommandOutcome {
     Nothing,
 }
 
-/// Runs a subcommand that reads or writes the state files, and prints its result to stdout. Creates the state folders if
-/// they are missing.
+/// Runs a subcommand that reads or writes the state files, and prints its result to stdout. Creates the state folders
+/// if they are missing.
 ///
 /// # Errors
 /// Returns an error for the user that says what failed and, in most cases, what to do.

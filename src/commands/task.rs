@@ -92,8 +92,8 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     Ok(CommandOutcome::Done)
 }
 
-/// Releases a task that `name` owns or that has no owner. Fails if the task has another owner; if `name` is the user, the
-/// error then mentions `--force`.
+/// Releases a task that `name` owns or that has no owner. Fails if the task has another owner; if `name` is the user,
+/// the error then mentions `--force`.
 fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>) -> Result<Task> {
     match board.release(id, name, context.now) {
         Err(error @ StoreError::Graph(GraphError::OtherOwner(..))) if name.is_user() => {
@@ -205,8 +205,8 @@ fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, B
     }
 }
 
-/// Returns the base branch into which the branch of a completed task must still be merged. Returns `None` if the task is
-/// not completed, its branch need not be merged, or `branches` does not contain its worktree.
+/// Returns the base branch into which the branch of a completed task must still be merged. Returns `None` if the task
+/// is not completed, its branch need not be merged, or `branches` does not contain its worktree.
 fn unmerged_into<'a>(
     task: &Task,
     branches: &'a BTreeMap<String, BranchState>,

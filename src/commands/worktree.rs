@@ -41,14 +41,14 @@ struct WorktreeRow {
     on_disk: FolderState,
     /// Number of uncommitted files in the worktree. An untracked folder counts as one.
     dirty: usize,
-    /// Number of commits on the worktree's branch, and on another branch or commit that is checked out in the worktree,
-    /// that are not on the base branch.
+    /// Number of commits that are not on the base branch. Counts the commits of the worktree's branch and, if another
+    /// branch or commit is checked out in the worktree, also those of that branch or commit.
     ahead: u64,
     /// Whether the base branch has the content of the `ahead` commits, even if under other hashes, for example after a
     /// squash merge.
     merged: ContentStatus,
-    /// The branch or commit that is checked out in the worktree; `None` if it is the worktree's own branch, or if there is
-    /// no folder or no commit.
+    /// The branch or commit that is checked out in the worktree; `None` if it is the worktree's own branch, or if there
+    /// is no folder or no commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
     size: DiskUse,

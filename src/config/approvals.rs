@@ -23,7 +23,7 @@ const DECISIONS_MAX: usize = 2000;
 /// Maximum length of the stored declaration of a hook, in bytes. In place of a longer declaration, an empty text is
 /// stored; the hash in the same entry still identifies the hook.
 const DECLARATION_MAX: usize = 16 * 1024;
-/// The version of [`ApprovedHook::identity`], which is the first field of that hash.
+/// The version of the format of [`ApprovedHook::identity`]. It is hashed as the first field.
 const HOOK_VERSION: &str = "crewdeck approved hook 1";
 /// Maximum time to wait while another crewdeck process writes the file with the decisions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,14 +58,14 @@ struct StoredDecision {
 pub struct ApprovedHook {
     /// The declaring file, relative to the project directory.
     pub file: String,
-    /// The position among all hooks of the file, counted from 0. Invalid hooks are counted too.
+    /// The position of the hook among all hooks of the file, counted from 0. Invalid hooks are counted too.
     pub index: usize,
     /// The JSON text of a file that would declare only this hook; empty if the text is longer than
     /// [`DECLARATION_MAX`].
     pub declaration: String,
     /// The hash of the hook's exact content that the user has approved.
     pub digest: String,
-    /// As `digest`, but without the files that agents change in normal work (see `is_project_file`).
+    /// The hash of the same content without the files that agents change in normal work (see `is_project_file`).
     pub guards: String,
 }
 
@@ -143,12 +143,12 @@ pub fn hex(hash: ring::digest::Context) -> String {
     })
 }
 
-/// The user's decisions, as read from the file.
+/// The user's decisions, as read from the decisions file.
 #[derive(Debug, Default)]
 pub struct Decisions(DecisionFile);
 
 impl Decisions {
-    /// Reads the user's decisions about projects from the decisions file ([`file`]). Returns no decisions if there is
+    /// Reads the user's decisions about projects from the decisions file ([`file()`]). Returns no decisions if there is
     /// no file or home directory, or if the file is damaged, too large, owned by another user or writable by others.
     pub fn load() -> Decisions {
         Decisions(file().map(|file| read(&file)).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Checks the setting `models`.
+//! Checks the named models in the setting `models`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,8 +44,8 @@ pub fn check(models: &BTreeMap<String, NamedModel>) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the fallbacks in the settings that were read so far, which can name models of an earlier file. `path` is the
-/// settings file that was read last.
+/// Checks the fallbacks of all named models in the settings files that were read so far. A fallback can name a model of
+/// an earlier file. `path` is the settings file that was read last.
 ///
 /// # Errors
 /// Returns an error that names `path` and the problem.
@@ -57,8 +57,8 @@ pub fn check_chains(models: &BTreeMap<String, NamedModel>, path: &Path) -> Resul
     Ok(())
 }
 
-/// Returns the provider that the entry of a named model sets by its name or its address. `Ok(None)` if the entry sets a
-/// script, or neither of them: then the model has the provider of the crew.
+/// Returns the provider that a named model's entry selects by the provider's name or by an address. Returns `Ok(None)`
+/// if the entry selects a script, or if it has neither of them and the model uses the provider of the crew.
 ///
 /// # Errors
 /// Fails if the provider is unknown.

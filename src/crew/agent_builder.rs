@@ -99,9 +99,10 @@ pub struct AgentSpec<'a> {
 pub struct ExternalSpec {
     pub agent: Arc<AcpAgent>,
     pub memory: Arc<dyn SessionMemory>,
-    /// The model that the external agent uses; empty for its own default.
+    /// The name of the model that the external agent uses; empty for the agent's default model.
     pub model: String,
-    /// Maximum time without any activity of the agent in a turn while no tool call of it runs. The turn then fails.
+    /// Maximum time in a turn for which the agent may show no activity while none of its tool calls runs. After that
+    /// time, the turn fails.
     pub idle_limit: Duration,
 }
 
@@ -130,7 +131,7 @@ pub struct AgentSettings {
     /// Facts about the machine and the project, collected when the crew starts.
     pub environment: Environment,
     /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not
-    /// retry all at once.
+    /// all retry at the same time.
     pub jitter: fn() -> f64,
 }
 
@@ -224,8 +225,9 @@ impl AgentBuilder {
         tools.iter().map(spec).collect()
     }
 
-    /// Returns the check of an agent's progress. Subagents are not checked, because their model calls are limited and
-    /// their parent is checked, and neither are agents without a tool that writes files, because reading is their work.
+    /// Returns the progress check of an agent. The check is disabled for subagents, because their model calls are
+    /// limited and their parent is checked. It is also disabled for agents without a tool that writes files, because
+    /// reading is their work.
     fn progress_check(&self, agent: &Name, tools: &[&'static Tool]) -> ProgressCheck {
         let writes = tools.iter().any(|tool| tool.access == Access::Write);
         let is_checked = writes && agent.parent().is_none();

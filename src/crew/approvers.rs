@@ -42,7 +42,7 @@ pub enum Route {
     User,
     /// The lead decides the request, which is sent to it as a message of this kind.
     Lead(MailKind),
-    /// The settings decide the request at once, with this verdict and comment.
+    /// The settings decide the request immediately, with this verdict and comment.
     Decided(Verdict, &'static str),
 }
 

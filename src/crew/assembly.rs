@@ -1,4 +1,4 @@
-//! Creates and connects the components of a crew: each component after the components that it uses.
+//! Creates the components of a crew in the order of their dependencies, and connects them.
 
 use std::sync::{Arc, Mutex, RwLock};
 

@@ -1,6 +1,6 @@
 //! Responds to changes of the board, no matter which process made them: reports progress to the lead, merges the
-//! branches of completed tasks, interrupts a teammate whose task the user has taken, and creates worktrees for tasks
-//! that the user claimed.
+//! branches of completed tasks, interrupts a teammate whose task the user has taken away, and creates worktrees for
+//! tasks that the user claimed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -94,8 +94,8 @@ impl BoardFollowup {
     }
 
     /// Responds to the user's changes of the board, no matter which process made them: interrupts a teammate whose task
-    /// the user has taken, adds a note about claimed and taken tasks to the lead's next model call, and creates
-    /// worktrees for tasks that the user claimed.
+    /// the user has taken away, adds a note about tasks that the user claimed or took away to the lead's next model
+    /// call, and creates worktrees for tasks that the user claimed.
     fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -115,8 +115,8 @@ impl BoardFollowup {
         self.create_user_worktrees(changed.iter().map(|t| &**t));
     }
 
-    /// Interrupts the teammate `name`, whose task the user has taken, if it is working. Never interrupts the lead,
-    /// since the lead talks with the user.
+    /// Interrupts the teammate `name`, whose task the user has taken away, if the teammate is working. Never interrupts
+    /// the lead, since the lead talks with the user.
     fn stop_taken(&self, name: &Name, task: TaskId) {
         let Some(handle) = self.registry.find(name).filter(|_| !name.is_lead()) else {
             return;
@@ -157,7 +157,8 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Reads the task from disk. Returns `None` if the user no longer works on the task or it cannot be read.
+    /// Reads the task `id` from disk. Returns `None` if the user does not work on the task (any more), or if it cannot
+    /// be read.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = run_blocking(move || board.get(id)).await.ok()?;

@@ -103,9 +103,9 @@ impl BoardView {
     }
 
     /// Runs `change`, which changes the board on disk. Then publishes an event that `event` creates from the result. No
-    /// other call reads the board during that time, so this event is published before the changed tasks. To publish
-    /// these, the caller must call [`BoardView::read`] afterwards. `change` must not call it, because that would wait
-    /// forever.
+    /// other call reads the board during that time, so this event is published before the changed tasks. To publish the
+    /// changed tasks, the caller must call [`BoardView::read`] afterwards. `change` itself must not call
+    /// [`BoardView::read`], because that call would wait forever.
     ///
     /// # Errors
     /// Returns the error of `change`. No event is published then.

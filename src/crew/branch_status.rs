@@ -60,8 +60,8 @@ impl BranchStatus {
         }
     }
 
-    /// Scans the branches of the worktrees as `how` says, and publishes those whose status has changed. Does nothing if
-    /// worktrees are not in use. An error is reported to the user.
+    /// Scans the branches of the worktrees as `how` says, and publishes the branches whose merge status has changed.
+    /// Does nothing if worktrees are not in use. An error is reported to the user.
     pub async fn read(&self, how: ScanMode) {
         let Some(store) = &self.worktrees else { return };
         // One scan at a time, so that changes are published in order.

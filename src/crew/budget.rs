@@ -31,8 +31,8 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 const GO_ON: &str = "Go on";
 const STOP: &str = "Stop";
 
-/// While an agent waits because a budget of a day or a month is used up: time between two checks whether that day or
-/// month has ended.
+/// Time between two checks whether a day or month has ended. The checks are made while an agent waits because the
+/// budget of that day or month is used up.
 const PERIOD_CHECK: Duration = Duration::from_secs(30);
 /// Maximum number of models about which the user is warned because their price is unknown.
 const UNPRICED_MAX: usize = 100;
@@ -110,7 +110,7 @@ impl TeamBudget {
         }
     }
 
-    /// Returns whether a budget that limits `agent` is used up: one of the team, or of the agent itself. A subagent
+    /// Returns whether a budget that limits `agent` is used up: a budget of the team or of the agent itself. A subagent
     /// shares the budgets of its parent.
     pub fn is_over(&self, agent: &Name) -> bool {
         self.reached_budget(agent).is_some()
@@ -298,8 +298,8 @@ impl TeamBudget {
         }
     }
 
-    /// Reads what all crews of the user have used in the current day and month, if a budget limits them. Keeps the
-    /// known usage if the file cannot be read.
+    /// Reads what all crews of the user have used in the current day and month, if a budget limits them. If the file
+    /// cannot be read, the usage that was read last still applies.
     async fn refresh_periods(&self) {
         if let Some(periods) = &self.periods
             && let Some(read) = periods.read().await
@@ -340,8 +340,9 @@ impl TeamBudget {
             .await;
     }
 
-    /// Warns the user about each budget that has no effect: those in US dollars if the price of the crew's shared model
-    /// is unknown, those of a day or month if there is no folder for their usage.
+    /// Warns the user about each budget that has no effect. Budgets in US dollars have no effect if the price of the
+    /// crew's shared model is unknown. Budgets of a day or month have no effect if there is no home directory for the
+    /// file with their usage.
     pub async fn warn_without_effect(&self) {
         let budgets = lock(&self.ledger).budgets();
         if budgets.has_period() && self.periods.is_none() {
@@ -389,7 +390,8 @@ fn cost_budgets(budgets: &UsageBudgets) -> impl Iterator<Item = UsageBudget> {
     all.filter(|budget| budget.is_cost() && budgets.limit(*budget).is_some())
 }
 
-/// Returns the user's advice for an agent that may go on, which may be empty, or the reason why it is stopped.
+/// Reads the answer to the question whether an agent may go on. Returns the user's advice for the agent, which may be
+/// empty. If the agent must stop, returns the reason as an error.
 fn read_go_on(request: &Request) -> Result<String, String> {
     let answer = request.comment.trim();
     if request.status == RequestStatus::Approved && !answer.eq_ignore_ascii_case(STOP) {
@@ -408,7 +410,7 @@ fn read_go_on(request: &Request) -> Result<String, String> {
     })
 }
 
-/// Returns the reason why an agent may not continue, as one line.
+/// Returns, as one line for the agent, that the budget `reached` is used up and why `request` did not raise it.
 fn denial(reached: &ReachedBudget, request: &Request) -> String {
     let fact = reached.summary();
     let by = request.decided_by.as_str();

@@ -44,7 +44,7 @@ pub trait CommandHandler: Send + Sync + 'static {
 
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static);
 
-    /// Waits until no more commands are accepted.
+    /// Waits until the handler stops. [`run`] then accepts no more commands.
     fn wait_for_stop(&self) -> impl Future<Output = ()> + Send;
 }
 
@@ -79,7 +79,7 @@ pub async fn run<C: CommandHandler>(crew: Arc<C>, mut inbox: mpsc::Receiver<Sent
     }
 }
 
-/// Runs prompts that take long, and the later commands that must not overtake them, in the background. The commands for
+/// Runs slow prompts in the background, together with the later commands that must not overtake them. The commands for
 /// one agent run one after another.
 struct OrderedPrompts {
     /// For each agent, a channel that closes when the agent's last queued command has finished.
@@ -97,8 +97,8 @@ impl Default for OrderedPrompts {
 }
 
 impl OrderedPrompts {
-    /// Returns whether a queued command that `command` must not overtake has not finished yet. Removes the finished
-    /// commands of all agents.
+    /// Returns whether `command` must wait for a queued command of the same agent that has not finished yet. Removes
+    /// the finished commands of all agents.
     fn are_running(&mut self, command: &Command) -> bool {
         self.last
             .retain(|_, last| last.try_recv() == Err(TryRecvError::Empty));
@@ -107,8 +107,8 @@ impl OrderedPrompts {
             .is_some_and(|agent| self.last.contains_key(&key(agent)))
     }
 
-    /// Runs a command in the background, after all earlier ones for the same agent. Rejects it if [`ORDERED_MAX`] commands
-    /// are unfinished.
+    /// Runs a command in the background, after all earlier commands for the same agent. Rejects it if [`ORDERED_MAX`]
+    /// commands are unfinished.
     async fn run<C: CommandHandler>(&mut self, crew: &Arc<C>, sent: SentCommand) {
         let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
             crew.publish(EventKind::rejection(sent.id, FULL)).await;

@@ -220,7 +220,8 @@ impl Commands {
         Ok(())
     }
 
-    /// Runs the hooks of a message that the user sends in this process. Returns their texts for the model.
+    /// Runs the `UserPromptSubmit` hooks of a message that the user sends in this process. Returns the texts that the
+    /// hooks add for the model.
     ///
     /// # Errors
     /// Returns why the message must not be sent.

@@ -49,7 +49,7 @@ impl DecisionFollowup {
         }
     }
 
-    /// Carries out the decision on `request`, if it is about one of these; otherwise does nothing:
+    /// Carries out the decision on `request` in the following cases; otherwise does nothing:
     ///
     /// - an approved plan: if the agent is running, opens its plan gate and records the approval in its transcript
     /// - an approved shutdown: asks the teammate to shut down, passes on the approver's comment, and warns the user if

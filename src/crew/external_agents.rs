@@ -21,7 +21,7 @@ use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member};
 use crate::protocol::agent_socket::TOKEN_VARIABLE;
 
-/// Returns the external agent with a name, as the settings and the presets define it.
+/// A function that returns the external agent with the given name, as the settings and the presets define it.
 ///
 /// # Errors
 /// Fails with the reason if there is no such agent, or if its settings cannot be used.
@@ -30,7 +30,7 @@ pub type FindExternalAgent = dyn Fn(&str) -> Result<ExternalAgent, String> + Sen
 /// What the crew needs to run external agents.
 pub struct ExternalParts {
     pub find: Box<FindExternalAgent>,
-    /// Maximum time without any activity of an agent in a turn while no tool call of it runs.
+    /// Maximum time in a turn for which an external agent may show no activity while none of its tool calls runs.
     pub idle_limit: Duration,
     /// The program `crewdeck`, which agents start as their MCP server; `None` if its path is unknown.
     pub crewdeck: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct ExternalAgents {
     agents: Mutex<BTreeMap<String, Arc<AcpAgent>>>,
 }
 
-/// The access of a teammate to the crew's tools. Ends when it is dropped.
+/// The access of an external teammate to the crew's tools. The access ends when this value is dropped.
 pub struct ExternalAccess {
     _access: AgentAccess,
     pub tools: Arc<ExternalTools>,
@@ -70,7 +70,8 @@ impl ExternalAgents {
         }
     }
 
-    /// Returns the external agent named `name`, the same one for all teammates. Does not start its program.
+    /// Returns the external agent named `name`. All teammates with this name get the same [`AcpAgent`]. Does not start
+    /// its program.
     ///
     /// # Errors
     /// Fails with the reason if there is no such agent, or if its settings cannot be used.
@@ -102,7 +103,7 @@ impl ExternalAgents {
         Ok(agent)
     }
 
-    /// Returns the maximum time without any activity of an agent in a turn while no tool call of it runs.
+    /// Returns [`ExternalParts::idle_limit`], or [`Duration::MAX`] if the crew has no external agents.
     pub fn idle_limit(&self) -> Duration {
         self.parts
             .as_ref()
@@ -165,7 +166,8 @@ impl ExternalAgents {
     }
 }
 
-/// Remembers the session of one teammate in the roster.
+/// Stores in the roster which session one teammate's external agent used last, so that a restarted teammate continues
+/// that session.
 struct RosterMemory {
     team: Arc<TeamRoster>,
     member: Name,

@@ -51,12 +51,13 @@ pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
     root: PathBuf,
     session: String,
-    /// Ends the hooks that run in the background, for which nothing waits.
+    /// Cancelled when the crew ends. Ends the hooks that run in the background, for whose result nothing waits.
     stop: CancellationToken,
     /// The hooks that an agent waits for outside of its turns. Each entry has a number, the name of the agent, and the
     /// signal that ends the hooks.
     running: Mutex<Vec<(u64, Name, CancellationToken)>>,
-    /// The types of the teammates, by their names in lower case. An entry stays when its teammate leaves.
+    /// Maps each teammate's name in lower case to the type that hooks get for the teammate. An entry stays when its
+    /// teammate leaves.
     kinds: Mutex<BTreeMap<String, String>>,
     /// Receives the events that have notification hooks, until `CrewHooks::take_notifications` takes the receiver.
     notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
@@ -138,8 +139,8 @@ impl CrewHooks {
         self.caller.has_hooks(event)
     }
 
-    /// Returns the hooks in the form in which `agent` calls them. `kind` is the type of a subagent or teammate; empty
-    /// for the lead. Remembers the type of a teammate for [`CrewHooks::subject`].
+    /// Returns the object through which `agent` runs hooks. `kind` is the type of a subagent or teammate; empty for the
+    /// lead. Remembers the type of a teammate for [`CrewHooks::subject`].
     pub fn for_agent(&self, agent: &Name, kind: String) -> AgentHooks {
         if is_teammate(agent) {
             self.lock_kinds()
@@ -177,7 +178,7 @@ impl CrewHooks {
     }
 
     /// Runs the hooks for the event in `input` in the project directory, on behalf of `subject`, and returns their
-    /// common outcome. Cancelling `cancel` ends the hooks.
+    /// combined outcome. Cancelling `cancel` ends the hooks.
     pub async fn run(
         &self,
         subject: &HookSubject,
@@ -257,8 +258,8 @@ impl CrewHooks {
         is_starting || has_running
     }
 
-    /// Runs the hooks of the change of the board that `input` describes, in the directory `dir`. `agent` is who makes
-    /// the change. The user is asked through `host` about a hook that blocks too often.
+    /// Runs, in the directory `dir`, the hooks for a change of a task. `input` describes the change, and `agent` makes
+    /// it. The user is asked through `host` about a hook that blocks too often.
     ///
     /// # Errors
     /// Returns the reason if a hook prevents the change.

@@ -26,7 +26,7 @@ use crate::domain::todo::TodoList;
 use crate::protocol::event::AgentEvent;
 use crate::tools::host::{Host, JobSpec, ServerHost, SubagentSpec};
 
-/// Maximum number of bytes of output in one event. Longer output is shortened.
+/// Maximum number of bytes of a tool's output in one event. Longer output is shortened.
 const CHUNK_MAX: usize = 4 * 1024;
 
 /// The interface that the agents' tools call. Forwards each call to a component of the crew.
@@ -47,8 +47,8 @@ pub struct CrewHost {
 
 impl CrewHost {
     /// Files a request and waits for its decision. A permission request that the session permissions cover is approved
-    /// at once. If the request sets `wait_max` and that time passes without a decision, returns the request as pending.
-    /// Dropping the future withdraws the request.
+    /// immediately. If the request sets `wait_max` and that time passes without a decision, returns the request as
+    /// pending. Dropping the future withdraws the request.
     ///
     /// # Errors
     /// Fails if the request cannot be written or the crew stops first. A rejection is not an error.

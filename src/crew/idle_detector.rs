@@ -21,8 +21,8 @@ use crate::domain::request::Request;
 use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::TaskSet;
 
-/// Detects that the whole crew is idle: no agent and no background job works, nothing on disk is work for an agent, and
-/// no request waits for the user.
+/// Detects that the whole crew is idle: no agent and no background job works, no message or task on disk is work for an
+/// idle agent, and no request waits for the user.
 pub struct IdleDetector {
     pub context: Arc<CrewContext>,
     pub signals: Arc<CrewSignals>,

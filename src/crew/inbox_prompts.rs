@@ -1,5 +1,5 @@
-//! Runs the `UserPromptSubmit` hooks for messages of the user that another process has written into the inbox of an
-//! agent, such as a viewer or `crewdeck mail send`. Until the hooks have ended, the message is not delivered.
+//! Runs the `UserPromptSubmit` hooks for messages of the user that another process, such as a viewer or `crewdeck mail
+//! send`, has written into the inbox of an agent. A message is not delivered until its hooks have ended.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ pub struct InboxPrompts {
 
 impl InboxPrompts {
     /// Checks the inboxes of all running agents after every change of the state files or of an agent, until the crew
-    /// stops. Returns at once if no `UserPromptSubmit` hook is configured.
+    /// stops. Returns immediately if no `UserPromptSubmit` hook is configured.
     pub async fn run(self: Arc<Self>) {
         let Some(hooks) = &self.context.hooks else {
             return;
@@ -63,7 +63,7 @@ impl InboxPrompts {
         }
     }
 
-    /// Runs the hooks of all messages in one inbox that wait for them.
+    /// Runs the `UserPromptSubmit` hooks of all messages in the inbox of `name` whose hooks have not run yet.
     async fn check_inbox(&self, name: &Name) {
         loop {
             while let Some(message) = self.delivery.next_unchecked(name).await {
@@ -80,8 +80,8 @@ impl InboxPrompts {
         }
     }
 
-    /// Runs the hooks of one message and records their decision. Returns false if the crew stops: the hooks then run
-    /// again in the next session.
+    /// Runs the `UserPromptSubmit` hooks of one message and records whether they block it. Returns false if the crew
+    /// stops: the hooks then run again in the next session.
     async fn check(&self, name: &Name, message: &MailMessage) -> bool {
         let agent = self.registry.find(name);
         let recipient = (name, agent.as_ref());

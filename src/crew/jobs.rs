@@ -19,13 +19,14 @@ use crate::protocol::event::{CrewEvent, EventKind};
 use crate::tools::host::JobSpec;
 use crate::tools::reach;
 
-/// Maximum number of jobs that run at once, of all agents together.
+/// Maximum number of background jobs that run at the same time, of all agents together.
 const RUNNING_MAX: usize = 16;
-/// Maximum number of ended jobs that are kept. The output of older ended jobs can no longer be read.
+/// Number of ended jobs that stay stored with their output. When a job starts, older ended jobs are removed, and their
+/// output can no longer be read.
 const ENDED_MAX: usize = 50;
 /// Maximum number of bytes that are kept of a job's output: half from the start, half from the end.
 const OUTPUT_MAX: usize = 50_000;
-/// Maximum number of bytes of output in one event. Longer output is shortened.
+/// Maximum number of bytes of a job's output in one event. Longer output is shortened.
 const CHUNK_MAX: usize = 4 * 1024;
 /// Maximum number of bytes of a job's output that are searched for signs that the sandbox has denied a write.
 const NOTED_MAX: usize = 16 * 1024;
@@ -38,7 +39,7 @@ pub struct JobRunner {
     jobs: Jobs,
 }
 
-/// The running jobs of the crew and the ended jobs that are kept, oldest first.
+/// The running jobs of the crew and the last ended jobs, oldest first. See [`ENDED_MAX`] for their number.
 #[derive(Default)]
 struct Jobs {
     all: Mutex<VecDeque<JobEntry>>,
@@ -104,7 +105,7 @@ impl JobRunner {
             .any(|e| e.job.is_running() && agent.is_none_or(|a| e.job.agent.same(a)))
     }
 
-    /// Returns the running jobs of `agent` and its ended jobs that are kept, oldest first.
+    /// Returns the running jobs of `agent` and its ended jobs whose output is still stored, oldest first.
     pub fn of(&self, agent: &Name) -> Vec<Job> {
         let all = lock(&self.jobs.all);
         let mine = all.iter().filter(|e| e.job.agent.same(agent));

@@ -44,8 +44,8 @@ pub struct LeadAgent {
 
 impl LeadAgent {
     /// Prepares the lead. If `resumes` is true, the lead continues the conversation on disk; otherwise it starts with
-    /// an empty one. If `mode` or the conversation on disk says that the lead only delegates, it has no tools to work
-    /// on tasks itself.
+    /// an empty one. If `mode` or the conversation on disk says that the lead only delegates, the lead gets no tools to
+    /// work on tasks itself.
     ///
     /// # Errors
     /// Fails if the conversation or the board cannot be read.
@@ -164,9 +164,9 @@ impl LeadAgent {
     }
 }
 
-/// Receives the next input of an idle lead; `None` if the channel is closed. Drops interrupts, which arrived too late
-/// for their turn. They were counted as queued when the turn ended, so the queued inputs are counted again: otherwise
-/// the crew would never count as idle.
+/// Receives the next input of an idle lead; `None` if the channel is closed. Drops interrupts, because the turn that
+/// they were meant for has ended. After each dropped interrupt, corrects the number of queued inputs in `inbox`;
+/// otherwise the crew would never count as idle.
 pub(super) async fn next_input(
     control: &mut mpsc::Receiver<Control>,
     inbox: &LeadInbox,

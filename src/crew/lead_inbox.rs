@@ -78,7 +78,8 @@ impl LeadInbox {
         sent
     }
 
-    /// Sets the number of texts and commands that are still queued for the lead. Called after each turn of the lead.
+    /// Sets the number of texts and commands that are still queued for the lead. Called after each turn of the lead,
+    /// and when an idle lead drops an interrupt.
     pub fn set_queued(&self, left: usize) {
         self.queued.store(left, Ordering::SeqCst);
     }

@@ -74,8 +74,8 @@ impl MergeService {
         self.policy == MergePolicy::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 
-    /// Records in the worktree log that a task with a worktree was completed. Merges its branch if the branch is merged
-    /// automatically. Does nothing without a worktree.
+    /// Records in the worktree log that a task with a worktree was completed. Then merges the task's branch if the
+    /// branch is merged automatically. Does nothing if the task has no worktree.
     pub async fn on_task_completed(&self, task: &Task) {
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
@@ -145,8 +145,8 @@ impl MergeService {
         Ok(text)
     }
 
-    /// Reads the task `id` from disk, and returns the board; as last published if the read fails. The task is read
-    /// because the change that made it mergeable may not be published yet.
+    /// Reads the task `id` from disk and returns the updated board. If the read fails, returns the board as it was last
+    /// published. The task is read because the change that made it mergeable may not be published yet.
     async fn current_graph(&self, id: TaskId) -> Arc<TaskGraph> {
         let read = self.board.read(TaskSet::These([id].into())).await;
         read.unwrap_or_else(|| self.board.graph())

@@ -58,7 +58,7 @@ impl MessageDelivery {
     }
 
     /// Sends a message of the user to a member of the team. Wakes the member if it is idle. `hook_texts` are the texts
-    /// of the hooks for the model, which have run for the message.
+    /// for the model that the message's `UserPromptSubmit` hooks have returned.
     ///
     /// # Errors
     /// Fails if no member with that name is present, or the message cannot be written.
@@ -80,8 +80,8 @@ impl MessageDelivery {
         Ok(())
     }
 
-    /// Sends a text that crewdeck has written as a message of the user to the running agent `to`. Wakes the agent if it
-    /// is idle.
+    /// Sends `text`, which crewdeck has written, to the running agent `to` as a message from the user. Wakes the agent
+    /// if it is idle.
     ///
     /// # Errors
     /// Fails if the message cannot be written.
@@ -173,7 +173,7 @@ impl MessageDelivery {
 
     /// Returns whether the agent `name` has unread messages that it can receive now. False also if the inbox cannot be
     /// read, or while another program reads it; in the second case, idle agents are woken when that program ends. If
-    /// the inbox contains only messages that hooks have blocked and damaged lines, marks these as read.
+    /// the inbox contains nothing but damaged lines and messages that hooks have blocked, marks all of it as read.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
         if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {

@@ -1,4 +1,5 @@
-//! The model configurations of a crew: the shared one, those of named models, and those of single agents.
+//! The model configurations of a crew: the configuration that agents share, the configurations of the named models, and
+//! those of agents with a model of their own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -22,10 +23,10 @@ const NAME_MAX: usize = 80;
 /// Finds the models of a crew by name.
 struct Models {
     named: Arc<dyn NamedModels>,
-    /// The crew's server: that of the model with which the crew started, also after the shared model has changed. It is
-    /// called for all models that are not named models.
+    /// The crew's server: the server of the model with which the crew started. It stays the same when the shared model
+    /// changes. It is called for all models that are not named models.
     server: Arc<dyn Model>,
-    /// Maximum number of tokens in one answer of a model that is no named model.
+    /// Maximum number of tokens in one answer of a model that is not a named model.
     max_tokens: u32,
     /// The configuration of all agents without a model of their own.
     shared: SharedModelConfig,
@@ -41,9 +42,9 @@ impl Models {
 }
 
 impl FindModel for Models {
-    /// Returns the configuration of the named model `name`. If there is none, returns that of the model with this name
-    /// on the crew's server. Its context window counts as unknown, and its price is known only if the settings contain
-    /// it.
+    /// Returns the configuration of the named model `name`. If no named model has this name, returns a configuration
+    /// that calls the model `name` on the crew's server. The model's context window then counts as unknown, and its
+    /// price is known only if the settings contain it.
     fn find(&self, name: &str) -> Result<ModelConfig, String> {
         if let Some(found) = self.named.find(name) {
             return found.map_err(|why| format!("the model '{name}' cannot be used: {why}"));
@@ -59,7 +60,7 @@ impl FindModel for Models {
     }
 }
 
-/// Gives agents their models, and changes them.
+/// Determines the models of agents, and changes them when the user selects another model.
 pub struct ModelSwitch {
     context: Arc<CrewContext>,
     registry: Arc<AgentRegistry>,
@@ -103,9 +104,9 @@ impl ModelSwitch {
         self.agent_model(None)
     }
 
-    /// Returns the model of a teammate: `chosen`, else the one that the setting `use` gives to teammates, else the
-    /// shared one. `chosen` is empty if neither the role nor the member names a model. An alias of Claude Code that is
-    /// not the name of a named model counts as empty.
+    /// Returns the model of a teammate. This is the model `chosen`; if that is empty, the model that the setting `use`
+    /// names for teammates; if there is none, the shared model. `chosen` is empty if neither the role nor the member
+    /// names a model. An alias of Claude Code that is not the name of a named model counts as empty.
     ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
@@ -117,9 +118,9 @@ impl ModelSwitch {
         Ok(self.agent_model(own))
     }
 
-    /// Returns the model of a subagent: `chosen`, else the one that the setting `use` gives to subagents, else that of
-    /// its parent. `chosen` is empty if the role names no model. An alias of Claude Code that is not the name of a
-    /// named model counts as empty.
+    /// Returns the model of a subagent. This is the model `chosen`; if that is empty, the model that the setting `use`
+    /// names for subagents; if there is none, the model of its parent. `chosen` is empty if the role names no model. An
+    /// alias of Claude Code that is not the name of a named model counts as empty.
     ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
@@ -165,7 +166,8 @@ impl ModelSwitch {
         self.models.named.names().iter().any(|named| named == name)
     }
 
-    /// Returns the choice of the model `name` in the form that is stored: with whether `name` is a named model now.
+    /// Returns the choice of the model `name` in the form that is stored on disk, which also records whether `name` is
+    /// a named model now.
     pub fn choice(&self, name: String) -> ModelChoice {
         ModelChoice {
             named: self.is_named(&name),
@@ -301,8 +303,8 @@ impl ModelSwitch {
     }
 
     /// Publishes the names of the named models, if there are any. Then asks the crew's server for its models, and
-    /// publishes the names of the named models together with the names of those. If the crew stops before the server
-    /// answers, the second list is not published.
+    /// publishes a second list with the names of the named models and of the server's models. If the crew stops before
+    /// the server answers, the second list is not published.
     ///
     /// # Errors
     /// Fails if the server does not answer with a list.

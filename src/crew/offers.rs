@@ -32,7 +32,7 @@ const ABOUT_MAX: usize = 200;
 /// them.
 #[derive(Default)]
 pub struct OfferLists {
-    /// The servers to list next; `None` before the user has asked.
+    /// The servers to list next; `None` before the user has asked for resources or prompts.
     wanted: Mutex<Option<BTreeSet<String>>>,
     wake: Notify,
 }
@@ -86,8 +86,8 @@ impl OfferLists {
         }
     }
 
-    /// Lists the servers in `wanted`, whenever there are any, and publishes changed lists. Lists the servers
-    /// concurrently, so that a server that does not answer does not delay the others.
+    /// Lists the resources and prompts of the servers in `wanted`, whenever it contains any, and publishes changed
+    /// lists. Servers are listed concurrently, so that a server that does not answer does not delay the others.
     async fn run(&self, context: &CrewContext, pool: &ServerPool) {
         let mut published: BTreeMap<String, ServerOffers> = BTreeMap::new();
         // The servers that are being listed, and when each was listed last.
@@ -128,8 +128,8 @@ impl OfferLists {
     }
 }
 
-/// Lists the resources and prompts of a server. After [`LISTING_MAX`], gives up and returns empty lists with a problem
-/// for the user.
+/// Lists the resources and prompts of a server. After [`LISTING_MAX`], gives up and returns empty lists with a text
+/// about the problem.
 async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     let listed = tokio::time::timeout(LISTING_MAX, offers(pool, server.clone())).await;
     listed.unwrap_or_else(|_| ServerOffers {
@@ -142,8 +142,8 @@ async fn list(pool: &ServerPool, server: String) -> ServerOffers {
     })
 }
 
-/// Lists the resources and prompts of a server. Starts the server if it is not running. The last error of a listing is
-/// returned as a problem for the user.
+/// Lists the resources and prompts of a server. Starts the server if it is not running. If a list cannot be read, it
+/// stays empty, and the result contains a text about the error; after several errors, about the last one.
 async fn offers(pool: &ServerPool, server: String) -> ServerOffers {
     let (resources, templates, prompts) = tokio::join!(
         pool.resources(&server),

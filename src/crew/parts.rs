@@ -42,7 +42,7 @@ pub struct ModelParts {
     /// Whether the user has chosen the lead's model for this start. A resumed session then does not restore the choice
     /// of its earlier run.
     pub is_chosen: bool,
-    /// Maximum number of tokens in one answer of a model that is no named model.
+    /// Maximum number of tokens in one answer of a model that is not a named model.
     pub max_tokens: u32,
     /// The known token prices, by model name.
     pub prices: BTreeMap<String, Price>,
@@ -91,7 +91,7 @@ pub struct ExtensionParts {
     pub servers: Option<ServerParts>,
     /// The hooks; `None` if none is configured.
     pub hooks: Option<HookParts>,
-    /// What the crew needs to run external agents; with `None`, it has none.
+    /// What the crew needs to run external agents. With `None`, the crew has no external agents.
     pub external: Option<ExternalParts>,
 }
 
@@ -129,6 +129,6 @@ pub struct CrewParts {
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
     /// Returns a random number from 0 to 1. It varies the delays before retries of model calls, so that agents do not
-    /// retry all at once.
+    /// all retry at the same time.
     pub jitter: fn() -> f64,
 }

@@ -71,8 +71,8 @@ impl PeriodCounter {
         }
     }
 
-    /// Keeps usage that could not be written. If it is of more than [`UNSAVED_MAX`] days, adds the usage of the oldest
-    /// day to the next day that has usage.
+    /// Adds usage that could not be written to the file to `unsaved`. If `unsaved` then has more than [`UNSAVED_MAX`]
+    /// days, moves the usage of the oldest day to the next day in `unsaved`.
     fn keep(&self, left: BTreeMap<Day, UsageTotal>) {
         let mut unsaved = lock(&self.unsaved);
         for (day, used) in left {
@@ -108,7 +108,7 @@ impl PeriodCounter {
 }
 
 /// Adds the usage `all` to the file, the earliest day first, up to the first error. Returns the usage that was not
-/// written, and the totals of `today`, which must be the last day in `all`, or the error.
+/// written, and either the totals of `today` or the error. `today` must be the last day in `all`.
 fn write(
     file: &SpendingFile,
     mut all: BTreeMap<Day, UsageTotal>,

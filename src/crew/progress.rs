@@ -4,7 +4,7 @@ use crate::domain::chat::{Block, Message, Role};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
 
-/// The progress of an idle team, as a text for the lead. `Done` also for a board without tasks.
+/// The progress of an idle team, as a text for the lead. A board without tasks counts as `Done`.
 pub enum TeamProgress {
     Done(String),
     Open(String),
@@ -20,8 +20,8 @@ pub fn progress(graph: &TaskGraph) -> TeamProgress {
     }
 }
 
-/// Returns whether the lead of a resumed session must be informed of the team's progress. This is so if others than the
-/// lead have completed tasks and the lead's conversation does not mention the current progress.
+/// Returns whether the lead of a resumed session must be informed of the team's progress. This is so if the user or an
+/// agent other than the lead has completed a task and the lead's conversation does not mention the current progress.
 pub fn is_news(graph: &TaskGraph, conversation: &[Message]) -> bool {
     let (TeamProgress::Done(text) | TeamProgress::Open(text)) = progress(graph);
     let has_heard =

@@ -12,7 +12,8 @@ use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::protocol::event::AgentEvent;
 
-/// Maximum time that one prompt waits.
+/// Maximum time that a prompt waits until everything that it mentions has been read. After that time, the prompt is
+/// rejected.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Time after which a wait is shown as the activity of the agent to which the prompt goes.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
@@ -85,7 +86,7 @@ impl PromptWaits {
     }
 }
 
-/// Publishes `activity` as that of `agent`, unless the agent is working.
+/// Publishes `activity` as the activity of `agent`. Does nothing if the agent is working or not running.
 async fn show_activity(
     context: &CrewContext,
     registry: &AgentRegistry,

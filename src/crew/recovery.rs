@@ -22,7 +22,8 @@ use crate::store::{Requests, StoreError};
 
 /// Interval at which the roster records that working teammates are alive.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Maximum number of withdrawn requests that have a notice each. Further withdrawn requests are only counted.
+/// Maximum number of withdrawn requests for each of which a notice is published. Further withdrawn requests are only
+/// counted.
 const LOST_MAX: usize = 8;
 /// Maximum length, in characters, of the text of a withdrawn request in its notice.
 const LOST_TEXT_MAX: usize = 160;
@@ -54,7 +55,7 @@ impl Recovery {
         Ok((back, team))
     }
 
-    /// Records the end of this crew: marks its members as gone, puts their tasks and that of the lead back on the board
+    /// Records the end of this crew: marks its members as gone, puts their tasks and the lead's task back on the board,
     /// and withdraws their requests. Members with a request that the lead left undecided are exempt: they continue in
     /// the next run of the session. If there is such a member, the lead keeps its task too.
     pub async fn close(&self) -> Result<(), StoreError> {

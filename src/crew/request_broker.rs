@@ -74,7 +74,7 @@ pub enum RequestTicket {
 }
 
 impl RequestTicket {
-    /// Does the same as [`RequestTicket::decision_within`], without a limit.
+    /// Waits for the decision like [`RequestTicket::decision_within`], but without a time limit.
     ///
     /// # Errors
     /// Fails if the crew stops first.
@@ -82,9 +82,9 @@ impl RequestTicket {
         self.decision_within(None).await
     }
 
-    /// Waits until the request is decided or withdrawn, and returns it. Returns at once if an approval of an earlier
-    /// run is used. After `wait_max`, returns the request as pending and leaves it open; `None` means no limit. If the
-    /// user is the approver, shows the agent's activity as waiting for the user.
+    /// Waits until the request is decided or withdrawn, and returns it. Returns immediately if an approval of an
+    /// earlier run is used. After `wait_max`, returns the request, which stays pending; with `None`, there is no time
+    /// limit. If the user is the approver, shows the agent's activity as waiting for the user.
     ///
     /// # Errors
     /// Fails if the crew stops first.
@@ -211,8 +211,9 @@ impl RequestBroker {
         }))
     }
 
-    /// Records that the agent no longer waits for the request, which stays pending: its decision is sent as a message.
-    /// Returns false, and does nothing, if the request was just decided.
+    /// Records that the agent no longer waits for the decision on its request. The request stays pending, and its
+    /// decision is later sent to the agent as a message. Returns false, and does nothing, if the request was just
+    /// decided.
     fn leave_open(&self, request: &Request) -> bool {
         let was_waiting = lock(&self.waiting).remove(&request.id).is_some();
         if was_waiting {
@@ -221,7 +222,8 @@ impl RequestBroker {
         was_waiting
     }
 
-    /// Returns whether a request is pending whose decision the agent gets as a message.
+    /// Returns whether the agent `name` has a pending request for which it no longer waits. The agent gets the decision
+    /// as a message.
     pub fn has_left_open(&self, name: &Name) -> bool {
         lock(&self.left_open).values().any(|from| from.same(name))
     }
@@ -474,8 +476,8 @@ impl RequestBroker {
         lock(&self.given_up).contains(id)
     }
 
-    /// Returns the agents that filed the requests of the last call of [`Self::give_up`] that are still pending, one
-    /// entry for each request. Empty if the requests cannot be read.
+    /// Returns the agents that filed the requests of the last call of [`Self::give_up`]: one entry for each of these
+    /// requests that is still pending. Empty if the requests cannot be read.
     pub async fn agents_given_up(&self) -> Vec<Name> {
         let pending = self.read_pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));

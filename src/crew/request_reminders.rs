@@ -57,9 +57,10 @@ impl RequestReminders {
         }
     }
 
-    /// Reminds the lead of those requests in `pending` that it must decide and of which it was reminded fewer than
-    /// [`REMINDERS_MAX`] times, at most [`NAMED_MAX`] at once, and returns true. If there are none or the lead cannot
-    /// be reached, warns the user, gives up waiting for all requests in `pending`, and returns false.
+    /// Sends the lead a reminder of the requests in `pending` that it must decide, at most [`NAMED_MAX`] of them, and
+    /// returns true. Leaves out requests of which the lead was already reminded [`REMINDERS_MAX`] times. If no request
+    /// remains or the lead cannot be reached, warns the user, gives up waiting for all requests in `pending`, and
+    /// returns false.
     pub async fn remind(&self, pending: &[Request]) -> bool {
         if self.send(pending) {
             return true;

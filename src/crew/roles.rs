@@ -16,7 +16,8 @@ use crate::store::{Roles, Skills};
 const SKILLS_TEXT_MAX: usize = 64 * 1024;
 /// Maximum number of roles that the error about an unknown role name lists.
 const NAMED_MAX: usize = 40;
-/// Maximum number of the notices about one role's file that are published. A further notice says how many are left out.
+/// Maximum number of published notices about one role's file. If there are more, a last notice says how many are not
+/// shown.
 const NOTICES_MAX: usize = 5;
 
 /// A role with the text of its skills, as the files were when the agent started.
@@ -26,7 +27,7 @@ pub struct AppliedRole {
     /// The section of the system prompt with the role's own prompt and the texts of its skills. Empty if there are
     /// none.
     pub text: String,
-    /// The parts of `text`, for the user.
+    /// The parts of `text` with their sources, to be shown to the user.
     pub given: Vec<GivenText>,
 }
 

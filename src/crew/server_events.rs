@@ -35,9 +35,10 @@ pub struct ServerEvents {
 struct Pending {
     /// Whether a server's state, its tools or its number of calls has changed.
     has_changed: bool,
-    /// The servers whose state, resources or prompts have changed.
+    /// The servers whose resources and prompts must be listed again, because these or the state of the server have
+    /// changed.
     to_list: BTreeSet<String>,
-    /// The notices: the name of a server, and a text about it.
+    /// The notices, each as the name of a server and a text about this server.
     notices: Vec<(String, String)>,
 }
 

@@ -312,7 +312,7 @@ fn approval(
 }
 
 /// Prepares and stores the images of a tool result. Returns the images that can be used, and a text with one line for
-/// each other image.
+/// each image that cannot be used.
 fn prepare(root: &Path, tool: &str, images: Vec<McpImage>) -> (Vec<AttachedImage>, String) {
     let (mut out, mut problems) = (Vec::new(), String::new());
     for (at, image) in images.into_iter().enumerate() {

@@ -49,7 +49,7 @@ impl SessionPermissions {
     }
 
     /// Approves a permission request, and allows all commands in `scope` for the whole team until crewdeck ends. Also
-    /// approves the other pending requests that this covers.
+    /// approves the other pending requests that the new permission covers.
     ///
     /// # Errors
     /// Returns the reason if nothing was approved or allowed.

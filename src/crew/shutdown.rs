@@ -13,7 +13,7 @@ use crate::domain::request::{Request, RequestKind, RequestStatus, Verdict};
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::{Requests, StoreError};
 
-/// The message that asks a teammate for its status in the user's name.
+/// The text of the message that asks a teammate for its status in the user's name.
 pub const NUDGE: &str =
     "What is your status? Continue with your task. If something blocks you, say what it is.";
 
@@ -94,7 +94,7 @@ impl Shutdowns {
     }
 
     /// Informs the agent that filed the shutdown request `id` that the teammate `from` has shut down. Does nothing if
-    /// the user filed the request, or if it cannot be read.
+    /// the user filed the request, or if the request cannot be read.
     pub async fn confirm(&self, from: &Name, id: &RequestId) {
         if let Ok(Some(request)) = self.find(id).await {
             let text = "I have finished and shut down.";
@@ -104,7 +104,7 @@ impl Shutdowns {
     }
 
     /// Sends the answer of the teammate `from` to the agent that filed the shutdown request. Sends nothing if the user
-    /// filed it, since the user sees the answer on the screen.
+    /// filed the request, since the user sees the answer on the screen.
     async fn send_answer(&self, from: &Name, request: &Request, verdict: Verdict, reason: &str) {
         if !request.from.is_user() {
             let approve = verdict == Verdict::Approve;

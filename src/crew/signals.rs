@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-/// Signals changes to the components that wait for changes, and knows whether the crew is busy.
+/// Signals changes to the components that wait for changes, and records whether the crew is busy.
 #[derive(Debug, Default)]
 pub struct CrewSignals {
     /// Number of changes of the state files. An increase makes idle agents check for work.

@@ -104,7 +104,7 @@ impl TeamRoster {
     }
 
     /// Stores the model that the user has chosen for the lead, which the lead also uses after the session is resumed.
-    /// `None` removes it.
+    /// `None` removes the stored model.
     pub async fn set_lead_model(&self, model: Option<ModelChoice>) -> Result<(), StoreError> {
         let (roster, session) = (self.roster.clone(), self.context.session.clone());
         run_blocking(move || roster.set_lead_model(&session, model).map(drop)).await

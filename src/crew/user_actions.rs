@@ -30,7 +30,7 @@ pub struct ActionStores {
     pub board: Board,
     pub roster: Roster,
     pub mailbox: Mailbox,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     pub worktrees: Option<Worktrees>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
@@ -143,7 +143,7 @@ pub struct UserActions {
     board: Arc<BoardView>,
     roster: Roster,
     mailbox: Mailbox,
-    /// `None` if worktrees are not in use.
+    /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
 }
 
@@ -166,8 +166,8 @@ impl UserActions {
         }
     }
 
-    /// Runs the hooks of an action that adds or completes a task. If hooks see a new task, reserves its number before
-    /// they run, and returns this number. Otherwise returns `None`.
+    /// Runs the hooks of an action that adds or completes a task. If `TaskCreated` hooks run, first reserves a number
+    /// for the new task, because the hooks get this number, and returns it. Otherwise returns `None`.
     ///
     /// # Errors
     /// Returns the reason if a hook blocks the action or the hooks were interrupted.

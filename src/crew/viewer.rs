@@ -33,13 +33,13 @@ use crate::store::{
     Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Worktrees,
 };
 
-/// Says in which process the viewed crew runs, if it runs.
+/// The process in which the viewed crew runs, if it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runner {
     /// The crew runs in another process. Contains the process id if it is known.
     Process(Option<u32>),
-    /// The crew does not run. Decisions on requests and shutdown requests are refused, because they would have no
-    /// effect.
+    /// The crew does not run. The viewer then refuses to decide requests and to request shutdowns, because this would
+    /// have no effect.
     None,
 }
 
@@ -61,7 +61,7 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Starts a viewer. It accepts commands at once.
+    /// Starts a viewer. It accepts commands immediately.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let files = Arc::new(ViewerStores {
@@ -194,8 +194,8 @@ impl ViewerStores {
         }
     }
 
-    /// Sends a message of the user to the lead or a teammate, which receives it before its next model call, once the
-    /// crew has run the hooks for it.
+    /// Sends a message of the user to the lead or a teammate. The agent receives the message before its next model
+    /// call, after the crew has run the `UserPromptSubmit` hooks for it.
     async fn write(&self, to: &Name, text: &str, attachments: Vec<Mention>) -> Result<(), String> {
         if text.trim().is_empty() {
             return Err("An empty message was not sent.".into());
@@ -236,8 +236,8 @@ impl ViewerStores {
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
 
-    /// Files a shutdown request of the user for the teammate `member`, and approves it at once, because the user has
-    /// requested it.
+    /// Files a shutdown request of the user for the teammate `member`, and approves it immediately, because the user
+    /// has requested it.
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.needs_crew()?;
         let (roster, board, requests) = (
@@ -307,8 +307,8 @@ impl ViewerStores {
     /// waits until no other merge or worktree removal of this viewer is running.
     ///
     /// # Errors
-    /// Returns why a branch cannot be merged. The branches before it stay merged; if there were several, the error says
-    /// how to undo that.
+    /// Returns why a branch cannot be merged. The branches that were merged before it stay merged. If `tasks` has
+    /// several entries, the error says how to undo these merges.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
         let mut progress = MergeProgress::new(tasks.len());

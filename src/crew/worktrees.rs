@@ -103,8 +103,8 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Lets a hook create the directory for the worktree of a task. Returns the directory; `None` if no hook does, so
-    /// that git must create it.
+    /// Lets a hook create the directory for the worktree of a task. Returns the directory. Returns `None` if no hook
+    /// creates one; git must then create it.
     async fn made_by_hook(
         &self,
         task: &Task,

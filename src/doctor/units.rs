@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::DiskUse;
 
-/// Formats the time since `then`: `3 min ago`. Returns `None` if `then` is 0, which stands for an unknown time.
+/// Formats the time from `then` to `now`, such as `3 min ago`. Returns `None` if `then` is 0, which stands for an
+/// unknown time.
 pub fn ago(now: Timestamp, then: Timestamp) -> Option<String> {
     (then.0 > 0.0).then(|| format!("{} ago", span(now.since(then))))
 }
@@ -20,7 +21,7 @@ fn span(time: Duration) -> String {
     }
 }
 
-/// Formats a size: `1.2 MiB`.
+/// Formats a size in bytes for display, such as `1.2 MiB`.
 pub fn size(bytes: u64) -> String {
     let at_least = false;
     DiskUse { bytes, at_least }.to_string()

@@ -12,16 +12,16 @@ pub enum AgentUpdate {
     /// The next part of the agent's answer. The end of a part may be held back until the next update or the end of the
     /// turn, because it could be the start of a secret.
     Text(String),
-    /// The next part of the agent's thoughts, held back like the text.
+    /// The next part of the agent's thoughts. As in `Text`, the end of a part may be held back.
     Thought(String),
-    /// The state of a tool call after a change. The first update of a call announces it.
+    /// The state of a tool call after a change. The first update with the id of a call announces that call.
     ToolCall(AgentToolCall),
-    /// The whole plan. It replaces the previous one.
+    /// The agent's whole plan. It replaces the previous plan.
     Plan(Vec<AgentPlanEntry>),
     Context(ContextUsage),
     /// The title of the session.
     Title(String),
-    /// The id of the mode that is now active.
+    /// The id of the mode of the agent that is active from now on.
     Mode(String),
     /// The names of the agent's slash commands, without the slash.
     Commands(Vec<String>),
@@ -44,8 +44,9 @@ pub struct AgentToolCall {
     /// The output as text.
     pub text: String,
     pub diffs: Vec<FileDiff>,
-    /// Whether the agent has reported more files than `locations`, `diffs` and `raw_input` contain, for example because
-    /// there were too many, or files whose paths had to be changed, for example because a secret in them was redacted.
+    /// Whether `locations`, `diffs` and `raw_input` do not name all files that the agent has reported, or name some of
+    /// them by a changed path. The reason may be that there were too many files, or that a secret in a path was
+    /// redacted.
     #[serde(default)]
     pub has_more_files: bool,
 }

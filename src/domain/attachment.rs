@@ -13,7 +13,7 @@ pub const ATTACHED: &str = "<attachment ";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     /// The name under which the user sees the attachment: the mentioned path or resource as the user wrote it, or the
-    /// slash command. If one of these gives several attachments, a number follows the name.
+    /// slash command. If one mention or command gives several attachments, a number follows the name.
     pub path: String,
     /// Size of the content as shown to the user, such as `120 lines`.
     pub size: String,
@@ -22,8 +22,8 @@ pub struct Attachment {
     /// The media type and the dimensions of an image; `None` for text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageSize>,
-    /// Whether the content is the text of an MCP server's prompt, which the user has called as a slash command. The model
-    /// gets the text as instructions, not as an attached file.
+    /// Whether the content is the text of an MCP server's prompt, which the user has called as a slash command. The
+    /// model gets the text as instructions, not as an attached file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_command: bool,
 }
@@ -69,7 +69,7 @@ pub struct AttachedImage {
     pub file: String,
     #[serde(flatten)]
     pub size: ImageSize,
-    /// The content. Contains `None` until crewdeck loads the file, and if the file cannot be read.
+    /// The content of the image. Contains `None` until crewdeck loads the file, and if the file cannot be read.
     #[serde(skip)]
     pub data: ImageData,
 }

@@ -94,7 +94,8 @@ impl UsageBudgets {
             .any(|budget| budget.is_of_period() && self.limit(budget).is_some())
     }
 
-    /// Returns the limits of `later`. Takes each limit that is `None` in `later` from `self`.
+    /// Merges two sets of budgets. Each limit that `later` sets applies; where `later` has `None`, the limit of `self`
+    /// applies.
     #[must_use]
     pub fn merged_with(self, later: UsageBudgets) -> UsageBudgets {
         UsageBudgets {
@@ -186,7 +187,8 @@ impl UsageBudget {
 }
 
 impl UsageTotal {
-    /// Returns the amount in the unit of `budget`.
+    /// Returns the amount that counts against `budget`: the cost in US dollars if the budget limits the cost, otherwise
+    /// the number of tokens.
     #[allow(clippy::cast_precision_loss)] // token counts stay far below 2^52
     pub fn of(self, budget: UsageBudget) -> f64 {
         if budget.is_cost() {
@@ -203,8 +205,8 @@ pub fn percent(used: f64, allowed: f64) -> u64 {
     (used / allowed.max(f64::MIN_POSITIVE) * 100.0).clamp(0.0, 999.0) as u64
 }
 
-/// Identifies a budget by its kind and the agent that it limits. The agent is `None` if the budget is not one of a
-/// single agent.
+/// Identifies a budget by its kind and the agent that it limits. The agent is `None` for a budget that all agents
+/// share.
 pub type BudgetKey = (UsageBudget, Option<Name>);
 
 /// A used-up budget: the amount used has reached the limit. It blocks model calls until the user raises it.
@@ -213,7 +215,7 @@ pub struct ReachedBudget {
     pub key: BudgetKey,
     /// The amount used, in tokens or US dollars.
     pub used: f64,
-    /// Whether the amount used is an estimate.
+    /// Whether a part of `used` is an estimate.
     pub is_estimate: bool,
     /// The limit that was reached, in tokens or US dollars.
     pub allowed: f64,
@@ -225,7 +227,8 @@ pub struct ReachedBudget {
 }
 
 impl ReachedBudget {
-    /// Returns one line for the user: who has used it, the amount, the limit, and the name of the setting.
+    /// Returns one line for the user that says who has used up the budget, the amount used, the limit, and the name of
+    /// the setting.
     pub fn summary(&self) -> String {
         let budget = self.key.0;
         format!(
@@ -293,8 +296,8 @@ pub struct Ledger {
     periods: PeriodUsage,
     /// The current limits of the budgets that the user has raised, in tokens or US dollars.
     raised: BTreeMap<BudgetKey, f64>,
-    /// The budgets about which the user was warned. A budget is removed when it is raised, and a budget of a day or a
-    /// month also when a new one begins.
+    /// The budgets about which the user was warned. A budget is removed from this set when it is raised. A budget of a
+    /// day or a month is also removed when the next day or month begins.
     warned: BTreeSet<BudgetKey>,
 }
 
@@ -325,8 +328,8 @@ impl Ledger {
         &self.periods
     }
 
-    /// Replaces the usage of the day and the month. When a new day or month has begun, its budgets have their
-    /// configured limits again, and the user is warned about them again.
+    /// Replaces the usage of the day and the month. When a new day or month has begun, its budgets get their configured
+    /// limits again, and the user can be warned about them again.
     pub fn set_periods(&mut self, periods: PeriodUsage) {
         let is_new_day = periods.date != self.periods.date;
         let is_new_month = periods.date.month() != self.periods.date.month();
@@ -340,8 +343,8 @@ impl Ledger {
         self.periods = periods;
     }
 
-    /// Returns each budget that limits `agent`, with its key, the usage counted against it and its current limit.
-    /// Budgets of an agent are those of its parent if `agent` is a subagent.
+    /// Returns each budget that limits `agent`: its key, the usage counted against it, and its current limit. The usage
+    /// of a subagent counts against the budgets of its parent.
     fn accounts(&self, agent: &Name) -> impl Iterator<Item = (BudgetKey, UsageTotal, f64)> {
         let payer = charged_agent(agent);
         let own = self.agents.get(&payer).copied().unwrap_or_default();
@@ -376,9 +379,9 @@ impl Ledger {
         })
     }
 
-    /// Returns a warning of one line for each budget that limits `agent` and of which at least [`WARN_AT`] percent, but
-    /// not all, is used. Records the warning: the budget is not returned again before it is raised or a new day or
-    /// month begins for it.
+    /// Returns a warning of one line for each budget that limits `agent` and is almost used up: at least [`WARN_AT`]
+    /// percent of it, but not all, is used. Records the warning: the next one about the same budget is returned only
+    /// after the budget is raised, or after a new day or month begins for it.
     pub fn take_warnings(&mut self, agent: &Name) -> Vec<String> {
         let near: Vec<_> = self
             .accounts(agent)
@@ -415,8 +418,9 @@ impl Ledger {
         .collect()
     }
 
-    /// Raises a used-up budget to [`ReachedBudget::raised`]. The new limit replaces an earlier raise of the same budget.
-    /// Changes nothing if the day or month of the budget has ended, because the new one begins with nothing used.
+    /// Raises a used-up budget to [`ReachedBudget::raised`]. The new limit replaces an earlier raise of the same
+    /// budget. Changes nothing if the day or month of the budget has ended, because the new one begins with nothing
+    /// used.
     pub fn raise(&mut self, reached: &ReachedBudget) {
         let is_over = match reached.key.0.scope() {
             BudgetScope::Day => reached.date != self.periods.date,

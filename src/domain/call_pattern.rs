@@ -57,9 +57,9 @@ impl<'a> CallPattern<'a> {
     }
 
     /// Returns whether the pattern matches a call of `tool` with `input`, the JSON text of an object. A pattern without
-    /// conditions on arguments matches any input. Strings are compared without their JSON quotes, numbers and booleans as
-    /// they are written in JSON. An argument that is missing, has another type or is longer than 16 KiB does not match.
-    /// With a `*` in the pattern of an argument, a value with a `..` segment does not match either.
+    /// conditions on arguments matches any input. Strings are compared without their JSON quotes, numbers and booleans
+    /// as they are written in JSON. An argument that is missing, has another type or is longer than 16 KiB does not
+    /// match. With a `*` in the pattern of an argument, a value with a `..` segment does not match either.
     pub fn matches(&self, tool: &str, input: &str) -> bool {
         if !matches_tool(self.tool, tool) {
             return false;

@@ -41,9 +41,9 @@ pub fn is_tool_name(name: &str) -> bool {
     (1..=TOOL_NAME_MAX).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
-/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. In an invalid name, each
-/// invalid character becomes `_`, characters beyond the 63rd are cut off, and `_` is appended, so that the result is not
-/// the name of one of crewdeck's own tools.
+/// Returns the name under which a tool call is sent to the provider. A valid name is unchanged. In an invalid name,
+/// each invalid character becomes `_`, characters beyond the 63rd are cut off, and `_` is appended, so that the result
+/// is not the name of one of crewdeck's own tools.
 pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     if is_tool_name(name) {
         return name.into();
@@ -59,19 +59,20 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
     valid.chain(['_']).collect::<String>().into()
 }
 
-/// The server and the model that produced an answer. A part of the answer that only they can read is sent back only to
-/// the same model on the same server, because one server may offer models of several vendors.
+/// The server and the model that produced an answer. Encrypted reasoning and signatures are sent back only to the same
+/// model on the same server. The server alone does not suffice, because one server may offer models of several vendors.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AnswerOrigin {
-    /// The provider, and the origin of the server's address, such as `responses https://api.openai.com`.
+    /// The name of the provider and the origin of the server's URL, such as `responses https://api.openai.com`.
     pub server: String,
-    /// The name of the model. Empty if it was read from a log that does not contain it; it then equals no model's name.
+    /// The name of the model. Empty if the answer was read from a log that does not name the model; an empty name
+    /// equals no model's name.
     #[serde(default)]
     pub model: String,
 }
 
-/// A part of an answer that only its origin can read, such as encrypted reasoning. Later requests to the same model on
-/// the same server contain it unchanged. No other model gets it.
+/// A part of an answer that only the server and model that produced it can read, such as encrypted reasoning. Later
+/// requests to the same model on the same server contain it unchanged. No other model gets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProviderItem {
     #[serde(flatten)]
@@ -97,14 +98,15 @@ pub enum Block {
         text: String,
     },
     Image(AttachedImage),
-    /// Thinking of the model, for display. Later requests contain it only if they have the Anthropic wire format and go
-    /// to its `origin`, and only if it has a signature.
+    /// Thinking of the model, which the user can read. Later requests contain it only if it has a signature, and if
+    /// they go in the Anthropic wire format to the server and model in `origin`.
     Thinking {
         text: String,
         /// The server's signature. Must be sent back unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
-        /// Where a signature comes from; `None` without a signature, and in logs that do not contain it.
+        /// The server and model that produced the signature; `None` without a signature, or if the log does not name
+        /// them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<AnswerOrigin>,
     },
@@ -112,8 +114,8 @@ pub enum Block {
     ToolCall(ToolCall),
     ToolResult {
         call: CallId,
-        /// The output of the tool, or the reason why the call failed or was not run. The tool runner cuts out the middle
-        /// of an output above 64 KiB.
+        /// The output of the tool, or the reason why the call failed or was not run. The tool runner cuts out the
+        /// middle of an output above 64 KiB.
         content: String,
         outcome: Outcome,
     },
@@ -146,7 +148,7 @@ impl Message {
         }
     }
 
-    /// Returns the text blocks, joined with newlines.
+    /// Returns the text blocks of the message, joined with newlines. Tool results and thinking are not included.
     pub fn text(&self) -> String {
         let texts: Vec<&str> = self
             .blocks
@@ -198,8 +200,8 @@ pub enum ChatError {
 }
 
 /// Checks that roles alternate, starting with `user`, that no message is empty, and that each tool call has exactly one
-/// result, in the next message (guarantee 8 in docs/GUARANTEES.md). Each result must answer a call of the message before.
-/// A conversation without messages is valid.
+/// result, in the next message (guarantee 8 in docs/GUARANTEES.md). Each result must answer a call of the message
+/// before. A conversation without messages is valid.
 ///
 /// # Errors
 /// Returns the first violation, in the order of the messages.
@@ -235,8 +237,8 @@ pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
     }
 }
 
-/// Estimates the number of tokens in `messages`: one per four bytes of text, and [`AttachedImage::tokens`] for each image.
-/// Used for messages that no count from the server includes yet.
+/// Estimates the number of tokens in `messages`: one per four bytes of text, and [`AttachedImage::tokens`] for each
+/// image. Used for messages that are not part of a token count from the server yet.
 pub fn estimate_tokens(messages: &[Message]) -> u64 {
     let bytes: usize = messages
         .iter()

@@ -52,7 +52,7 @@ pub enum LogRecord {
         #[serde(default)]
         calls: u64,
     },
-    /// A background job began, or the conversation reports its end.
+    /// A background job began, or the conversation reports to the agent that the job has ended.
     Job {
         job: JobId,
         command: String,
@@ -121,19 +121,19 @@ pub struct Conversation {
     pub lead: LeadMode,
     /// The read position in the inbox, as an offset in bytes; `None` if unknown.
     pub inbox: Option<u64>,
-    /// Queued prompts that are already part of the messages.
+    /// The queued prompts that are already part of `messages`, so that they are not delivered again.
     pub prompts: Vec<PromptId>,
     /// The files that the agent has read or written, oldest first. A file can occur several times; its last entry
     /// counts.
     pub files: Vec<SeenFile>,
-    /// Whether the last turn has ended, or is still open because crewdeck ended during the turn.
+    /// Whether the last turn has ended. If crewdeck ended during the turn, the turn is still open.
     pub turn: TurnState,
 }
 
 impl Conversation {
     /// Rebuilds the state from the records of a log, oldest first. Makes the messages valid: a tool call without a
-    /// result, which a crash leaves behind, gets the result [`NO_RESULT`]; results without a call and answers before the
-    /// first user message are dropped; consecutive messages of one role become one message.
+    /// result, which a crash leaves behind, gets the result [`NO_RESULT`]; results without a call and answers before
+    /// the first user message are dropped; consecutive messages of one role become one message.
     ///
     /// The turn is open if messages follow its last end, except if the conversation ends with an answer of the model.
     pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
@@ -201,8 +201,9 @@ impl Conversation {
     }
 
     /// Appends `message` and keeps the conversation valid. Drops tool results in `message` that answer no call of the
-    /// last message, and adds an error result for each call of the last message that has no result. Merges `message` into
-    /// the last message if both have the same role. Drops an empty message, and an answer before the first user message.
+    /// last message, and adds an error result for each call of the last message that has no result. Merges `message`
+    /// into the last message if both have the same role. Drops an empty message, and an answer before the first user
+    /// message.
     fn join(&mut self, message: Message) {
         let mut message = message;
         let mut open = self.open_calls();
@@ -233,8 +234,8 @@ impl Conversation {
         }
     }
 
-    /// Adds a user message with an error result for each tool call of the last message. Does nothing if that message has
-    /// no calls.
+    /// Adds a user message with an error result for each tool call of the last message. Does nothing if that message
+    /// has no calls.
     fn close(&mut self) {
         let open = self.open_calls();
         if !open.is_empty() {

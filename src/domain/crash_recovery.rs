@@ -1,6 +1,6 @@
 //! Finds what a crew left unfinished when it ended: tasks that still have an owner, members still listed as present,
-//! and pending requests. The functions cannot tell whether a crew runs: their callers make sure that none does, or that
-//! it is the caller's own crew, which is just starting or ending.
+//! and pending requests. The functions cannot determine whether a crew runs. Their callers must ensure that no crew
+//! runs, except their own crew while it starts or ends.
 
 use super::graph::TaskGraph;
 use super::ids::{Name, TaskId};
@@ -21,8 +21,8 @@ pub enum LeadState {
 }
 
 /// Returns the members of ended crews that the roster still lists as present. Leaves out the members named in `back`
-/// (regardless of case), which continue in a resumed session. Also leaves out members without a session: another program
-/// has added them and may still run them.
+/// (regardless of case), which continue in a resumed session. Also leaves out members without a session id: another
+/// program has added them and may still run them.
 pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
     let stays = |name: &Name| back.iter().any(|n| n.same(name));
     team.present()
@@ -30,9 +30,9 @@ pub fn absent_members<'a>(team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
         .collect()
 }
 
-/// Returns the pending requests that an ended crew has left. With [`LeadState::Gone`], these are all pending requests,
-/// and `back` has no effect. With [`LeadState::Back`], they do not include requests from the user, the lead and the
-/// members named in `back`, which continue in a resumed session.
+/// Returns the pending requests that an ended crew has left behind. With [`LeadState::Gone`], these are all pending
+/// requests, and `back` has no effect. With [`LeadState::Back`], requests from the user, the lead and the members named
+/// in `back` are left out, because these continue in a resumed session.
 pub fn orphaned_requests<'a>(
     requests: &'a [Request],
     back: &[Name],
@@ -55,7 +55,8 @@ pub fn orphaned_requests<'a>(
 /// Whether the owner of a task may still be working on it although no crew runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerState {
-    /// The owner is the lead, a member that has shut down, or a member of an ended crew, so no work is done on the task.
+    /// The owner is the lead, a member that has shut down, or a member of an ended crew, so no work is done on the
+    /// task.
     Gone,
     /// The owner is not in the roster, or another program has added it, so it may still be working.
     External,

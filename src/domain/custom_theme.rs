@@ -121,7 +121,8 @@ impl ThemeColor {
     /// `#rrggbb`, or the index of a terminal colour from 0 to 255.
     ///
     /// # Errors
-    /// Returns a message with the closest name, or with the accepted formats if no name is close.
+    /// Fails if `word` is no colour. The message contains the closest colour name, or the accepted formats if no name
+    /// is close.
     pub fn parse(word: &str) -> Result<ThemeColor, String> {
         if let Some(at) = SIXTEEN.iter().position(|name| *name == word) {
             return u8::try_from(at)
@@ -173,13 +174,13 @@ pub struct CustomTheme {
 }
 
 impl CustomTheme {
-    /// Parses the entries of a `[themes.NAME]` table: pairs of a key, which is `base` or the name of a [`ColorRole`], and
-    /// its value. Without `base`, the default theme is the base.
+    /// Parses the entries of a `[themes.NAME]` table: pairs of a key, which is `base` or the name of a [`ColorRole`],
+    /// and its value. Without `base`, the default theme is the base.
     ///
     /// # Errors
     /// Fails if the name of the theme belongs to a built-in theme, is blank, has more than [`NAME_MAX`] characters, or
-    /// contains others than letters, digits, spaces, `-` and `_`. Also fails if an entry is invalid: for an unknown key or
-    /// value, the message names the closest valid one, or says what is valid if none is close.
+    /// contains characters other than letters, digits, spaces, `-` and `_`. Also fails if an entry is invalid. For an
+    /// unknown key or value, the message names the closest valid one, or says what is valid if none is close.
     pub fn parse<'a>(
         name: &str,
         entries: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -248,7 +249,8 @@ impl ThemeChoice {
     /// Returns the theme named `word`, which is a built-in theme or one of `own`.
     ///
     /// # Errors
-    /// Returns a message with the closest name, or with all names if none is close.
+    /// Fails if there is no theme named `word`. The message contains the closest theme name, or all names if none is
+    /// close.
     pub fn parse(word: &str, own: &[Arc<CustomTheme>]) -> Result<ThemeChoice, String> {
         let all = ThemeChoice::all(own);
         if let Some(found) = all.iter().find(|theme| theme.word() == word) {

@@ -17,20 +17,20 @@ pub const AGENT_NAME_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExternalAgentSettings {
-    /// The preset whose values apply where this entry has none. Default: the preset with the entry's name, if there is
-    /// one.
+    /// The name of the preset whose values apply where this entry sets none. Default: the preset with the same name as
+    /// the entry, if it exists.
     pub preset: Option<String>,
     pub command: Option<AgentCommand>,
-    /// Arguments after those of `command`. Replaces the arguments of the preset.
+    /// Arguments of the program, after the arguments in `command`. They replace the arguments of the preset.
     pub args: Option<Vec<String>>,
     /// Environment variables of the program, in addition to those of the preset. In a value, `${NAME}` is replaced by
     /// crewdeck's own variable of that name.
     pub env: BTreeMap<String, String>,
-    /// The mode of the agent in which it asks before it acts, by the name that the agent uses; `None` for that of the
-    /// preset.
+    /// The mode in which the agent asks the user before it acts, by the agent's own name for this mode; `None` for the
+    /// mode that the preset names.
     pub mode: Option<String>,
-    /// The mode of the agent in which it only reads and plans, by the name that the agent uses; `None` for that of the
-    /// preset.
+    /// The mode in which the agent only reads and plans, by the agent's own name for this mode; `None` for the mode
+    /// that the preset names.
     pub plan_mode: Option<String>,
 }
 
@@ -43,11 +43,11 @@ pub struct ExternalAgentSettings {
 pub enum AgentCommand {
     /// The program. It is not split at spaces.
     Program(String),
-    /// The program and its arguments. If there are arguments, they replace those of the preset.
+    /// The program and its arguments. If there are arguments, they replace the arguments of the preset.
     List(Vec<String>),
 }
 
-/// An external agent whose program is known: the settings of the user, completed by the preset.
+/// An external agent that crewdeck can start: the user's settings, completed by the values of the preset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalAgent {
     pub name: String,
@@ -56,9 +56,11 @@ pub struct ExternalAgent {
     pub argv: Vec<String>,
     /// Environment variables to set for the program.
     pub env: BTreeMap<String, String>,
-    /// The mode in which the agent asks before it acts; `None` if it is not known.
+    /// The agent's name for the mode in which it asks before it acts; `None` if neither the settings nor a preset name
+    /// the mode.
     pub ask_mode: Option<String>,
-    /// The mode in which the agent only reads and plans; `None` if it is not known.
+    /// The agent's name for the mode in which it only reads and plans; `None` if neither the settings nor a preset name
+    /// the mode.
     pub plan_mode: Option<String>,
 }
 
@@ -67,8 +69,8 @@ impl ExternalAgent {
     /// variables, such as `${NAME}`, in the value of an environment variable.
     ///
     /// # Errors
-    /// Fails if [`ExternalAgentSettings::check`] fails, or if `expand` fails. The text of the error continues the name
-    /// of the entry in the settings, such as ` has no command: …`.
+    /// Fails if [`ExternalAgentSettings::check`] fails, or if `expand` fails. The caller puts the name of the entry in
+    /// the settings in front of the error text, which is, for example, ` has no command: …`.
     pub fn resolve(
         name: &str,
         settings: &ExternalAgentSettings,
@@ -111,9 +113,10 @@ impl ExternalAgent {
         })
     }
 
-    /// Returns the mode for an agent that works in the user's checkout, where it must ask before each change of a file;
-    /// `None` if no such mode is known. Without a preset, or if the user has set another mode than the preset's, this
-    /// is `ask_mode`.
+    /// Returns the mode in which the agent runs when it works in the user's checkout. There it must ask before each
+    /// change of a file. This is the mode that the preset names for the checkout. If the preset names none, if there is
+    /// no preset, or if the user has configured another `mode` than the preset's, it is `ask_mode`. `None` if
+    /// `ask_mode` is not known either.
     pub fn checkout_mode(&self) -> Option<&str> {
         let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
         let preset = self.preset.filter(is_unchanged);
@@ -121,9 +124,9 @@ impl ExternalAgent {
         stricter.or(self.ask_mode.as_deref())
     }
 
-    /// Returns the mode for an agent that may change no file; `None` if no such mode is known. With the preset's
-    /// `ask_mode`, this is the [`ExternalAgent::checkout_mode`], in which the agent asks before each change. Without a
-    /// preset, or if the user has set another mode, it is the `plan_mode`.
+    /// Returns the mode in which the agent runs when it may change no file. If the user has not changed the preset's
+    /// `ask_mode`, this is the [`ExternalAgent::checkout_mode`], in which the agent asks before each change. Otherwise,
+    /// or without a preset, it is the `plan_mode`; `None` if that is not known.
     pub fn reading_mode(&self) -> Option<&str> {
         let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
         match self.preset.filter(is_unchanged) {
@@ -160,11 +163,11 @@ pub struct ExternalAgentInfo {
     pub is_installed: bool,
     /// The path of the program; `None` if it is not installed.
     pub path: Option<String>,
-    /// How the program is installed; empty if it is not known.
+    /// How the user installs the program; empty if there is no preset.
     pub install: String,
     pub ask_mode: Option<String>,
     pub plan_mode: Option<String>,
-    /// Whether a session can be loaded after its process was killed; `None` if it is not known.
+    /// Whether a session can be loaded after its process was killed; `None` if there is no preset.
     pub loads_after_kill: Option<bool>,
     pub notes: Vec<String>,
     /// Why the agent cannot be used although it may be installed; empty if there is no such reason.
@@ -236,12 +239,12 @@ impl ExternalAgentSettings {
         ))
     }
 
-    /// Checks the entry with the name `name`.
+    /// Checks this entry of the setting `agents`. `name` is the name of the entry.
     ///
     /// # Errors
     /// Fails if the name, a variable's name in `env` or the preset is not valid, or if the command is empty or there is
-    /// neither a command nor a preset. The text of the error continues the name of the entry, such as
-    /// ` has no command: …`.
+    /// neither a command nor a preset. The caller puts the name of the entry in front of the error text, which is, for
+    /// example, ` has no command: …`.
     pub fn check(&self, name: &str) -> Result<(), String> {
         if !is_agent_name(name) {
             return Err(format!(
@@ -282,8 +285,8 @@ pub fn is_agent_name(name: &str) -> bool {
 /// Checks all entries of the setting `agents`.
 ///
 /// # Errors
-/// Fails if [`ExternalAgentSettings::check`] fails for an entry. The text of the error continues the name of the
-/// setting, such as `.mine has no command: …`.
+/// Fails if [`ExternalAgentSettings::check`] fails for an entry. The caller puts the name of the setting in front of
+/// the error text, which is, for example, `.mine has no command: …`.
 pub fn check_agents(entries: &BTreeMap<String, ExternalAgentSettings>) -> Result<(), String> {
     for (name, entry) in entries {
         entry.check(name).map_err(|why| format!(".{name}{why}"))?;
@@ -291,8 +294,8 @@ pub fn check_agents(entries: &BTreeMap<String, ExternalAgentSettings>) -> Result
     Ok(())
 }
 
-/// Returns the settings of all external agents by name: the entries of the user, and an empty entry for each preset
-/// that has none.
+/// Returns the settings of all external agents by name: the entries of the user, and an empty entry for each preset for
+/// which the user has no entry.
 pub fn with_presets(
     entries: &BTreeMap<String, ExternalAgentSettings>,
 ) -> BTreeMap<String, ExternalAgentSettings> {

@@ -47,14 +47,14 @@ pub struct FrontMatter<'a> {
     pub front_line: usize,
     /// The text of the file below the front matter.
     pub body: &'a str,
-    /// Number of the line in the file, counted from 1, where `body` begins: the line after the second `---`. 1 if there is
-    /// no front matter.
+    /// Number of the line in the file, counted from 1, where `body` begins: the line after the second `---`. 1 if there
+    /// is no front matter.
     pub body_line: usize,
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Splits the text of a file. The file has front matter if its first line that is not blank is `---`. Otherwise, the
-    /// whole text becomes `body`. A byte order mark at the start is dropped.
+    /// Splits the text of a file. The file has front matter if its first line that is not blank is `---`. Otherwise,
+    /// the whole text becomes `body`. A byte order mark at the start is dropped.
     ///
     /// # Errors
     /// Fails if the front matter has no end or is longer than 16 KiB.

@@ -1,5 +1,5 @@
-//! Types for names and ids. Names and task numbers are validated when they are parsed or read from JSON. The ids that
-//! consist of text are not; [`RequestId::is_safe`] checks those that become file names.
+//! Types for names and ids. Names and task numbers are validated when they are parsed or read from JSON. Ids that
+//! consist of text are not validated; [`RequestId::is_safe`] checks an id before it becomes a file name.
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ pub enum NameError {
     Reserved(String),
 }
 
-/// The name of a member of the crew: the lead (`lead`), a teammate, a subagent, or the user (`user`). Also `policy`, the
-/// approver that is recorded when a permission rule decides.
+/// The name of a member of the crew: the lead (`lead`), a teammate, a subagent, or the user (`user`). Also `policy`,
+/// the approver that is recorded when a permission rule decides.
 ///
-/// A teammate's name matches `[A-Za-z0-9][A-Za-z0-9_-]{0,31}` and is unique regardless of case. `==` distinguishes upper
-/// and lower case; compare names of teammates with [`Name::same`].
+/// A teammate's name matches `[A-Za-z0-9][A-Za-z0-9_-]{0,31}` and is unique regardless of case. `==` distinguishes
+/// upper and lower case; compare names of teammates with [`Name::same`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct Name(String);
@@ -70,8 +70,8 @@ impl Name {
         Ok(name)
     }
 
-    /// Returns the name of the subagent of `parent` with the number `n`, such as `alice.2`. Teammates cannot have such a
-    /// name.
+    /// Returns the name of the subagent of `parent` with the number `n`, such as `alice.2`. Teammates cannot have such
+    /// a name.
     pub fn subagent(parent: &Name, n: u64) -> Name {
         Name(format!("{parent}.{n}"))
     }
@@ -118,8 +118,8 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// The number of a task on the board. Numbers start at 1 and are never reused. 0 means that the number is unknown, as in
-/// a task file without a number.
+/// The number of a task on the board. Numbers start at 1 and are never reused. 0 means that the number is unknown, as
+/// in a task file without a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 #[serde(transparent)]
 pub struct TaskId(pub u64);
@@ -130,9 +130,9 @@ impl TaskId {
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
-/// What a user or model has written where the number of a task is expected: the number, or other text. Other text does
-/// not select a task; it is compared with the subjects of tasks only so that the error can name the number that was
-/// meant.
+/// The text that a user or model has written where the number of a task is expected, parsed as a number if it is one.
+/// Other text does not select a task. It is compared with the subjects of tasks only so that the error can name the
+/// number that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
     Id(TaskId),
@@ -216,7 +216,7 @@ text_id!(
     RequestId
 );
 text_id!(
-    /// The id of a tool call, given by the model's server. The tool result refers to it.
+    /// The id of a tool call, assigned by the model's server. The tool result refers to it.
     CallId
 );
 

@@ -8,9 +8,10 @@ use super::ids::{JobId, Name};
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-/// Maximum number of bytes in [`Job::tail`]. The screen shows this end of the output.
+/// Maximum number of bytes in [`Job::tail`], the end of the output that the screen shows.
 pub const TAIL_MAX: usize = 4 * 1024;
-/// Maximum number of bytes of [`Job::tail`] that the agent gets when a job ends. The middle of a longer text is cut out.
+/// Maximum number of bytes of [`Job::tail`] that the agent gets when a job ends. The middle of a longer text is cut
+/// out.
 pub const REPORTED_MAX: usize = 2 * 1024;
 /// Maximum number of characters of a command in lists of jobs, as in learn-claude-code.
 const COMMAND_MAX: usize = 80;

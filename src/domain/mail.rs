@@ -14,7 +14,7 @@ pub const MAIL_MESSAGE_MAX: usize = 64 * 1024;
 
 /// The JSON field that contains the attachments of a message.
 const ATTACHMENTS: &str = "attachments";
-/// The JSON field that says that crewdeck has written the text of a message in the name of its sender.
+/// The JSON field that marks a message whose text crewdeck has written in the name of the sender.
 const GENERATED: &str = "generated";
 
 /// The type of a message. The first five variants also exist in learn-claude-code.
@@ -73,7 +73,8 @@ impl fmt::Display for MailKind {
     }
 }
 
-/// How far a message has come. A later state is greater than an earlier one; `Blocked` is the greatest.
+/// The progress of a message from the sender to the recipient's model. A later state is greater than an earlier one;
+/// `Blocked` is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
@@ -114,7 +115,7 @@ pub struct MailMessage {
 }
 
 impl MailMessage {
-    /// Returns a message without extra fields.
+    /// Creates a message without [`MailMessage::extra`] fields.
     pub fn new(
         id: MessageId,
         kind: MailKind,

@@ -50,9 +50,10 @@ pub enum ServerTransport {
 pub struct OAuthClient {
     /// The id of a client that is registered with the server. With `None`, crewdeck registers a client itself.
     pub id: Option<String>,
-    /// The secret of that client; `None` if it has none.
+    /// The secret of the registered client; `None` if the client has no secret.
     pub secret: Option<String>,
-    /// The port of `http://localhost:PORT/callback`, to which the login page returns. With `None`, any free port.
+    /// The port in `http://localhost:PORT/callback`, the address to which the browser returns after the login. With
+    /// `None`, crewdeck uses any free port.
     pub callback_port: Option<u16>,
 }
 
@@ -83,9 +84,9 @@ pub struct ServerConfig {
     /// Maximum time from the start until the server has sent its list of tools; `None` for the default of 30 s.
     pub start_timeout: Option<Duration>,
     pub oauth: OAuthClient,
-    /// If true, the server starts with the crew, and every request of an agent that may use its tools defines them. If
-    /// false, the server starts before the first model call of such an agent, and its tools may be deferred: agents
-    /// then find them with a search tool.
+    /// If true, the server starts with the crew, and the model requests of all agents that may use its tools contain
+    /// the definitions of these tools. If false, the server starts before the first model call of such an agent. Its
+    /// tools may then be deferred: an agent finds them with the tool `tool_search`.
     pub is_always_loaded: bool,
 }
 
@@ -128,7 +129,7 @@ pub struct ServerStatus {
     pub target: String,
     /// The number of the server's tools.
     pub tools: usize,
-    /// The number of tool calls since the crew started.
+    /// The number of calls of the server's tools since the crew started.
     pub calls: u64,
     /// The text of the last error; empty if there was none.
     #[serde(default)]
@@ -159,7 +160,7 @@ impl ServerStatus {
     }
 }
 
-/// All tools that MCP servers have listed. A server that has failed or is disabled has none.
+/// All tools that MCP servers have listed. A server that has failed or is disabled contributes no tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCatalog {
     /// A number that increases with each change of the tools; 0 before the first change.
@@ -171,8 +172,8 @@ pub struct ToolCatalog {
 /// A tool of an MCP server, with the texts that the server has sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpTool {
-    /// The name under which agents call the tool: `mcp__SERVER__TOOL`. It may differ from `server` and `tool` in characters
-    /// that model vendors reject and in length, see [`tool_name`].
+    /// The name under which agents call the tool: `mcp__SERVER__TOOL`. It may differ from `server` and `tool` in
+    /// characters that model vendors reject and in length, see [`tool_name`].
     pub name: String,
     pub server: String,
     /// The name that the server itself uses for the tool.
@@ -190,8 +191,8 @@ pub struct McpTool {
     /// Whether the tool may destroy something (`destructiveHint`). True unless the server says otherwise or the tool
     /// changes nothing.
     pub is_destructive: bool,
-    /// Whether the tool is defined in the requests of all agents that may use it, even if other tools are deferred. Set
-    /// from [`ServerConfig::is_always_loaded`].
+    /// Whether the model requests of all agents that may use the tool contain its definition, even if other tools are
+    /// deferred. Set from [`ServerConfig::is_always_loaded`].
     pub is_always_loaded: bool,
 }
 
@@ -216,8 +217,8 @@ pub fn is_server_name(name: &str) -> bool {
         && !name.ends_with('_')
 }
 
-/// Returns the `SERVER` part of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form. Does not check whether
-/// such a server exists.
+/// Returns the `SERVER` part of a tool name `mcp__SERVER__TOOL`; `None` if `tool` has another form. Does not check
+/// whether such a server exists.
 pub fn server_of(tool: &str) -> Option<&str> {
     let (server, _) = tool.strip_prefix(TOOL_PREFIX)?.split_once("__")?;
     Some(server)
@@ -232,9 +233,9 @@ pub fn shown_name(tool: &str) -> String {
     parts.unwrap_or_else(|| tool.into())
 }
 
-/// Returns whether `pattern` matches the name `tool` of a server's tool. `mcp__SERVER` matches all tools of a server,
-/// `mcp__SERVER__TOOL` matches one. `*` stands for any characters, including none. Case matters. A pattern that does not
-/// start with `mcp__` matches nothing.
+/// Returns whether `pattern` matches `tool`, the name of a tool of an MCP server. `mcp__SERVER` matches all tools of a
+/// server, `mcp__SERVER__TOOL` matches one tool. `*` stands for any characters, including none. Case matters. A pattern
+/// that does not start with `mcp__` matches nothing.
 pub fn matches_tool(pattern: &str, tool: &str) -> bool {
     let Some(rest) = pattern.strip_prefix(TOOL_PREFIX) else {
         return false;
@@ -245,8 +246,9 @@ pub fn matches_tool(pattern: &str, tool: &str) -> bool {
         || (names_server && matches_wildcards(format!("{pattern}__*").as_bytes(), tool.as_bytes()))
 }
 
-/// Returns whether `pattern`, in the form that [`matches_tool`] describes, may match the name of some tool of `server`. Can
-/// return true for a pattern that matches none, because only the part before the first `*` is compared.
+/// Returns whether `pattern`, in the form that [`matches_tool`] describes, may match the name of some tool of `server`.
+/// Compares only the part of the pattern before the first `*`, so it can return true although the pattern matches no
+/// tool of the server.
 pub fn matches_server(pattern: &str, server: &str) -> bool {
     pattern.strip_prefix(TOOL_PREFIX).is_some_and(|rest| {
         let named = rest.split_once("__").map_or(rest, |(named, _)| named);
@@ -287,8 +289,8 @@ pub(super) fn matches_wildcards(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// Returns the name under which agents call the tool `tool` of `server`: `mcp__SERVER__TOOL`. Characters that model
-/// vendors reject become `_`, and a name above [`TOOL_NAME_MAX`] bytes is cut. A name that was changed ends with a hash of
-/// the original, so that it differs from the names of other tools.
+/// vendors reject become `_`, and a name above [`TOOL_NAME_MAX`] bytes is cut. A name that was changed ends with a hash
+/// of the original, so that it differs from the names of other tools.
 pub fn tool_name(server: &str, tool: &str) -> String {
     let whole = format!("{TOOL_PREFIX}{server}__{tool}");
     let clean: String = whole
@@ -313,8 +315,8 @@ pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Returns the FNV-1a hash. The function must not change, because stored conversations contain tool names that end with
-/// this hash.
+/// Returns the FNV-1a hash of `bytes`. The function must not change, because stored conversations contain tool names
+/// that end with this hash.
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)

@@ -1,5 +1,6 @@
-//! Project memory: the instruction files of a project (AGENTS.md, CLAUDE.md) in the system prompts of agents. Also the
-//! report for the user about the instructions and other texts from files, servers and hooks that an agent was given.
+//! Project memory: the instruction files of a project (AGENTS.md, CLAUDE.md), which are part of the system prompts of
+//! agents. Also the report that shows the user which instructions and other texts from files, servers and hooks an
+//! agent was given.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +13,7 @@ pub const MEMORY_MAX: usize = 32 * 1024;
 /// Maximum number of files in each of the two lists that [`ProjectMemory::report`] returns: files that were read, and
 /// files that were skipped.
 const LISTED_MAX: usize = 64;
-/// Maximum number of bytes of a text that [`GivenText::whole`] keeps for the report to the user. The middle of a longer
-/// text is cut out.
+/// Maximum number of bytes of a text in the result of [`GivenText::whole`]. The middle of a longer text is cut out.
 const SHOWN_MAX: usize = 64 * 1024;
 
 /// An instruction file.
@@ -35,8 +35,8 @@ pub struct ProjectMemory {
 }
 
 impl ProjectMemory {
-    /// Returns the maximum number of bytes of each file that a prompt contains. Shorter files are included whole; longer
-    /// files are cut to this size. Together, the files then fit into [`MEMORY_MAX`], not counting whitespace at their
+    /// Returns the maximum size, in bytes, that a file has in a prompt. Files up to this size are included whole;
+    /// longer files are cut to it. All files together then fit into [`MEMORY_MAX`], not counting whitespace at their
     /// starts.
     fn share(&self) -> usize {
         let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
@@ -52,8 +52,8 @@ impl ProjectMemory {
         MEMORY_MAX
     }
 
-    /// Returns the part of a system prompt that contains the files, each in its own tags; empty if there are no files. If
-    /// the files exceed [`MEMORY_MAX`] together, the longest ones are cut in the middle.
+    /// Returns the part of a system prompt that contains the files, each in its own tags; empty if there are no files.
+    /// If the files exceed [`MEMORY_MAX`] together, the longest ones are cut in the middle.
     pub fn prompt(&self) -> String {
         let share = self.share();
         let sections = self.files.iter().map(|file| {
@@ -66,9 +66,9 @@ impl ProjectMemory {
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns a report for the user: the texts that `agent` was given, how much of each file they contain, and which
-    /// files were not read. `others` are the texts that only this agent was given. Those in the system prompt are listed
-    /// before the files, the others after them.
+    /// Returns a report for the user: the texts that `agent` was given, how many bytes of each file they include, and
+    /// which files were not read. `others` are the texts that only this agent was given. Texts that are in the system
+    /// prompt are listed before the files, the others after them.
     pub fn report(&self, agent: &Name, others: Vec<GivenText>) -> MemoryReport {
         let share = self.share();
         let files = self.files.iter().take(LISTED_MAX).map(|file| {

@@ -1,5 +1,5 @@
-//! Mentions of files and MCP resources in a message: `@src/main.rs`, `@server:uri`, or `@"a b.md"` for a path with blanks.
-//! In quotes, `\"` stands for `"`, and `\\` for `\`; a backslash before another character stands for itself.
+//! Mentions of files and MCP resources in a message: `@src/main.rs`, `@server:uri`, or `@"a b.md"` for a path with
+//! blanks. In quotes, `\"` stands for `"`, and `\\` for `\`; a backslash before another character stands for itself.
 //! This module does not access the file system.
 
 use std::borrow::Cow;
@@ -13,8 +13,8 @@ pub struct Mention {
     /// The path as the user wrote it: relative to the project, absolute, or beginning with `~/`. Or `SERVER:URI` for a
     /// resource of an MCP server.
     pub path: String,
-    /// Whether a file or directory must exist at the path. If nothing exists there, a message with a required mention
-    /// is rejected, and any other mention stays plain text. Has no effect on the mention of a resource.
+    /// Whether the message is rejected if no file or directory exists at the path. If false, the mention then stays
+    /// plain text. Has no effect on the mention of a resource.
     #[serde(rename = "required", default = "default_required")]
     pub is_required: bool,
 }
@@ -32,8 +32,9 @@ pub struct PartialMention<'a> {
     pub query: &'a str,
 }
 
-/// Returns the mentions in `text` in order, each path once. [`Mention::is_required`] is true for a path in quotes, or
-/// one that starts with `/`, `./`, `../` or `~/`. For any other path, the function `is_required` decides.
+/// Returns the mentions in `text` in order, without repeated paths. [`Mention::is_required`] is true for a path in
+/// quotes, and for a path that starts with `/`, `./`, `../` or `~/`. For any other path, the function `is_required`
+/// decides.
 pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     for written in all(text) {
@@ -47,8 +48,8 @@ pub fn mentions(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Mention> 
     found
 }
 
-/// Returns the byte ranges of the required mentions in `text`, in order and without overlaps. A path that occurs twice
-/// has two ranges. `is_required` decides as in [`mentions`].
+/// Returns the byte ranges of the required mentions in `text`, in order and without overlaps. If a path occurs twice,
+/// both ranges are returned. Which mentions are required is decided as in [`mentions`].
 pub fn required_ranges(text: &str, is_required: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     for written in all(text).filter(|w| w.is_explicit || is_required(&w.path)) {
@@ -89,8 +90,8 @@ fn all(text: &str) -> impl Iterator<Item = WrittenMention<'_>> {
     })
 }
 
-/// Returns the mention at the end of `before`, the text before the cursor. A single `@` counts. Returns `None` if the text
-/// does not end with a mention, for example after a closing quote or a blank.
+/// Returns the mention at the end of `before`, the text before the cursor. A lone `@` is a mention with an empty query.
+/// Returns `None` if the text does not end with a mention, for example after a closing quote or a blank.
 pub fn at_cursor(before: &str) -> Option<PartialMention<'_>> {
     before.match_indices('@').rev().find_map(|(start, _)| {
         let rest = &before[start + 1..];

@@ -1,4 +1,5 @@
-//! Named models: entries of the setting `[models.NAME]`, and which of them each kind of agent uses (`[use]`).
+//! Named models: entries of the setting `[models.NAME]`, and which of them the lead, teammates, subagents and summaries
+//! use (setting `[use]`).
 
 use std::collections::BTreeMap;
 
@@ -23,10 +24,10 @@ pub struct NamedModel {
     pub key_var: Option<String>,
     /// Size of the context window in tokens; `None` if the entry does not set it.
     pub window: Option<u64>,
-    /// The reasoning effort of agents whose role sets none.
+    /// The reasoning effort of agents whose role sets no effort.
     pub effort: Option<RoleEffort>,
-    /// Maximum number of tokens that the model may use to think in one answer. For providers without such a budget, it
-    /// selects the effort if `effort` is `None`.
+    /// Maximum number of tokens that the model may use to think in one answer. If the provider has no such limit, this
+    /// number selects the effort instead, unless `effort` is set.
     pub thinking_budget: Option<u32>,
     /// Maximum number of tokens in one answer; `None` for the crew's setting.
     pub max_tokens: Option<u32>,
@@ -37,8 +38,8 @@ pub struct NamedModel {
     /// Options of the provider, as in the setting with the provider's name, such as `[anthropic]`. If there are any,
     /// they replace that setting.
     pub options: BTreeMap<String, String>,
-    /// The named model that an agent changes to if a call of this one fails permanently; `None` if the turn fails
-    /// instead.
+    /// The named model to which an agent switches if a call of this model fails permanently. With `None`, the turn
+    /// fails instead.
     pub fallback: Option<String>,
 }
 
@@ -72,7 +73,8 @@ pub struct ModelUses {
 }
 
 impl ModelUses {
-    /// Returns the models of `later`. Takes each model that is `None` in `later` from `self`.
+    /// Merges two sets of models. Each model that `later` names is used; where `later` has `None`, the model of `self`
+    /// is used.
     #[must_use]
     pub fn merged_with(self, later: ModelUses) -> ModelUses {
         ModelUses {

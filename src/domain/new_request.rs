@@ -53,8 +53,8 @@ impl PendingCall {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRequest {
     pub kind: RequestKind,
-    /// The agent that the request is about: the author of the plan, the teammate to shut down, or the agent that waits for
-    /// the decision.
+    /// The agent that the request is about: the author of the plan, the teammate to shut down, or the agent that waits
+    /// for the decision.
     pub target: Name,
     /// The text that the approver reads. It contains everything that is needed to decide.
     pub body: String,
@@ -62,8 +62,8 @@ pub struct NewRequest {
     pub choices: Vec<String>,
     /// The asker's working directory, relative to the project root; empty for the root itself.
     pub workdir: String,
-    /// The tool call that a permission request is about. `None` for other requests, and for a call that is too long to be
-    /// stored whole or contains a secret.
+    /// The tool call that a permission request is about. `None` for other requests, and for a call that is too long to
+    /// be stored whole or contains a secret.
     pub call: Option<PendingCall>,
     /// How long the agent waits for the decision; `None` for no limit. After that time, the agent continues, the
     /// request stays pending, and the decision arrives as a message.

@@ -1,5 +1,5 @@
 //! Session permissions: commands and calls of MCP servers' tools that the user has allowed for the whole team until
-//! crewdeck ends. Also those that the settings allow.
+//! crewdeck ends. Also the entries of the setting `allow`, in the form in which they are shown to the user.
 
 use std::fmt;
 
@@ -20,17 +20,17 @@ pub enum PermissionScope {
     /// Only this exact command.
     Exact { command: String },
     /// Commands in which every simple command that needs approval begins with `words`. Commands with pipes,
-    /// redirections, assignments, expansions or file name patterns are excluded, and so are commands that leave the work
-    /// directory.
+    /// redirections, assignments, expansions or file name patterns are excluded, and so are commands that leave the
+    /// work directory.
     Begins {
         /// The program and its subcommand, such as `git push`.
         words: String,
     },
     /// Every tool of an MCP server, including tools that the server adds or changes later.
     Server { server: String },
-    /// Every call of one tool of an MCP server; `tool` is its name `mcp__SERVER__TOOL`. The scopes with a field
-    /// `definition` apply only while it equals [`crate::domain::mcp::McpTool::fingerprint`], that is, until the server
-    /// changes the tool.
+    /// Every call of one tool of an MCP server; `tool` is its name `mcp__SERVER__TOOL`. A permission with a field
+    /// `definition` applies only while this value equals [`crate::domain::mcp::McpTool::fingerprint`], that is, until
+    /// the server changes the tool.
     ServerTool {
         tool: String,
         #[serde(default)]
@@ -85,7 +85,7 @@ impl fmt::Display for PermissionScope {
     }
 }
 
-/// A permission that is valid until crewdeck ends.
+/// A permission that the user has granted the whole team until crewdeck ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPermission {
     /// A consecutive number, never reused in a session.

@@ -1,5 +1,5 @@
-//! Removes secrets from text and puts a placeholder such as `[redacted: GITHUB_TOKEN]` in their place. Finds two kinds of
-//! secrets: known values (of secret environment variables and of tokens) and keys with a known format.
+//! Removes secrets from text and puts a placeholder such as `[redacted: GITHUB_TOKEN]` in their place. Finds two kinds
+//! of secrets: known values (of secret environment variables and of tokens) and keys with a known format.
 //!
 //! # Where redaction applies
 //!
@@ -37,10 +37,11 @@ pub const VALUE_MAX: usize = 16 * 1024;
 /// The start of every placeholder that replaces a secret.
 pub const PLACEHOLDER_START: &str = "[redacted: ";
 
-/// Maximum number of values that [`Redactor::add`] keeps. If there are more, the oldest is dropped and no longer redacted.
+/// Maximum number of values that [`Redactor::add`] keeps. If there are more, the oldest is dropped and no longer
+/// redacted.
 const ADDED_MAX: usize = 256;
 
-/// Finds and replaces secrets. Cheap to clone; all clones know the same secrets.
+/// Finds and replaces secrets. Cheap to clone; all clones find the same secrets, also those that are added later.
 #[derive(Clone)]
 pub struct Redactor {
     known: Arc<RwLock<KnownSecrets>>,
@@ -50,11 +51,11 @@ pub struct Redactor {
 type NamedSecret = (String, Vec<u8>);
 
 struct KnownSecrets {
-    /// The values that were known when the redactor was created.
+    /// The secrets that were passed to the redactor when it was created.
     fixed: Vec<NamedSecret>,
-    /// The values that were added while crewdeck ran, oldest first.
+    /// The secrets that [`Redactor::add`] has added, oldest first.
     added: VecDeque<NamedSecret>,
-    /// The values in `fixed` and `added`, prepared for the search.
+    /// All secrets in `fixed` and `added`, prepared for the search.
     all: Arc<Secrets>,
 }
 
@@ -86,14 +87,15 @@ impl std::fmt::Debug for Redactor {
 
 impl Redactor {
     /// Returns a redactor that finds the values of the environment variables `variables`, pairs of name and value, and
-    /// secrets with a known format. Whitespace around a value is removed. Values shorter than [`VALUE_MIN`] or longer than
-    /// [`VALUE_MAX`] bytes are ignored.
+    /// secrets with a known format. Whitespace around a value is removed. Values shorter than [`VALUE_MIN`] or longer
+    /// than [`VALUE_MAX`] bytes are ignored.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(Vec::new(), variables)
     }
 
-    /// Returns a redactor that redacts the secrets of this one and the values of `variables`. The limits on their lengths
-    /// are those of [`Redactor::new`]. Values that are added later to one of the two redactors are unknown to the other.
+    /// Returns a redactor that redacts the secrets of this redactor and the values of `variables`. Values that are too
+    /// short or too long for [`Redactor::new`] are ignored. Values that are added later to one of the two redactors are
+    /// unknown to the other.
     #[must_use]
     pub fn with(&self, variables: impl IntoIterator<Item = (String, String)>) -> Redactor {
         Redactor::of(self.secrets().values.clone(), variables)
@@ -114,8 +116,9 @@ impl Redactor {
     }
 
     /// Adds a secret that became known while crewdeck runs, such as a renewed token. All clones of this redactor redact
-    /// the value from then on, with `name` in the placeholder. Does nothing if the value is known already, or is shorter
-    /// or longer than [`Redactor::new`] allows. Only the last 256 added values are redacted.
+    /// the value from then on, with `name` in the placeholder. Does nothing if the redactor already has the value, or
+    /// if the value is shorter or longer than [`Redactor::new`] allows. Of the values added in this way, only the last
+    /// 256 are redacted.
     pub fn add(&self, name: &str, value: &str) {
         let Some(new) = usable((name.to_string(), value.to_string())) else {
             return;
@@ -137,7 +140,8 @@ impl Redactor {
         Arc::clone(&known.all)
     }
 
-    /// Returns the text with a placeholder in place of each secret; borrowed if the text contains none.
+    /// Returns the text with a placeholder in place of each secret. The result is borrowed if the text contains no
+    /// secret.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -175,8 +179,8 @@ impl Redactor {
         }
     }
 
-    /// Redacts all strings in serializable data, except the names of object fields in its JSON form. Data that cannot be
-    /// converted to JSON and back is returned unchanged, with its secrets.
+    /// Redacts all strings in serializable data, except the names of object fields in its JSON form. Data that cannot
+    /// be converted to JSON and back is returned unchanged, with its secrets.
     pub fn data<T: Serialize + DeserializeOwned>(&self, data: T) -> T {
         let Ok(mut value) = serde_json::to_value(&data) else {
             return data;
@@ -197,7 +201,8 @@ impl Redactor {
     }
 }
 
-/// Returns the secret without whitespace around its value; `None` if the value is then too short or too long.
+/// Returns the secret without whitespace around its value; `None` if the value is then shorter than [`VALUE_MIN`] or
+/// longer than [`VALUE_MAX`] bytes.
 fn usable((name, value): (String, String)) -> Option<NamedSecret> {
     let value = value.trim().as_bytes().to_vec();
     let fits = (VALUE_MIN..=VALUE_MAX).contains(&value.len());
@@ -217,8 +222,8 @@ impl Secrets {
         }
     }
 
-    /// Matches secrets at the start of `rest`. `before` is the byte in front of `rest`; `None` at the start of the
-    /// input. `end` says whether more input may follow `rest`.
+    /// Checks whether a secret begins at the start of `rest`. `before` is the byte in front of `rest`; `None` at the
+    /// start of the input. `end` says whether more input may follow `rest`.
     fn match_at(&self, before: Option<u8>, rest: &[u8], end: InputState) -> Match<'_> {
         match self.match_value(rest, end) {
             Match::Nothing => {}

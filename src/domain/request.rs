@@ -40,8 +40,8 @@ pub enum Verdict {
     Reject,
 }
 
-/// Who decides requests of one kind, as configured in the settings. Budgets have only `Ask` or `Deny`. Questions have
-/// `Ask` if a user is present, otherwise `Deny`.
+/// Who decides requests of one kind, as configured in the settings. For budgets, the settings allow only `Ask` and
+/// `Deny`. Questions are not configured: they have `Ask` if a user is present, otherwise `Deny`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
@@ -65,8 +65,8 @@ pub enum FollowUp {
     /// The request is pending or withdrawn, or its decision has not been carried out completely.
     #[default]
     NotYet,
-    /// The asker has received the decision. If the decision approved a shutdown, the teammate has also shut down, or has
-    /// answered that it does not.
+    /// The asker has received the decision. If the decision approved a shutdown, the teammate has also shut down, or
+    /// has answered that it does not.
     Done,
 }
 
@@ -94,7 +94,7 @@ pub struct Request {
     /// The comment of the approver, the answer to a question, or the reason of a withdrawal.
     #[serde(default)]
     pub comment: String,
-    /// The open task of the target when the request was filed.
+    /// The task that the target had claimed and not completed when the request was filed; `None` if there was none.
     #[serde(default)]
     pub task: Option<TaskId>,
     /// The choices for the answer to a question. The user may also answer with another text.
@@ -103,7 +103,8 @@ pub struct Request {
     /// The asker's working directory, relative to the project root; empty for the root itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workdir: String,
-    /// The tool call that a permission request is about; `None` as in [`NewRequest::call`].
+    /// The tool call that a permission request is about. `None` for other requests, and for a call that is too long to
+    /// be stored whole or contains a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<PendingCall>,
     /// The approver according to the settings at the time of the request. The user may decide any request, whatever the
@@ -117,7 +118,7 @@ pub struct Request {
     pub decided_at: Timestamp,
     #[serde(default, skip_serializing_if = "is_default")]
     pub followed: FollowUp,
-    /// Fields written by other programs.
+    /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -1,9 +1,9 @@
 //! Detects environment variables that hold secrets, by their name, and by the format and the randomness of their value.
 //!
 //! A false positive costs a line in the settings (`pass_env`); a false negative leaks a key. Names are therefore
-//! matched broadly. Values that are random but not secret are common (commits, checksums, UUIDs, session ids). A
-//! variable is therefore not withheld for its randomness if the format of the value or the name of the variable
-//! indicates one of these.
+//! matched broadly. Values that are random but not secret are common, for example commits, checksums, UUIDs and session
+//! ids. A random value is therefore not a reason to withhold a variable if its format or the variable's name indicates
+//! such a value.
 
 use super::redact::Redactor;
 
@@ -24,8 +24,8 @@ pub enum WithheldReason {
     Random,
 }
 
-/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld, except
-/// the [`EXEMPT_NAMES`].
+/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld,
+/// except the [`EXEMPT_NAMES`].
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_",
     "OPENAI_",
@@ -46,7 +46,8 @@ const WORDS: &[&str] = &[
     "COOKIES", "NETRC", "WEBHOOK", "SALT", "PEPPER", "BEARER", "SID", "UNSEAL", "MNEMONIC", "OTP",
     "TOTP",
 ];
-/// Like [`WORDS`], but also matched inside a word: `APITOKEN`, `OAUTH2`, `PGPASSWORD`.
+/// Words in names of variables that indicate a secret even if they are only a part of a word: `APITOKEN`, `OAUTH2`,
+/// `PGPASSWORD`.
 const PARTS: &[&str] = &[
     "SECRET",
     "TOKEN",
@@ -59,15 +60,15 @@ const PARTS: &[&str] = &[
     "OAUTH",
     "AUTHORIZATION",
 ];
-/// Words that indicate a secret unless the value is a number, a path or `random`. The seed of a wallet is secret; the
-/// seed of a test run is a number and not secret.
+/// Words in names of variables that indicate a secret unless the value is a number, a path or `random`. The seed of a
+/// wallet is secret; the seed of a test run is a number and not secret.
 const SEEDS: &[&str] = &["SEED", "SEEDS"];
-/// Words that indicate a secret if the value has at least [`PIN_MIN`] characters. A shorter value is taken for the
-/// number of a pin on a circuit board.
+/// Words in names of variables that indicate a secret if the value has at least [`PIN_MIN`] characters. A shorter value
+/// is taken for the number of a pin on a circuit board.
 const PINS: &[&str] = &["PIN"];
 /// Minimum length of a personal identification number, in characters.
 const PIN_MIN: usize = 4;
-/// Word endings that indicate a secret: `SSHKEY`, `MYSQLPWD`, `SMTPPASS`.
+/// Endings of words in names of variables that indicate a secret: `SSHKEY`, `MYSQLPWD`, `SMTPPASS`.
 const ENDS: &[&str] = &["KEY", "PASS", "PWD", "DSN", "AUTH"];
 
 /// Words that match [`PARTS`] or [`ENDS`] but do not indicate a secret.
@@ -85,8 +86,8 @@ const OTHER_WORDS: &[&str] = &[
     "UNAUTH",
 ];
 /// Names of variables that look like names of secrets, but whose values are not secret. Some values are paths of
-/// sockets and files; the sandbox controls access to them. A value with the format of a secret is withheld under these
-/// names too.
+/// sockets and files; the sandbox controls access to them. A variable with such a name is nevertheless withheld if its
+/// value has the format of a secret.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
     "OLDPWD",
@@ -150,8 +151,8 @@ pub fn reason(name: &str, value: &str) -> Option<WithheldReason> {
     is_random.then_some(WithheldReason::Random)
 }
 
-/// Returns whether the name alone indicates a secret, or begins with a prefix of a model or cloud provider. Returns false
-/// for exempt names, such as `SSH_AUTH_SOCK`.
+/// Returns whether the name alone indicates a secret, or begins with a prefix of a model or cloud provider. Returns
+/// false for exempt names, such as `SSH_AUTH_SOCK`.
 pub fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     if is_exempt(name) {
@@ -188,8 +189,8 @@ fn is_exempt(name: &str) -> bool {
     EXEMPT_NAMES.contains(&upper.as_str()) || upper.starts_with("XDG_")
 }
 
-/// Returns whether the value is one of the [`SWITCHES`]. For variables of providers, always returns false, because all
-/// of them are withheld.
+/// Returns whether the value is one of the [`SWITCHES`]. Always returns false for the variables of model and cloud
+/// providers, because all of them are withheld.
 fn is_switch(name: &str, value: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let is_providers = PROVIDERS.iter().any(|start| upper.starts_with(start));

@@ -16,8 +16,9 @@ pub const PROMPTS_MAX: usize = 200;
 /// Maximum number of names that an error message lists.
 const NAMED_MAX: usize = 10;
 
-/// What a server offers to the user. Descriptions and problems are on one line, with control characters escaped. The names
-/// of prompts and arguments are exactly those of the server, so callers must escape them before showing them.
+/// What a server offers to the user. Descriptions and problems are on one line, with control characters escaped. The
+/// names of prompts and arguments are stored exactly as the server sent them, so callers must escape them before
+/// showing them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ServerOffers {
     pub server: String,
@@ -75,10 +76,10 @@ impl OfferedPrompt {
     }
 
     /// Assigns the words of `text` to the arguments, and returns the values by the names of the arguments. A word
-    /// `NAME=VALUE` sets the argument `NAME`, if the prompt has this argument and it is not set yet. The other words are
-    /// assigned to the remaining arguments in their order; if there are more words than arguments, the last argument
-    /// gets all further words, joined by blanks. Text in quotes is one word. An optional argument that gets no word is
-    /// absent from the result.
+    /// `NAME=VALUE` sets the argument `NAME`, if the prompt has this argument and it is not set yet. The other words
+    /// are assigned to the remaining arguments in their order; if there are more words than arguments, the last
+    /// argument gets all further words, joined by blanks. Text in quotes is one word. An optional argument that gets no
+    /// word is absent from the result.
     ///
     /// # Errors
     /// Fails if a required argument is missing, or if words are left over because every argument has a value. The
@@ -171,7 +172,7 @@ pub fn command(server: &str, prompt: &str) -> String {
 }
 
 /// Returns the prompt that `typed` names. `typed` is either the server's own name for the prompt, or the part after the
-/// colon of what [`command`] returns.
+/// colon in a result of [`command`].
 ///
 /// # Errors
 /// Fails if the server has no such prompt. The message is one line that lists the first ten existing prompts.

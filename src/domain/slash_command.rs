@@ -13,8 +13,8 @@ use super::text::{clip, head_and_tail};
 const DESCRIPTION_MAX: usize = 200;
 /// Maximum length, in characters, of a command's name. A longer name is not valid.
 const NAME_MAX: usize = 64;
-/// Maximum size, in bytes, of a command's text with the arguments filled in. A longer text is cut in the middle; the note
-/// that says how much was cut is not counted.
+/// Maximum size, in bytes, of a command's text with the arguments filled in. A longer text is cut in the middle; the
+/// note that says how much was cut is not counted.
 const EXPANDED_MAX: usize = 96 * 1024;
 
 /// A slash command that a file or skill defines.
@@ -52,14 +52,14 @@ pub enum CommandError {
 }
 
 impl CommandFile {
-    /// Parses a file of `.claude/commands`. Uses only `description`, `argument-hint` and `arguments` of the front matter.
-    /// If there is no description, uses the first line of the text instead, without the `#` of a heading. Texts that are
-    /// too long are cut: the description and the hint at `DESCRIPTION_MAX` characters, the command's text at
+    /// Parses a file of `.claude/commands`. Uses only `description`, `argument-hint` and `arguments` of the front
+    /// matter. If there is no description, uses the first line of the text instead, without the `#` of a heading. Texts
+    /// that are too long are cut: the description and the hint at `DESCRIPTION_MAX` characters, the command's text at
     /// [`BODY_MAX`](super::front_matter::BODY_MAX) bytes, with a marker that says how much is missing.
     ///
     /// # Errors
-    /// Fails if the front matter is not valid, or if there is no text below the front matter. The message names the line,
-    /// the problem and what to do.
+    /// Fails if the front matter is not valid, or if there is no text below the front matter. The message names the
+    /// line, the problem and what to do.
     pub fn parse(text: &str) -> Result<CommandFile, CommandError> {
         let front = FrontMatter::split(text)?;
         let fields = if front.is_empty() {
@@ -168,12 +168,12 @@ enum CommandPlaceholder<'a> {
     All,
     /// `$ARGUMENTS[N]`: the argument at this position, counted from 0.
     Indexed(usize),
-    /// `$N`: the argument with this number, which has one or two digits. `expand` decides whether the numbers begin with 0
-    /// or 1.
+    /// `$N`: the argument with this number, which has one or two digits. `expand` decides whether the numbers begin
+    /// with 0 or 1.
     Numbered(usize),
     /// `$NAME`: an argument that the file has named. The value is the argument's position, counted from 0.
     Named(usize),
-    /// `${NAME}`: a variable. The value is the variable's value.
+    /// `${NAME}`: a variable. This field contains the value of the variable.
     Variable(&'a str),
 }
 
@@ -181,8 +181,8 @@ enum CommandPlaceholder<'a> {
 ///
 /// - `$ARGUMENTS` stands for all arguments.
 /// - `$ARGUMENTS[N]` stands for one argument, counted from 0.
-/// - `$N`, with one or two digits, stands for one argument, counted from 0 if the text contains `$0` or `$ARGUMENTS[N]`,
-///   else from 1 as in older commands. Prices such as `$5.00` are not replaced.
+/// - `$N`, with one or two digits, stands for one argument, counted from 0 if the text contains `$0` or
+///   `$ARGUMENTS[N]`, else from 1 as in older commands. Prices such as `$5.00` are not replaced.
 /// - `$NAME` stands for the argument whose name is in `names`, which lists the names in the order of the arguments.
 /// - `${NAME}` stands for the value of a variable in `variables`.
 ///
@@ -233,8 +233,8 @@ pub fn expand(
     }
 }
 
-/// Splits a command's text into its placeholders and the texts between them, in order. Each part is its text, with the
-/// placeholder that the text stands for, or `None` for plain text.
+/// Splits a command's text into its placeholders and the texts between them, in order. Each part consists of its text
+/// and the placeholder that this text represents; `None` for a text between placeholders.
 fn placeholders<'a>(
     body: &'a str,
     names: &[String],

@@ -1,4 +1,4 @@
-//! What all crewdeck processes of the user have used, by day, and the totals of a day and its month.
+//! The tokens and costs of all crewdeck processes of the user, by day, and their totals for a day and its month.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ impl UsageTotal {
     }
 }
 
-/// What was used in a day and in its month.
+/// The usage of all crewdeck processes of the user in a day and in the month of that day.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PeriodUsage {
     pub date: Day,
@@ -66,8 +66,8 @@ pub struct PeriodUsage {
 }
 
 impl PeriodUsage {
-    /// Returns the usage of `day` and its month, of which no later usage is known: 0 for a day or month that has begun
-    /// since.
+    /// Returns this usage as of `day`, which is the recorded date or a later day. A day or month that began after the
+    /// recorded date has no usage yet, so its total becomes 0.
     #[must_use]
     pub fn on(mut self, day: &Day) -> PeriodUsage {
         if self.date.month() != day.month() {

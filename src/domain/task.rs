@@ -92,7 +92,7 @@ pub struct Task {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub taken_from: Vec<String>,
-    /// Fields written by other programs.
+    /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -125,7 +125,8 @@ impl Serialize for Task {
     }
 }
 
-/// Reads `null` like a missing field, because learn-claude-code writes `"owner": null` for a task without an owner.
+/// Deserializes `null` as the default value, like a missing field, because learn-claude-code writes `"owner": null` for
+/// a task without an owner.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -135,8 +136,8 @@ where
 }
 
 impl Task {
-    /// Returns whether [`Task::taken_from`] contains `name`, regardless of case: the user took the task away from `name`,
-    /// and since then `name` has not claimed the task, and its subject and description were not edited.
+    /// Returns whether [`Task::taken_from`] contains `name`, regardless of case: the user took the task away from
+    /// `name`, and since then `name` has not claimed the task, and its subject and description were not edited.
     pub fn was_taken_from(&self, name: &str) -> bool {
         let is_same = |taken: &String| taken.eq_ignore_ascii_case(name);
         self.taken_from.iter().any(is_same)

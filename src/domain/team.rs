@@ -28,9 +28,9 @@ pub fn default_agents_max(cores: usize, memory: Option<u64>) -> usize {
     by_cores.min(by_memory).clamp(AGENTS_MIN, AGENTS_MAX)
 }
 
-/// The role of a teammate that was started without one.
+/// The role of a teammate that was started without a role.
 pub const DEFAULT_ROLE: &str = "teammate";
-/// Maximum number of members that the error for an unknown name lists.
+/// Maximum number of names that the message of [`TeamError::Unknown`] lists.
 const NAMED_MAX: usize = 32;
 
 /// The status of a member. The names are those of learn-claude-code.
@@ -68,7 +68,7 @@ pub enum PlanRule {
     Required,
 }
 
-/// A session of an external agent, which can be loaded after a restart.
+/// Identifies a session of an external agent, so that the session can be loaded again after a restart of crewdeck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExternalSession {
     pub id: String,
@@ -84,8 +84,9 @@ pub struct Member {
     /// The name of the member's role, or a free description of what the member does.
     #[serde(default)]
     pub role: String,
-    /// Whether [`role`](Self::role) was the name of an existing role, such as one from a file, when the member started.
-    /// If the role no longer exists when the member is resumed, the member may only read.
+    /// Whether [`role`](Self::role) is the name of a role that existed when the member started, for example a role from
+    /// a file, and not a free description. If the role no longer exists when the member is resumed, the member may only
+    /// read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub role_defined: bool,
     #[serde(default)]
@@ -98,8 +99,8 @@ pub struct Member {
     /// The name of the member's model; empty for the lead's model.
     #[serde(default)]
     pub model: String,
-    /// Whether [`model`](Self::model) was the name of a named model when it was chosen. If the named model no longer
-    /// exists when the member is resumed, the member uses the lead's model.
+    /// Whether [`model`](Self::model) was an entry of the setting `models` when the model was chosen. If the entry no
+    /// longer exists when the member is resumed, the member uses the lead's model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_named: bool,
     /// The name of the external agent, if the member is one; empty for crewdeck's own agents.
@@ -108,8 +109,8 @@ pub struct Member {
     /// The last session of the external agent; `None` before its first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<ExternalSession>,
-    /// The id of the session that the member belongs to. When the session is resumed, the member is restored. Empty if
-    /// the member has left for good, or if another program added it.
+    /// The id of the crew's session to which the member belongs. When that session is resumed, the member is restored.
+    /// Empty if the member has left for good, or if another program added it.
     #[serde(default)]
     pub session: String,
     /// The instructions for the member's first turn. Stored until that turn has ended, so that a restarted member can
@@ -120,13 +121,13 @@ pub struct Member {
     /// while the member works, but not while the member is idle or waits for a decision.
     #[serde(default)]
     pub seen_at: Timestamp,
-    /// Fields written by other programs.
+    /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// The name of the field in [`Member::extra`] with the member's colour. Claude Code writes this field too. Colours that
-/// crewdeck does not know stay in the file.
+/// The key under which [`Member::extra`] contains the member's colour. Claude Code uses the same key. A colour that
+/// crewdeck does not know stays in the file.
 pub const COLOR: &str = "color";
 
 impl Member {
@@ -157,12 +158,12 @@ const LEAD_MODELS_MAX: usize = 50;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelChoice {
     pub name: String,
-    /// Whether this was the name of a named model when it was chosen.
+    /// Whether `name` was an entry of the setting `models` when the user chose it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub named: bool,
 }
 
-/// The roster as stored in `.team/config.json`.
+/// The team as stored in `.team/config.json`: the teammates, and the models chosen for the lead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Team {
     #[serde(default = "default_name")]
@@ -174,7 +175,7 @@ pub struct Team {
     /// the oldest session is first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lead_models: BTreeMap<String, ModelChoice>,
-    /// Fields written by other programs.
+    /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -197,7 +198,7 @@ impl Default for Team {
 /// Why a change of the roster is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
-    /// Another member with this name has not shut down.
+    /// A member with this name exists and has not shut down. The second value is the status of that member.
     #[error("'{0}' is currently {1}: write to it with send_message, or choose another name")]
     Busy(Name, MemberStatus),
     /// The team is full. The value is the maximum number of teammates.
@@ -267,7 +268,7 @@ impl Team {
             .filter(|m| m.status != MemberStatus::Shutdown)
     }
 
-    /// Returns whether anything but [`Member::seen_at`] differs from `other`.
+    /// Returns whether this team differs from `other`. A difference in [`Member::seen_at`] does not count.
     pub fn differs_from(&self, other: &Team) -> bool {
         let timeless = |team: &Team| {
             let mut team = team.clone();
@@ -279,8 +280,8 @@ impl Team {
         timeless(self) != timeless(other)
     }
 
-    /// Returns the error for a name that is not in the roster. The error lists at most `NAMED_MAX` members; those that
-    /// have shut down come after the others.
+    /// Returns the error for `name`, which is not the name of a member. The error lists the names of at most
+    /// `NAMED_MAX` members; members that have shut down come last.
     pub fn unknown(&self, name: &str) -> TeamError {
         let present = self.present().map(|m| m.name.to_string());
         let gone = self.members.iter();
@@ -345,8 +346,8 @@ pub enum Activity {
         /// Why the turn ended, in one line.
         why: String,
     },
-    /// The agent's model calls have failed and are not retried, or the worktree of its task cannot be created. The agent
-    /// continues only when it gets a message or a prompt.
+    /// The agent's model calls have failed and are not retried, or the worktree of its task cannot be created. The
+    /// agent continues only when it gets a message or a prompt.
     Failed {
         /// What failed and why, in one line.
         why: String,

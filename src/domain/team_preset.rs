@@ -65,12 +65,12 @@ struct PresetMember {
 }
 
 impl TeamPreset {
-    /// Parses a preset, a TOML text. An entry with a `count` above 1 becomes that many members, named `NAME-1`, `NAME-2`
-    /// and so on. An entry without a name is named after its role, with `-` in place of blanks.
+    /// Parses a preset, a TOML text. An entry with a `count` above 1 becomes that many members, named `NAME-1`,
+    /// `NAME-2` and so on. An entry without a name is named after its role, with `-` in place of blanks.
     ///
     /// # Errors
-    /// Fails if the file is not valid TOML or has unknown fields, if a member has no valid and unique name, if `count` is
-    /// 0, or if there are more than [`AGENTS_MAX`] members. The message is one line with the line of the file or the
+    /// Fails if the file is not valid TOML or has unknown fields, if a member has no valid and unique name, if `count`
+    /// is 0, or if there are more than [`AGENTS_MAX`] members. The message is one line with the line of the file or the
     /// number of the member, from 1, and the problem.
     pub fn parse(text: &str) -> Result<TeamPreset, String> {
         let file: PresetFile = toml::from_str(text).map_err(|error| {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Maximum length of a grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40. Longer
-/// clusters are stacks of combining marks, which a terminal draws over neighbouring rows.
+/// Maximum length of a grapheme cluster that is shown, in bytes. The longest emoji sequences have about 40 bytes.
+/// Longer clusters are stacks of combining marks, which a terminal draws over neighbouring rows.
 pub const CLUSTER_MAX: usize = 64;
 
 /// Returns a number with a noun whose plural ends in `s`: `1 file`, `2 files`.
@@ -120,8 +120,8 @@ pub fn escape_json(json: &str) -> String {
     out
 }
 
-/// Returns whether `c` is a control character, a direction mark or invisible (default ignorable in Unicode). True also for
-/// newlines, tabs, joiners and variation selectors, wherever they are.
+/// Returns whether `c` is a control character, a direction mark or invisible (default ignorable in Unicode). True also
+/// for newlines, tabs, joiners and variation selectors, wherever they are.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -176,8 +176,8 @@ pub fn clip(text: &str, max: usize) -> String {
     out
 }
 
-/// Joins the first `max` names with commas. `all` is the total number of names; `names` may contain only the first of
-/// them. If names are left out, adds how many, as in `a, b and 3 more`.
+/// Joins the first `max` names with commas. `all` is the total number of names, which can be larger than the length of
+/// `names`. If some of them are not in the result, adds how many, as in `a, b and 3 more`.
 pub fn join_names(names: &[String], max: usize, all: usize) -> String {
     let shown = &names[..names.len().min(max)];
     let names = shown.join(", ");
@@ -206,9 +206,9 @@ pub struct LongText {
     text: String,
     /// Maximum size of the kept text, in bytes.
     max: usize,
-    /// Size of the start, in bytes; 0 before bytes are removed.
+    /// Size of the kept start of the text, in bytes; 0 until bytes are removed for the first time.
     head: usize,
-    /// Number of bytes that were removed after the start.
+    /// Number of bytes that were removed from the middle of the text so far.
     cut: usize,
 }
 
@@ -240,7 +240,8 @@ impl LongText {
         self.text.replace_range(self.head..tail, "");
     }
 
-    /// Returns the text. If bytes were removed, a marker in their place states how many.
+    /// Returns the whole text, or its start and its end with a marker between them that states how many bytes were
+    /// removed.
     pub fn finish(mut self) -> String {
         if self.text.len() > self.max {
             self.shorten();
@@ -253,8 +254,8 @@ impl LongText {
     }
 }
 
-/// Returns the start and the end of the byte range in the middle of `text` to leave out, so that at most `max` bytes
-/// remain. `text` must be longer than `max` bytes.
+/// Returns the start and the end of the range of bytes that must be cut out of the middle of `text`, so that at most
+/// `max` bytes remain. `text` must be longer than `max` bytes.
 fn cut_range(text: &str, max: usize) -> (usize, usize) {
     let head = text.floor_char_boundary(max / 2);
     let tail = text.ceil_char_boundary(text.len() - (max - max / 2));

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub f64);
 
 impl Timestamp {
-    /// Returns the time since `earlier`. Returns zero if `earlier` is later than `self`, which happens when the clock was
-    /// set back.
+    /// Returns the time since `earlier`. Returns zero if `earlier` is later than `self`, which happens when the clock
+    /// was set back.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::try_from_secs_f64(self.0 - earlier.0).unwrap_or_default()
     }

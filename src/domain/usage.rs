@@ -41,12 +41,12 @@ impl Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Input that is neither read from nor written to the cache.
+    /// Price of input tokens that are neither read from nor written to the prompt cache.
     pub input: f64,
     pub output: f64,
-    /// Input read from the cache. Default: the price of `input`.
+    /// Price of input tokens read from the prompt cache; `None` for the price of `input`.
     pub cache_read: Option<f64>,
-    /// Input written to the cache. Default: the price of `input`.
+    /// Price of input tokens written to the prompt cache; `None` for the price of `input`.
     pub cache_write: Option<f64>,
 }
 

@@ -10,10 +10,12 @@ use crate::domain::redact::Redactor;
 
 /// A secret that parsed reports must not contain.
 const SECRET: &str = "fuzz-secret-value";
-/// Maximum total size, in bytes, of the markers and placeholders that cutting and redacting add to the texts of a call.
+/// Maximum total size, in bytes, of the markers and placeholders that cutting and redacting add to the texts of a tool
+/// call.
 const MARKS_MAX: usize = 64 * 1024;
 
-/// Checks how the reports of an agent are read and merged. Each line of the input is a report.
+/// Checks the parser for the reports of an external agent: reports other than streamed text contain no secret, texts
+/// are bounded, and a tool call does not run again right after it has ended. Each line of the input is a report.
 pub fn acp(bytes: &[u8]) -> CheckResult {
     let redactor = Redactor::new([("FUZZ".to_string(), SECRET.to_string())]);
     let mut table = ToolCallTable::default();
@@ -70,7 +72,7 @@ fn check_title(title: &str) -> CheckResult {
     })
 }
 
-/// Checks the size of a call. `input` is the size of all reports, in bytes.
+/// Checks the size of the texts of a tool call. `input` is the size of all reports, in bytes.
 fn check_call(call: &AgentToolCall, input: usize) -> CheckResult {
     check_title(&call.title)?;
     let files = call

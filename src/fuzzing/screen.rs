@@ -38,8 +38,8 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// Returns the input bytes that the fuzz target `keys` reads as bound keys: one byte for each key, as long as there are
-/// bytes left.
+/// Returns the input bytes that the fuzz target `keys` reads as bound keys: one byte for each key, up to the highest
+/// byte.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
 }

@@ -24,9 +24,9 @@ const FLOOD: u64 = 16 * 1024 * 1024;
 const PROJECT: &[&str] = &["CLAUDE_PROJECT_DIR", "CREWDECK_PROJECT_DIR"];
 
 /// Runs the command of a hook in the agent's work directory ([`Inner::work_dir`]), and returns how it ended. `program`
-/// is either a shell command and `None`, or a program and its arguments. `json` is the event, which the hook receives as
-/// its input. When `cancel` is cancelled, the command is killed and the result is [`Ended::cancelled`]. A command that
-/// cannot be started, runs too long, prints too much or is ended by a signal has failed ([`HookResult::Failed`]).
+/// is either a shell command and `None`, or a program and its arguments. `json` is the event, which the hook receives
+/// as its input. When `cancel` is cancelled, the command is killed and the result is [`Ended::cancelled`]. A command
+/// that cannot be started, runs too long, prints too much or is ended by a signal has failed ([`HookResult::Failed`]).
 pub async fn run(
     inner: &Inner,
     hook: &HookSpec,
@@ -112,8 +112,8 @@ fn interpret_report(hook: &HookSpec, report: SeparateReport) -> Ended {
     }
 }
 
-/// Returns the environment variables that a hook gets in addition to those of crewdeck. The hook does not inherit variables
-/// that look like secrets.
+/// Returns the environment variables that a hook gets in addition to those of crewdeck. The hook does not inherit
+/// variables that look like secrets.
 fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<String, String> {
     let own = [
         ("CREWDECK_HOOK_EVENT", hook.event.name().to_string()),

@@ -310,9 +310,9 @@ impl Inner {
         true
     }
 
-    /// Returns `None` if the hook may run; hooks of the user always may. Otherwise returns the decision for a hook of the
-    /// project that is not approved, has changed since its approval, or whose approval cannot be checked. Only the first
-    /// such decision has a problem for the user, until the hook may run again.
+    /// Returns `None` if the hook may run; hooks of the user always may. Otherwise returns the decision for a hook of
+    /// the project that is not approved, has changed since its approval, or whose approval cannot be checked. The
+    /// decision has a problem for the user only the first time, and again after the hook was allowed to run.
     async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;

@@ -39,8 +39,8 @@ impl RepeatedBlocks {
     }
 }
 
-/// Returns the line of the question for the user about a hook that has blocked the same action [`REPEATS_MAX`] times in a
-/// row. `reason` is the hook's last reason.
+/// Returns the line of the question for the user about a hook that has blocked the same action [`REPEATS_MAX`] times in
+/// a row. `reason` is the hook's last reason.
 pub fn describe_repeats(hook: &HookSpec, reason: &str) -> String {
     let how = format!("has blocked the same action {REPEATS_MAX} times in a row");
     line(hook, &how, reason)

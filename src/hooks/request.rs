@@ -58,8 +58,8 @@ impl HookClients {
 pub struct HookRequest<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
-    /// The names of the environment variables whose values may be filled into `headers`. Other variables are replaced by
-    /// nothing.
+    /// The names of the environment variables whose values may be filled into `headers`. Other variables are replaced
+    /// by nothing.
     pub env: &'a [String],
     pub body: &'a str,
 }

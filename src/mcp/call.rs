@@ -40,7 +40,7 @@ pub struct Link {
     pub shared: Arc<HandlerShared>,
 }
 
-/// Why a request has no result.
+/// Why a request to an MCP server has no result.
 #[derive(Debug)]
 pub enum LinkError {
     Cancelled,
@@ -59,7 +59,7 @@ pub enum LinkError {
         message: String,
         code: i32,
     },
-    /// The response does not fit the request.
+    /// The response is of another type than the request demands.
     Unexpected,
 }
 

@@ -53,7 +53,7 @@ pub enum ConnectError {
     Failed(String),
 }
 
-/// The first request on a new connection.
+/// The requests with which a new connection to an MCP server begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handshake {
     /// First `server/discover`; if the server answers with an error, then `initialize`.

@@ -40,8 +40,8 @@ pub fn of_block(block: ContentBlock) -> McpContent {
     builder.finish()
 }
 
-/// Returns the content of a resource that the user attaches to a message. Text that the server sends as base64 data
-/// counts as text.
+/// Returns the content of a resource that the user attaches to a message. Text that the server sends as base64 data is
+/// returned as text too.
 pub fn of_resource(parts: Vec<ResourceContents>) -> ResourceContent {
     let mut out = ResourceContent::default();
     let mut texts = Vec::new();

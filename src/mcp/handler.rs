@@ -54,7 +54,7 @@ pub struct HandlerShared {
     pub tools_changed: Notify,
     /// Called when the server reports that its resources or prompts changed.
     pub on_lists_changed: Box<dyn Fn() + Send + Sync>,
-    /// Called with a message for the user.
+    /// Called with a notice for the user, such as that a request for input was declined.
     pub on_notice: Box<dyn Fn(String) + Send + Sync>,
 }
 

@@ -118,7 +118,7 @@ pub async fn resources(link: &Link) -> Result<Vec<McpResource>, LinkError> {
 /// Lists the resource templates of a server, at most 1000. The URI of each is a template. Leaves out invalid entries.
 ///
 /// # Errors
-/// As [`tools`].
+/// Fails if a request fails or times out, or if the response is not a list.
 pub async fn resource_templates(link: &Link) -> Result<Vec<McpResource>, LinkError> {
     let request = |params| {
         ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {

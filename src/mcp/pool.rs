@@ -31,7 +31,7 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum time that servers may take to end when the pool shuts down. After this time, they are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time to wait until a killed server's task has ended.
+/// Maximum time to wait for the end of the Tokio task of a server that is being killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum length, in characters, of a server's command or URL and of an unknown name in an error message. A longer
 /// text is cut.
@@ -96,9 +96,9 @@ impl ServerPool {
         server.ok_or_else(|| CallError::UnknownServer(clip(&one_line(name), TARGET_MAX)))
     }
 
-    /// Starts those of the named servers that do not run, in parallel, and waits until each is ready or could not be
-    /// started. The wait is at most the time-out of each start plus 2 s. Concurrent calls share one start. Servers
-    /// that are disabled, have failed or need a login are not started; unknown names are ignored.
+    /// Starts the servers in `names` that do not run, in parallel, and waits until each is ready or could not be
+    /// started. The wait is at most the time-out of each start plus 2 s. Concurrent calls share one start. Servers that
+    /// are disabled, have failed or need a login are not started; unknown names are ignored.
     pub async fn ensure_started<S: AsRef<str>>(&self, names: &[S]) {
         let named: Vec<&Arc<Server>> = names
             .iter()
@@ -131,7 +131,8 @@ impl ServerPool {
         exact.or_else(|| names.find(|name| name.eq_ignore_ascii_case(typed)))
     }
 
-    /// Starts a server under the conditions of [`ServerPool::ensure_started`], without waiting.
+    /// Starts a server without waiting until it is ready. Does nothing if the server runs, is disabled, has failed,
+    /// needs a login or is unknown.
     pub fn start(&self, name: &str) {
         if let Some(server) = self.servers.0.get(name) {
             server.start(StartCause::Demand);
@@ -148,9 +149,9 @@ impl ServerPool {
     /// Calls the tool `name` (`mcp__SERVER__TOOL`). Starts the server if necessary, and waits while it is being started
     /// or restarted. When `cancel` is cancelled or the future is dropped, tells the server that the call is cancelled.
     ///
-    /// The call fails if the server sends no progress report within the time-out in its configuration, or 60 s if there
-    /// is none. Each report is passed to `on_progress` and restarts this time. In total, a call takes at most 30 times
-    /// as long.
+    /// The call fails if the server sends neither the result nor a progress report within the time-out of its
+    /// configuration, or within 60 s if the configuration sets no time-out. Each progress report is passed to
+    /// `on_progress` and restarts this time. A call with progress reports fails after 30 times the time-out.
     ///
     /// # Errors
     /// Fails if no server offers the tool, or if the server is not available, rejects the call or does not answer. A
@@ -340,7 +341,8 @@ impl ServerPool {
     /// Reads a resource of a server, and starts the server if necessary.
     ///
     /// # Errors
-    /// As [`ServerPool::call`].
+    /// Fails if the server is unknown or not available, rejects the request or does not answer, or if `cancel` is
+    /// cancelled.
     pub async fn read_resource(
         &self,
         server: &str,
@@ -373,10 +375,11 @@ impl ServerPool {
         }
     }
 
-    /// Returns the messages of a prompt, at most 64. Starts the server if necessary.
+    /// Returns the messages of a prompt of a server, at most 64. Starts the server if necessary.
     ///
     /// # Errors
-    /// As [`ServerPool::call`].
+    /// Fails if the server is unknown or not available, rejects the request or does not answer, or if `cancel` is
+    /// cancelled.
     pub async fn get_prompt(
         &self,
         server: &str,
@@ -406,8 +409,8 @@ impl ServerPool {
             .collect())
     }
 
-    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills those that still run together
-    /// with all processes that they have started. No server can be started afterwards.
+    /// Ends all servers in parallel: closes their input, waits at most 2 s, and kills each server that still runs, with
+    /// all processes that it has started. No server can be started afterwards.
     pub async fn shutdown(&self) {
         let tasks = self.servers.0.values().filter_map(|server| {
             server.set_wanted(Wanted::Ended);

@@ -81,9 +81,9 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     Ok(schema)
 }
 
-/// Returns `input` without those of its own optional fields that are `null` although `schema` does not allow `null` for
-/// them; nested fields stay. Models send `null` for fields that they leave out, because crewdeck's own tools require
-/// every field.
+/// Removes each optional field of `input` that is `null` although `schema` does not allow `null` for it, and returns
+/// the rest. Fields of nested objects are not removed. Models send `null` for fields that they leave out, because
+/// crewdeck's own tools require every field.
 pub fn without_forbidden_nulls(
     mut input: Map<String, Value>,
     schema: &Value,
@@ -122,7 +122,8 @@ struct Expander<'a> {
     root: &'a Value,
     /// The references that are being replaced, outermost first.
     path: Vec<String>,
-    /// Number of bytes that may still be created. The limit stops schemas that references make exponentially larger.
+    /// Number of bytes that the replacement of references may still create. The limit stops schemas that references
+    /// make exponentially larger.
     room: usize,
 }
 

@@ -27,7 +27,7 @@ const RESTARTS_MAX: u32 = 5;
 const NOTICES_MAX: u32 = 10;
 const NOTICES_PERIOD: Duration = Duration::from_secs(60);
 
-/// What the servers of a pool share.
+/// The parts of a pool that all its servers share.
 pub struct PoolContext {
     pub options: PoolOptions,
     pub catalog: Catalog,
@@ -47,7 +47,7 @@ pub enum Wanted {
     Ended,
 }
 
-/// Who starts a server.
+/// Why a server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartCause {
     /// An agent needs the server, or the server starts with the crew. A server that has failed or needs a login is not
@@ -352,8 +352,9 @@ impl Server {
         }
     }
 
-    /// Waits before a restart. `crashes` is the number of consecutive crashes. A change of the control value ends the
-    /// wait. Returns whether the wait ended because of such a change.
+    /// Waits before a crashed server is restarted. The delay depends on `crashes`, the number of consecutive crashes.
+    /// Returns true if [`ServerControl`] changed and so ended the wait early: the user restarted or disabled the
+    /// server, or the pool shuts down. Returns false if the delay has elapsed.
     async fn wait_for_restart(
         &self,
         why: String,

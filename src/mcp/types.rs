@@ -9,7 +9,8 @@ use crate::domain::mcp::ServerConfig;
 pub use crate::domain::mcp::{McpTool, ToolCatalog};
 use crate::domain::redact::Redactor;
 
-/// Maximum wait before a restart, and before another subscription.
+/// Maximum wait before a crashed server is restarted, and before crewdeck subscribes to changes of a server's lists
+/// again.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// Settings of a pool of MCP servers.
@@ -57,7 +58,8 @@ impl PoolOptions {
 }
 
 impl PoolOptions {
-    /// Returns the wait after `failures` consecutive failures.
+    /// Returns how long to wait before the next attempt after `failures` consecutive failures: `restart_delay`, doubled
+    /// with each failure after the first one, but at most one minute.
     pub(super) fn delay_after(&self, failures: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
         self.restart_delay
@@ -76,7 +78,7 @@ pub enum ElicitationAnswer {
     AcceptDefaults,
 }
 
-/// Something that happened in the pool.
+/// A change or a message that the pool of MCP servers reports to its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PoolEvent {
     /// The state of a server changed; [`super::ServerPool::status`] returns the new state.

@@ -10,7 +10,8 @@ use super::provider::{ModelServerConfig, ProviderOption, ProviderSpec};
 use super::{ErrorKind, Model, ModelError, vendors};
 use crate::domain::text::{clip, one_line};
 
-/// The provider `azure`. Its address may be that of the resource or that of the API, with `/openai/v1`.
+/// The provider `azure`. Its address is the address of the resource, or the address of the API, which ends with
+/// `/openai/v1`.
 pub static SPEC: ProviderSpec = ProviderSpec {
     name: "azure",
     key_var: "AZURE_OPENAI_API_KEY",

@@ -40,7 +40,7 @@ impl ToolSpec {
     }
 
     /// Creates the definition of a tool of an MCP server. `schema` is sent unchanged, because the strict form cannot
-    /// express objects with free keys, bounds and patterns. The caller must pass a schema that all model servers
+    /// express objects with arbitrary keys, bounds and patterns. The caller must pass a schema that all model servers
     /// accept.
     pub fn of_server(name: impl Into<String>, text: impl Into<String>, schema: Value) -> ToolSpec {
         ToolSpec {
@@ -80,8 +80,8 @@ pub struct ModelRequest {
     pub thinking_budget: Option<u32>,
     /// The agent's work directory. Only external agents use it.
     pub workdir: PathBuf,
-    /// How often the agent's conversation was cleared. From a change, the session of an external agent detects that its
-    /// copy of the conversation is outdated.
+    /// How often the agent's conversation was cleared. If the number has changed, the external agent's own copy of the
+    /// conversation is outdated, and its session must be replaced.
     pub clearings: u64,
 }
 
@@ -235,8 +235,8 @@ pub struct ModelError {
     /// if the header is missing.
     pub retry: Option<bool>,
     /// Whether any call to the server has received data so far; an error response does not count. Set by the [rate
-    /// limiter](super::rate_limiter). If not, the address, the key or the provider may be wrong; otherwise a failure is
-    /// probably transient.
+    /// limiter](super::rate_limiter). If false, the address, the key or the provider may be wrong; if true, a failure
+    /// is probably transient.
     pub server_has_answered: bool,
 }
 
@@ -262,7 +262,7 @@ pub trait Model: Send + Sync {
     /// Calls the model. The stream ends with [`Delta::Done`] or with an error. Dropping the stream cancels the call.
     fn call(&self, request: ModelRequest) -> BoxStream<'static, Result<Delta, ModelError>>;
 
-    /// Requests the names of the models that the server offers, in its order. If this fails,
+    /// Requests the names of the models that the server offers, in the server's order. If this fails,
     /// [`ErrorKind::means_no_list`] says whether the server works nevertheless.
     fn list(&self) -> BoxFuture<'static, Result<Vec<String>, ModelError>>;
 

@@ -1,5 +1,5 @@
-//! The ids of tool calls in the forms that the wire formats accept. A conversation may contain ids of several vendors,
-//! and one vendor refuses what another has sent. Does no I/O.
+//! The ids of tool calls in the forms that the wire formats accept. A conversation may contain ids from the models of
+//! several vendors, and a vendor's server may refuse the ids of another vendor. Does no I/O.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -57,7 +57,8 @@ impl IdForm {
     }
 }
 
-/// Chooses the ids of one request, for calls and their results alike. The same conversation always gets the same ids.
+/// Chooses the ids with which tool calls and their results are sent in one request. The same conversation always gets
+/// the same ids.
 #[derive(Debug)]
 pub struct SentIds<'a> {
     form: IdForm,
@@ -95,8 +96,8 @@ impl<'a> SentIds<'a> {
         chosen
     }
 
-    /// Returns the id to send with the result of the call `id`: the one that was sent for the last call with this id,
-    /// or `id` itself if there is no such call.
+    /// Returns the id to send with the result of the call `id`. It is the id that was sent for the last call with this
+    /// id, or `id` itself if there is no such call.
     pub fn result(&self, id: &CallId) -> String {
         let sent = self.sent.get(id).cloned();
         sent.unwrap_or_else(|| id.0.clone())

@@ -11,7 +11,8 @@ const LEVELS: [RoleEffort; 5] = [
     RoleEffort::Max,
 ];
 
-/// Names of the fields and objects of requests that contain the effort, to be searched in error messages.
+/// Names of request fields and objects that contain the effort. An error message that contains one of these names is
+/// about the effort.
 const FIELDS: [&str; 3] = ["effort", "output_config", "reasoning"];
 
 /// Texts that precede the list of accepted levels in error messages.
@@ -36,10 +37,10 @@ const FIELD_REFUSALS: [&str; 6] = [
     "unknown",
 ];
 
-/// Parts of error messages in which a server refuses a value. Such a message may not name the field.
+/// Parts of error messages in which a server refuses a value. Some of these messages do not name the field.
 const VALUE_REFUSALS: [&str; 3] = ["unsupported value", "supported values", "invalid value"];
 
-/// What is sent in place of a refused level.
+/// What requests contain in place of a reasoning effort that the model has refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffortReplacement {
     Level(RoleEffort),
@@ -47,7 +48,8 @@ pub enum EffortReplacement {
     Nothing,
 }
 
-/// Returns the word for a level in the APIs of OpenAI, where `xhigh` is the highest one.
+/// Returns the word for a level in the APIs of OpenAI. Their highest level is `xhigh`, which is also returned for
+/// `max`.
 pub fn openai_word(effort: RoleEffort) -> &'static str {
     match effort {
         RoleEffort::Max => RoleEffort::Xhigh.word(),

@@ -29,8 +29,8 @@ const OWN_HEADERS: &[&str] = &[
     "connection",
 ];
 
-/// Maximum size, in bytes, of an error response or of a response that is not streamed. The call fails if the latter is
-/// larger. The message in a larger error response is ignored.
+/// Maximum size, in bytes, of an error response or of a response that is not streamed. If a response that is not
+/// streamed is larger, the call fails. If an error response is larger, its message is ignored.
 const BODY_MAX: usize = 4 * 1024 * 1024;
 
 /// Maximum size of the content of a streamed response, in bytes; about ten times the longest response of today's
@@ -342,7 +342,8 @@ impl Http {
 }
 
 pub enum ResponseBody {
-    /// The events of a streamed response. Each item holds the events that one chunk of bytes completed.
+    /// The events of a streamed response. Each item of the stream contains the events that one received chunk of bytes
+    /// has completed; there may be none.
     Events(BoxStream<'static, Result<Vec<SseEvent>, ModelError>>),
     /// One JSON value, because the server did not stream.
     Json(Value),

@@ -1,5 +1,5 @@
-//! What is known about well-known models: context windows, prices and abilities, from the dated table
-//! `assets/models.toml`. It only fills in what the settings and the model server do not say.
+//! A built-in table of facts about well-known models: context windows, prices and abilities, from the dated file
+//! `assets/models.toml`. A fact is used only if neither the settings nor the model server state it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,10 +11,11 @@ use crate::domain::usage::Price;
 
 const FILE: &str = include_str!("../../assets/models.toml");
 
-/// The table, parsed at its first use. The unit tests check that the file is valid, so that it is never empty.
+/// The table of models, parsed from [`FILE`] at its first use. The unit tests check that the file is valid, so that the
+/// table is never empty.
 static TABLE: LazyLock<ModelTable> = LazyLock::new(|| ModelTable::parse(FILE).unwrap_or_default());
 
-/// The facts about one model.
+/// What the built-in table says about one model.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct KnownModel {
     /// The context window, in tokens.
@@ -30,7 +31,7 @@ pub struct KnownModel {
     pub price: Option<Price>,
 }
 
-/// A row of the file.
+/// One model in the file `assets/models.toml`.
 #[derive(Debug, Deserialize)]
 struct ModelRow {
     id: String,
@@ -38,7 +39,7 @@ struct ModelRow {
     model: KnownModel,
 }
 
-/// The content of the file.
+/// The content of the file `assets/models.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ModelFile {
@@ -54,7 +55,7 @@ struct ModelTable {
     date: String,
     /// The models, by the result of [`key`] for their id.
     models: BTreeMap<String, KnownModel>,
-    /// Context windows by the prefix of the model's name.
+    /// The context windows of model families, in tokens. Key: the prefix of the models' names.
     families: BTreeMap<String, u64>,
 }
 
@@ -83,16 +84,17 @@ impl ModelTable {
     }
 }
 
-/// Returns the model `name`; `None` if it has no row. Case, the part of `name` up to the last `/`, and the difference
-/// between `.` and `-` do not matter, and neither does a date or `-latest` at the end, unless that version has a row of
-/// its own. Never returns a model that only has a similar name, because its price may be another one.
+/// Returns the entry of the built-in table for the model `name`; `None` if there is none. Ignores case, the part of
+/// `name` up to the last `/`, and the difference between `.` and `-`. If the table does not contain the exact name,
+/// also ignores a date or `-latest` at its end. Never returns a model that only has a similar name, because its price
+/// may be another one.
 pub fn find(name: &str) -> Option<&'static KnownModel> {
     TABLE.find(name)
 }
 
 /// Returns the context window, marked as assumed, of the model `name`, or of the family to which it belongs. For
 /// example, `anthropic/claude-next` belongs to the family `claude-`. If several families match, the one with the
-/// longest prefix is used. Returns `None` if neither is known.
+/// longest prefix is used. Returns `None` if the built-in table contains neither the model nor its family.
 pub fn assumed_window(name: &str) -> Option<ContextWindow> {
     let own = TABLE.find(name).map(|model| model.window);
     let tokens = own.or_else(|| TABLE.family_window(name))?;
@@ -102,13 +104,14 @@ pub fn assumed_window(name: &str) -> Option<ContextWindow> {
     })
 }
 
-/// Returns the maximum number of tokens in one answer of the model `name`; `None` if it is not known.
+/// Returns the maximum number of tokens in one answer of the model `name`; `None` if the built-in table contains no
+/// such limit.
 pub fn output_limit(name: &str) -> Option<u32> {
     let output = TABLE.find(name)?.output?;
     u32::try_from(output).ok()
 }
 
-/// Returns the date of the table, such as `2026-10-10`.
+/// Returns the date of the built-in table of models, such as `2026-10-10`.
 pub fn date() -> &'static str {
     &TABLE.date
 }

@@ -35,8 +35,8 @@ pub use call::{
 pub(crate) use fields::{clip_label, parse_input, parse_tokens};
 pub use window::ContextWindow;
 
-/// All providers. If the environment contains the API keys of several providers, the first of them in this list that
-/// may be selected without its name is used.
+/// All providers, in order of precedence. If the environment contains the API keys of several providers, crewdeck uses
+/// the first provider in this list whose [`provider::AutoSelect`] permits it.
 pub static PROVIDERS: &[&provider::ProviderSpec] = &[
     &anthropic::SPEC,
     &responses::SPEC,

@@ -48,12 +48,13 @@ pub struct ProviderSpec {
 /// The condition under which a provider is selected although neither an option nor a setting names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoSelect {
-    /// If its API key or its server address is in the environment.
+    /// The provider is selected if its API key or its server address is in the environment.
     KeyOrAddress,
-    /// Like [`AutoSelect::KeyOrAddress`], but only if the address is the vendor's or none is set. With another address,
-    /// the same variables usually belong to a server that has a different API.
+    /// Like [`AutoSelect::KeyOrAddress`], but only if no address is set or the address is the vendor's. With another
+    /// address, the same variables usually belong to a server that has a different API.
     VendorAddress,
-    /// Never, because many users have the keys of these vendors in the environment for other programs.
+    /// The provider is never selected without its name, because many users have the vendor's API key in the environment
+    /// for other programs.
     Never,
 }
 
@@ -145,8 +146,8 @@ pub struct ModelServerConfig {
     pub base_url: String,
     /// The API key; `None` to send none, as a local server may need none.
     pub key: Option<SecretString>,
-    /// The name of the environment variable with the API key, for messages: [`ProviderSpec::key_var`], or the one that
-    /// the user has set.
+    /// The name of the environment variable with the API key, for messages: [`ProviderSpec::key_var`], or the variable
+    /// that the user's settings name.
     pub key_var: String,
     /// The options that the user has set, by their names in [`ProviderSpec::options`].
     pub options: BTreeMap<String, String>,

@@ -51,8 +51,8 @@ pub fn choose(
     Ok(spec.map(ProviderChoice::Server))
 }
 
-/// Returns the provider to use for the server at `base_url`, of which only the address is known: the provider with
-/// [`AutoSelect::VendorAddress`] whose vendor has this address, or [`COMPATIBLE`] if there is none.
+/// Returns the provider to use for the server at `base_url` if only this address is configured. This is the provider
+/// with [`AutoSelect::VendorAddress`] whose vendor has the address, or [`COMPATIBLE`] if there is none.
 pub fn of_address(base_url: &str) -> &'static ProviderSpec {
     let mut all = PROVIDERS.iter().copied();
     let is_own = |spec: &&ProviderSpec| {

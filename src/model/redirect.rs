@@ -6,8 +6,8 @@ use super::{ErrorKind, ModelError};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
 
-/// Returns an error that names the origin to which the server at `base` redirects, if `response` says it. Secrets in
-/// the origin are redacted.
+/// Returns the error for a redirect from the server at `base`. The error names the origin of the new address, with
+/// secrets redacted, or says "another address" if `response` contains no valid one.
 pub fn redirect_error(base: &str, response: &Response) -> ModelError {
     let to = response
         .headers()

@@ -74,8 +74,8 @@ pub fn max_tries(error: &ModelError) -> u32 {
     max_tries_per_kind(error).min(TRIES_MAX)
 }
 
-/// Returns the wait after a failure. `failed` is the number of failures before it, and `jitter` is the one of [`wait`].
-/// Returns `None` if the error is not transient or the server asks for more than [`SERVER_WAIT_MAX`].
+/// Returns the wait after a failure. `failed` is the number of failures before it, and `jitter` has the same meaning as
+/// in [`wait`]. Returns `None` if the error is not transient or the server asks for more than [`SERVER_WAIT_MAX`].
 ///
 /// The wait is never shorter than the server asks for. Repeated failures make it longer, so that a server that asks for
 /// short waits is not called in a tight loop.

@@ -21,8 +21,8 @@ const SUPPORTED_KEYWORDS: &[&str] = &[
 ];
 
 /// Returns `schema` in strict form: each object lists its `properties`, requires all of them and allows no others.
-/// Optional properties become nullable. Keywords that are not in [`SUPPORTED_KEYWORDS`] are removed or expressed by
-/// those. The result describes an object.
+/// Optional properties become nullable. Keywords that are not in [`SUPPORTED_KEYWORDS`] are removed or replaced by
+/// supported ones. The result describes an object.
 pub fn strict(schema: &Value) -> Value {
     let mut root = strict_node(schema);
     if let Value::Object(fields) = &mut root

@@ -9,8 +9,8 @@ use super::openai::{self, Deviation, Dialect, OpenAi};
 use super::provider::{AutoSelect, ModelServerConfig, ProviderSpec, RefusalHints};
 use super::{Model, ModelError};
 
-/// The fields that all these providers share: client and decoder are those of `openai`, without its options and local
-/// servers. They are never selected without their name.
+/// The fields that the providers in this module share. Client and decoder are the same as in `openai`, but its options
+/// and local servers are left out. These providers are used only if an option or a setting names them.
 pub(super) const COMMON: ProviderSpec = ProviderSpec {
     auto_select: AutoSelect::Never,
     options: &[],

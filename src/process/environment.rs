@@ -25,8 +25,8 @@ pub fn set_withheld(names: BTreeSet<String>) {
     *WITHHELD.write().unwrap_or_else(PoisonError::into_inner) = names;
 }
 
-/// Removes variables that look like secrets, and those of [`set_withheld`], from the environment of `command`, except
-/// those allowed by [`set_allowed`].
+/// Removes variables that look like secrets, and the variables set by [`set_withheld`], from the environment of
+/// `command`, except variables allowed by [`set_allowed`].
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use crate::domain::text::{clip, one_line};
 
 /// Maximum size of the log, in bytes. Older bytes are dropped.
 const KEPT_MAX: usize = 64 * 1024;
-/// Maximum number of bytes that are read at once.
+/// Maximum number of bytes of one read.
 const CHUNK: usize = 4096;
 /// Maximum length, in characters, of the log's last line in an error message. A longer line is cut.
 const LINE_SHOWN_MAX: usize = 300;

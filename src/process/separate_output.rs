@@ -101,7 +101,8 @@ pub async fn run_separate(
     })
 }
 
-/// A pipe of which the first `keep` bytes are kept. Further bytes are read and counted in `total`, but dropped.
+/// A pipe of which the first `keep` bytes are stored in `kept`. Further bytes are read and counted in `total`, but
+/// dropped.
 struct BoundedPipe<P> {
     open: Option<P>,
     chunk: Vec<u8>,

@@ -78,8 +78,7 @@ fn shows_all_users(mounts: &str) -> bool {
 }
 
 /// Returns whether a process has the file `path` open. The path must be absolute and must not contain symbolic links.
-/// Processes whose open files this user cannot see are left out, which are those of other users unless this user is
-/// root.
+/// Does not find processes whose open files this user cannot see: processes of other users, unless this user is root.
 #[cfg(target_os = "linux")]
 pub fn has_open(path: &Path) -> bool {
     processes().any(|(_, dir)| {
@@ -128,8 +127,8 @@ fn has_ended(dir: &Path) -> bool {
     matches!(state, "Z" | "X") || memory == "0"
 }
 
-/// Returns whether the process with the folder `dir` in `/proc` names one of `folders`: in an argument, such as that of
-/// `--git-dir`, or in an environment variable that begins with `GIT_`, such as `GIT_DIR`.
+/// Returns whether the process with the folder `dir` in `/proc` names one of `folders`: in an argument, such as the
+/// value of `--git-dir`, or in an environment variable that begins with `GIT_`, such as `GIT_DIR`.
 #[cfg(target_os = "linux")]
 fn mentions_any(dir: &Path, folders: &[&Path]) -> bool {
     use std::os::unix::ffi::OsStrExt;

@@ -86,8 +86,8 @@ impl EventSender {
         self.redactor.data(kind)
     }
 
-    /// Publishes an event. If the queue is full, a delta is dropped, and any other event waits for space. Returns at
-    /// once if the receiver is gone.
+    /// Publishes an event. If the queue is full, a delta is dropped, and any other event waits for space. Returns
+    /// immediately if the receiver is gone.
     pub async fn publish(&self, kind: EventKind) {
         let kind = self.clean(kind);
         if kind.is_delta() {

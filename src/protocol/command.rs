@@ -56,15 +56,15 @@ pub enum Command {
         attachments: Vec<Mention>,
     },
     /// Removes the newest prompt with this text from the lead's queue, so that the user can edit it. Rejected if the
-    /// lead has already read the prompt. Also answered by `CommandRejected` if the prompt was removed from the queue but
-    /// not from disk. No event reports a success.
+    /// lead has already read the prompt. Also answered by `CommandRejected` if the prompt was removed from the queue
+    /// but not from disk. No event reports a success.
     RecallPrompt { text: String },
     /// Runs a shell command of the user in the directory where an agent works. Answered by `UserCommandStarted` and
-    /// `UserCommandEnded`. The agent gets the command and its output with the next message.
+    /// `UserCommandEnded`. The agent gets the command and its output with its next model call.
     RunShell { agent: Name, command: String },
     /// Interrupts the shell command that the user runs in an agent's conversation. If none is running, interrupts the
-    /// agent's current turn, and rejects prompts to the agent whose attachments are still being read or whose hooks still
-    /// run. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
+    /// agent's current turn, and rejects prompts to the agent whose attachments are still being read or whose hooks
+    /// still run. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
@@ -91,7 +91,7 @@ pub enum Command {
     RevokePermission { rule: u64 },
     /// Asks a teammate to shut down. No approval is needed, because the user asks. Answered by `RequestChanged`.
     AskShutdown { member: Name },
-    /// Ends a teammate at once, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
+    /// Ends a teammate immediately, even in the middle of a turn, and releases its task. Answered by `RosterChanged`.
     Force { member: Name },
     /// Asks a teammate for its status. Answered by `MessageMoved`.
     Nudge { member: Name },
@@ -100,13 +100,13 @@ pub enum Command {
     /// Merges the branch of a completed task. Answered by a `Notice` with the result.
     Merge { task: TaskId },
     /// Merges the branches of the completed tasks `tasks`, in this order, and stops at the first branch that cannot be
-    /// merged. Answered by a `Notice` for each merge or conflict and, if there are several tasks, by one with a summary.
-    /// If a merge cannot be tried, `CommandRejected` says how many branches were merged before.
+    /// merged. Answered by a `Notice` for each merge or conflict. If there are several tasks, a `Notice` with a summary
+    /// follows. If a merge cannot be tried, `CommandRejected` says how many branches were merged before.
     MergeAll { tasks: Vec<TaskId> },
     /// Asks for the diff of a task's branch. Answered by `DiffShown`.
     ShowDiff { task: TaskId },
-    /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`. Rejected if the worktree
-    /// is in use or could not be removed even after a confirmation.
+    /// Asks what would be lost if a task's worktree were removed. Answered by `WorktreeInspected`. Rejected if the
+    /// worktree is in use or could not be removed even after a confirmation.
     #[serde(rename = "judge_worktree")]
     InspectWorktree { task: TaskId },
     /// Removes the worktree of a task. Rejected if the worktree is in use, or if something would be lost and the losses
@@ -126,23 +126,24 @@ pub enum Command {
     /// Starts the teammates of a team preset. Answered by `RosterChanged`, and by a `Notice` for each teammate that
     /// cannot start.
     StartTeam { preset: String },
-    /// Asks for the names of the models that the user can choose: the named models of the settings, and those that the
-    /// model server offers. Answered by `ModelsListed`; if there are named models, by one with these alone, and by
-    /// another one with all when the server has answered.
+    /// Asks for the names of the models that the user can choose: the named models of the settings, and the models that
+    /// the model server offers. Answered by `ModelsListed` once the server has answered. If there are named models, a
+    /// first `ModelsListed` with only these is sent before that. Rejected if the server does not answer with a list.
     ListModels,
-    /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with the
-    /// address of the login page and one with the result, `LogOut` by a `Notice` with the result.
+    /// Acts on an MCP server. Answered by `ServersChanged`; `Show` also by `ServerShown`, `LogIn` by a `Notice` with
+    /// the address of the login page and one with the result, `LogOut` by a `Notice` with the result.
     Server { name: String, action: ServerAction },
     /// Asks for the resources and prompts of all connected MCP servers, and of the server `start`, which is started if
-    /// necessary. Answered by one `OffersListed` for each server whose offers differ from those that were published last,
-    /// and from then on by another one whenever the offers of a server change. No answer means that nothing changed, or
-    /// that no MCP server is configured.
+    /// necessary. Answered by one `OffersListed` for each server whose offers have changed since they were last
+    /// published. From then on, another one is sent whenever the offers of a server change. No answer means that
+    /// nothing changed, or that no MCP server is configured.
     ListOffers {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,
     },
-    /// Switches the teammate `agent`, or, without `agent`, all agents that have no model of their own, to another model
-    /// from the next model call on. Answered by `ModelChanged` for a teammate, otherwise by `Ready`.
+    /// Changes the model, from the next model call on. With `agent`, changes the model of this teammate; answered by
+    /// `ModelChanged`. Without `agent`, changes the model of all agents that have no model of their own; answered by
+    /// `Ready`.
     UseModel {
         name: String,
         /// The teammate; `None` for the model that all agents without a model of their own share.
@@ -195,9 +196,9 @@ impl Command {
         }
     }
 
-    /// Returns whether the command is a prompt that has attachments or may call a prompt of an MCP server. Reading these
-    /// can take a second for a large image, and longer for a prompt of a server. Later commands run in the meantime,
-    /// except those for which [`Command::agent_of_prompts`] returns the same agent.
+    /// Returns whether the command is a prompt that has attachments or may call a prompt of an MCP server. Reading
+    /// these can take a second for a large image, and longer for a prompt of a server. Later commands run in the
+    /// meantime, except those for which [`Command::agent_of_prompts`] returns the same agent.
     pub fn reads_attachments(&self) -> bool {
         matches!(self, Command::Prompt { attachments, text, .. }
             if !attachments.is_empty() || split_prompt(text).is_some())

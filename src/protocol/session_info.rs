@@ -24,14 +24,14 @@ pub struct SessionInfo {
     /// Whether this session is new although an earlier one could be resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub earlier: bool,
-    /// What the settings let run without asking.
+    /// The entries of the setting `allow`, which names what agents may run without asking.
     #[serde(default, skip_serializing_if = "SettingsPermissions::is_empty")]
     pub allowed: SettingsPermissions,
 }
 
 impl SessionInfo {
-    /// Returns the last component of [`Self::root`], as a short name for the project: `~` for the home directory, empty for
-    /// `/`.
+    /// Returns the last component of [`Self::root`], as a short name for the project: `~` for the home directory, empty
+    /// for `/`.
     pub fn project(&self) -> &str {
         self.root.rsplit('/').next().unwrap_or_default()
     }

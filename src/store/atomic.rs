@@ -75,7 +75,7 @@ type Link = fn(&UnnamedFile, &Path) -> std::io::Result<()>;
 struct UnnamedFile(File);
 
 /// Creates an unnamed file in the folder of `path` and syncs `bytes` to it. Returns `None` if the file system does not
-/// support unnamed files, or if `/proc`, which is needed to link them, is not mounted.
+/// support unnamed files, or if `/proc`, which is needed to link such a file, is not mounted.
 fn create_unnamed(path: &Path, bytes: &[u8]) -> Result<Option<UnnamedFile>, StoreError> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     // The umask applies, as for any new file.
@@ -267,11 +267,12 @@ impl Lock {
         &self.file
     }
 
-    /// Returns a second handle to the lock for a child process. If this process is killed, the lock stays held until the
-    /// child closes the handle. Dropping the [`Lock`] releases the lock at once, even if the child has the handle open.
+    /// Returns a second handle to the lock for a child process. If this process is killed, the lock stays held until
+    /// the child closes the handle. Dropping the [`Lock`] releases the lock immediately, even if the child has the
+    /// handle open.
     ///
     /// # Errors
-    /// When no file descriptor is left.
+    /// When this process cannot open another file descriptor.
     pub fn share(&self) -> std::io::Result<File> {
         self.file.try_clone()
     }

@@ -17,8 +17,7 @@ use crate::domain::folders::TRANSCRIPTS;
 const FOLDER: &str = "attachments";
 /// Maximum size of a stored file that is read, in bytes. [`AttachmentStore::read`] ignores larger ones.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
-/// Maximum total size of the stored files, in bytes. If it is exceeded, the files that were not attached for the
-/// longest time are removed.
+/// Maximum total size of the stored files, in bytes. If it is exceeded, the least recently attached files are removed.
 const TOTAL_MAX: u64 = 256 * 1024 * 1024;
 /// Length in bytes of the hash that names a file. The file name contains each byte as two hexadecimal digits.
 const HASH_BYTES: usize = 16;

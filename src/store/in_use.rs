@@ -6,7 +6,8 @@ use crate::domain::worktree::Worktree;
 
 /// Returns the task that is in progress in the worktree `tree`. This is a task that the board binds to the worktree,
 /// else the task that the worktree registry names for the worktree. Returns `None` if neither is in progress, or if the
-/// registry names another worktree as that of the task. A task without owner does not count as in progress.
+/// registry assigns the task to another worktree ([`Worktrees::find_for`]). A task without owner does not count as in
+/// progress.
 ///
 /// # Errors
 /// When the board or the registry cannot be read.

@@ -21,7 +21,7 @@ pub struct ParsedLines {
     pub bad: Vec<String>,
     /// Number of bytes at the start of the input that were parsed. The next read starts after them.
     pub used: usize,
-    /// Whether the parsing stopped before a message that is not ready.
+    /// Whether [`parse`] stopped before a message for which `is_ready` returned false.
     pub has_stopped: bool,
 }
 
@@ -30,7 +30,7 @@ pub struct ParsedLines {
 /// A line ends with a newline. A last line without a newline is parsed too if it is a complete JSON object; no
 /// incomplete line can look like a complete object. Otherwise a writer may still be writing the line, and the line is
 /// left for the next read. If a killed writer left half a line and another message was appended to this line, that
-/// message is returned and the half line is bad.
+/// message is returned and the half line is added to [`ParsedLines::bad`].
 ///
 /// Stops before the first message for which `is_ready` returns false, so that the order of the messages is kept. Also
 /// stops after [`MESSAGES_MAX`] messages or [`BYTES_MAX`] bytes.

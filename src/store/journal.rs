@@ -112,7 +112,7 @@ pub enum JournalStart {
 pub enum TailRead {
     /// There is no new complete line.
     Nothing,
-    /// Lines that follow those of earlier reads.
+    /// New lines, which follow the lines of earlier reads.
     Lines(Vec<String>),
     /// Lines that replace everything read before: this is the first read, or the file was replaced or truncated.
     Replaced(Vec<String>, JournalStart),

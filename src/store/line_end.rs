@@ -1,9 +1,9 @@
-//! Checks whether an append-only file ends with a newline. Another program may truncate the file meanwhile.
+//! Checks whether an append-only file ends with a newline. Another program may truncate the file at the same time.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Maximum number of attempts to read the last byte. An attempt fails if the file is truncated meanwhile.
+/// Maximum number of attempts to read the last byte. An attempt fails if the file is truncated at the same time.
 const ATTEMPTS_MAX: usize = 100;
 
 /// Returns whether `file` is empty or ends with a newline. Returns false if another program truncates the file during each

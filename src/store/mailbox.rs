@@ -64,7 +64,7 @@ pub struct UnreadCount {
 }
 
 /// The sort time of a message, the message and its delivery state. The sort time is the time when the message was sent,
-/// in seconds since 1970, but not before that of the preceding message in the inbox.
+/// in seconds since 1970, but never earlier than the sort time of the preceding message in the inbox.
 type TimedMessage = (f64, MailMessage, DeliveryState);
 
 #[derive(Debug, Clone, PartialEq, Default)]

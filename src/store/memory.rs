@@ -196,7 +196,8 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     (!out.as_os_str().is_empty()).then_some(out)
 }
 
-/// Returns the words `@PATH` of a text, without the `@`. Code blocks and code in backticks are skipped.
+/// Returns the paths in the words `@PATH` of `text`, at most [`FILES_MAX`], without punctuation at their ends. Skips
+/// code blocks, code in backticks and paths longer than 1,024 bytes.
 fn imports(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut is_code = false;

@@ -2,10 +2,10 @@
 //! roster, requests, registry of worktrees) are changed only here and only under a lock. The other files, such as
 //! conversations and journals, have one writer at a time.
 //!
-//! The formats are those of learn-claude-code, so that its programs and crewdeck can share a board. Its programs take
-//! no lock that another process can see. crewdeck therefore replaces files atomically and, right before a change, checks
-//! the files that the change depends on. If crewdeck and such a program change one task at the same instant, the later
-//! write wins. See [`Board`] for the guarantees.
+//! The file formats are the same as in learn-claude-code, so that its programs and crewdeck can share a board. Its
+//! programs take no lock that another process can see. crewdeck therefore replaces files atomically and, right before a
+//! change, checks the files that the change depends on. If crewdeck and such a program change one task at the same
+//! instant, the later write wins. See [`Board`] for the guarantees.
 
 pub mod atomic;
 mod attachments;

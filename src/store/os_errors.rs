@@ -9,8 +9,8 @@ pub fn is_too_many(error: &Error) -> bool {
     error.raw_os_error() == Some(Errno::MFILE.raw_os_error())
 }
 
-/// Returns a text with the cause of an error and a remedy, without a full stop. Unknown errors keep the text of the
-/// operating system.
+/// Returns a text with the cause of an error and a remedy, without a full stop. For an unknown error, returns the text
+/// of the operating system.
 pub fn explain(error: &Error) -> String {
     let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
     // Errors are also matched by their kind, because some errors have a kind but no error number.

@@ -53,8 +53,8 @@ impl QueueEntry {
     }
 }
 
-/// A queue of one session, in memory and in a file. The file contains a JSON array of [`QueuedPrompt`], oldest first. While
-/// the queue is empty, there is no file.
+/// A queue of prompts or commands of one session, in memory and in a file. The file contains a JSON array of
+/// [`QueuedPrompt`], oldest first. While the queue is empty, there is no file.
 #[derive(Debug)]
 pub struct PromptQueue {
     path: PathBuf,
@@ -92,9 +92,9 @@ impl PromptQueue {
         }
     }
 
-    /// Replaces the entries by those in the file, which waited when the session ended. Leaves out those with an id in `held`,
-    /// the ids of the prompts that the conversation already contains. Returns a notice if the file was damaged and
-    /// therefore renamed. Does nothing if there is no file.
+    /// Loads the entries that were in the queue when the session ended, in place of the current ones. `held` contains
+    /// the ids of the prompts that the conversation already contains; entries with these ids are left out. Returns a
+    /// notice if the file was damaged and therefore renamed. Does nothing if there is no file.
     ///
     /// # Errors
     /// When the file cannot be read or renamed.

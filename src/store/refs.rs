@@ -95,9 +95,9 @@ impl GitFolders {
         (all, is_complete)
     }
 
-    /// Returns the files and folders whose metadata changes when a branch moves to another commit, except when one of the
-    /// worktrees' branches does. Files that do not exist are included; folders beyond the limit of
-    /// [`GitFolders::head_folders`] are missing. The file of the checked-out branch is never missing.
+    /// Returns the files and folders whose metadata changes when a branch moves to another commit. Leaves out the
+    /// branches of worktrees. The list includes files that do not exist. If [`GitFolders::head_folders`] has reached a
+    /// limit, the list is incomplete, but it always contains the file of the checked-out branch.
     pub(super) fn ref_files(&self) -> Vec<PathBuf> {
         let (mut all, is_complete) = self.head_folders();
         if !is_complete

@@ -36,7 +36,7 @@ impl Requests {
     /// Saves a new request under the id that it contains.
     ///
     /// # Errors
-    /// When a file with its id already exists, the id cannot be used as a file name, or the request cannot be written.
+    /// When a file for this id already exists, the id cannot be used as a file name, or the request cannot be written.
     pub fn create(&self, request: &Request) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         self.save(request, atomic::write_new)
@@ -116,8 +116,8 @@ impl Requests {
     /// Applies a decision to a request and returns the decided request.
     ///
     /// # Errors
-    /// When the request does not exist, rejects the decision, for example because it is decided already, or cannot be read
-    /// or written. Nothing is changed then.
+    /// When the request does not exist or cannot be read or written, or when it rejects the decision, for example
+    /// because it is decided already. Nothing is changed then.
     pub fn decide(&self, decision: &Decision, now: Timestamp) -> Result<Request, StoreError> {
         let _lock = self.lock()?;
         let mut request = self.require(&decision.id)?;

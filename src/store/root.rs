@@ -22,8 +22,8 @@ const LINK_MAX: u64 = 16 * 1024;
 /// Maximum size of git's file `info/exclude`, in bytes.
 const EXCLUDE_MAX: u64 = 1024 * 1024;
 
-/// Returns the root for work in `dir`: the git top level at or above it, otherwise `dir` itself. The worktree of a task
-/// (`ROOT/.worktrees/NAME`) belongs to `ROOT`, so all worktrees share one board.
+/// Returns the root for work in `dir`: the nearest folder with a `.git`, at or above `dir`. If there is none, returns
+/// `dir` itself. The worktree of a task (`ROOT/.worktrees/NAME`) belongs to `ROOT`, so all worktrees share one board.
 pub fn find_root(dir: &Path) -> PathBuf {
     let top = dir
         .ancestors()

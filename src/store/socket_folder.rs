@@ -28,7 +28,7 @@ pub struct SocketFolder {
 }
 
 impl SocketFolder {
-    /// Creates the folder in the first of the system folders for runtime and temporary files in which that is possible,
+    /// Creates the folder in a system folder for runtime or temporary files, the first one in which this is possible,
     /// and starts to listen on its socket. Removes the folders that dead crews of the user left in the system folder.
     ///
     /// # Errors
@@ -83,8 +83,8 @@ impl Drop for SocketFolder {
     }
 }
 
-/// Removes the socket at `path` with its folder if its crew is dead: no process listens on it. Does nothing for a path
-/// that is not that of an agent socket.
+/// Removes the agent socket at `path` and its folder if no process listens on the socket, because its crew is dead.
+/// Does nothing if `path` is not the path of an agent socket.
 pub fn remove_dead_socket(path: &Path) {
     if let Some(folder) = path.parent().filter(|_| path.ends_with(SOCKET))
         && is_dead(folder)

@@ -11,8 +11,8 @@ const FOLDER: &str = ".crewdeck/teams";
 /// Maximum number of presets that the error for an unknown name lists.
 const NAMED_MAX: usize = 40;
 
-/// Reads the preset `name` of the project in `root`. A name with characters other than `A-Z`, `a-z`, `0-9`, `-` and `_` is
-/// that of no preset.
+/// Reads the preset `name` of the project in `root`. The name of a preset contains only the characters `A-Z`, `a-z`,
+/// `0-9`, `-` and `_`; any other name counts as unknown.
 ///
 /// # Errors
 /// Returns, on one line, why the preset cannot be used. If there is no such preset, the error lists the existing

@@ -282,8 +282,9 @@ pub(super) fn logged_offset(root: &Path, log: &str) -> Option<u64> {
     })
 }
 
-/// Returns the ids of the sessions below `root` that can be resumed, oldest first: those whose lead has a log, and those
-/// with prompts that no log contains yet, because their process was killed before it wrote the first one.
+/// Returns the ids of the sessions below `root` that can be resumed, oldest first. A session can be resumed if its lead
+/// has a log. It can also be resumed if it has queued prompts but no log, because its process was killed before it
+/// wrote the first log.
 ///
 /// # Errors
 /// When the folder of the logs exists but cannot be read.

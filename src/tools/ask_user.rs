@@ -17,7 +17,7 @@ const CHOICES: std::ops::RangeInclusive<usize> = 2..=6;
 /// Maximum length of a choice, in characters, so that it fits the dialog. A longer choice is an error.
 const CHOICE_MAX: usize = 200;
 
-/// The result for an agent that no longer waits for the answer.
+/// The tool result if the wait ends before the user has answered.
 const UNDECIDED_QUESTION: &str = "The user has not answered yet, and the question stays open. End your turn now: the answer \
      arrives as a message, and you continue then. Do not ask again.";
 

@@ -11,9 +11,9 @@ use super::{
     error_output, schema_of,
 };
 
-/// Default time limit. The 300 seconds of learn-claude-code are too short for many builds.
+/// Default time limit of a background command. The 300 seconds of learn-claude-code are too short for many builds.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// Maximum time limit that a call may set. A longer one is reduced to it.
+/// Maximum time limit that a call may set for its background command. A longer limit is reduced to this value.
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub const TOOL: Tool = Tool {

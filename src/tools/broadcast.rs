@@ -1,4 +1,4 @@
-//! `broadcast`: sends a message to the lead and to every teammate that has not left, except the sender.
+//! `broadcast`: sends a message to the lead and to every teammate that has not shut down, except the sender.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

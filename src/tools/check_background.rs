@@ -59,7 +59,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 /// Finds a job by its id, with or without the prefix `bg:`.
 ///
 /// # Errors
-/// Text for the model that lists the known ids.
+/// Returns text for the model that lists the ids of `jobs`.
 pub fn find_job<'a>(jobs: &'a [Job], wanted: &str) -> Result<&'a Job, ToolOutput> {
     let wanted = JobId(wanted.trim().trim_start_matches("bg:").to_string());
     jobs.iter().find(|j| j.id == wanted).ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! `decide_request`: the lead decides requests that are left to it by the options `--plan lead`, `--shutdown lead` or
-//! `--tool lead`.
+//! `decide_request`: the lead decides requests of which it is the approver, because of the options `--plan lead`,
+//! `--shutdown lead` or `--tool lead`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

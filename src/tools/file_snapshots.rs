@@ -32,7 +32,7 @@ struct Snapshot {
     path: PathBuf,
     hash: u64,
     text: Option<String>,
-    /// Whether the agent's log names the file with this hash.
+    /// Whether the agent's log already contains this path with this hash.
     is_saved: bool,
 }
 
@@ -111,7 +111,7 @@ impl FileSnapshots {
         ))
     }
 
-    /// Returns the files that the agent's log does not name yet, and marks them as named: the caller must write them to
+    /// Returns the files that are not in the agent's log yet, and marks them as saved: the caller must write them to
     /// the log. Leaves out files whose path is not UTF-8.
     pub fn take_unsaved(&self) -> Vec<SeenFile> {
         let mut files = self.lock();

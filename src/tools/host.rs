@@ -27,8 +27,8 @@ pub trait Host: Send + Sync {
 
     /// Sends a request to its approver and waits until the request is decided or withdrawn. Returns the request with
     /// the decision; a rejected or withdrawn request is no error. A request of a subagent is filed in the name of its
-    /// parent. If the request limits the wait (`wait_max`), it is returned as pending after that time, and stays open.
-    /// Dropping the future withdraws the request.
+    /// parent. If the request limits the wait (`wait_max`), it is returned as pending after that time, and can still be
+    /// decided. Dropping the future withdraws the request.
     fn ask<'a>(
         &'a self,
         from: &'a Name,
@@ -87,8 +87,8 @@ pub trait Host: Send + Sync {
     /// started.
     fn start_job(&self, order: JobSpec) -> Result<Job, String>;
 
-    /// Returns the background jobs of an agent, oldest first: those that run, and those of the most recently ended ones
-    /// that the crew keeps.
+    /// Returns the background jobs of an agent, oldest first: the running jobs and the last jobs that have ended. The
+    /// crew keeps only a limited number of ended jobs.
     fn jobs(&self, agent: &Name) -> Vec<Job>;
 
     /// Returns the output that a background job has produced so far. Long output is cut in the middle. Empty if the job

@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for LenientRef {
 }
 
 /// Deserializes a list of task references. Also accepts a single reference. `null` or a blank string means an empty
-/// list. Unlike [`list`], takes any other string for one reference, and not for a list in JSON.
+/// list. Unlike [`list`], treats any other string as one reference, and not as a list in JSON.
 pub fn refs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<LenientRef>, D::Error> {
     let one = |v: Value| serde_json::from_value(v).map_err(D::Error::custom);
     match Option::<Value>::deserialize(deserializer)? {

@@ -5,8 +5,8 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::store::{Mailbox, Roster};
 
-/// Resolves a recipient: the lead, the user, or a teammate that has not left. A leading `@` is ignored. Fails with text
-/// for the model if the recipient does not exist or is the calling agent.
+/// Resolves a recipient: the lead, the user, or a teammate that has not shut down. A leading `@` is ignored. Fails with
+/// text for the model if the recipient does not exist or is the calling agent.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
     let team = Roster::open(&context.root).read().map_err(error_output)?;
     let unknown = || error_output(format!("{} (and lead, user)", team.unknown(to)));

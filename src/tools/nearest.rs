@@ -1,6 +1,6 @@
 //! Finds the known name that is closest to a misspelled name.
 
-/// Maximum length, in bytes, of a name for which [`nearest`] searches the closest known name.
+/// Maximum length, in bytes, of a misspelled name for which [`nearest`] returns a known name.
 const NAME_MAX: usize = 200;
 
 /// Returns the name in `there` that is closest to `name`. Returns `None` if the similarity of every name (Jaro-Winkler,

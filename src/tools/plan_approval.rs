@@ -14,7 +14,7 @@ use crate::domain::text::{head_and_tail, one_line};
 /// Maximum size of a plan, in bytes. A longer plan is cut in the middle.
 const PLAN_MAX: usize = 32 * 1024;
 
-/// The result for an agent that no longer waits for the decision.
+/// The tool result if the wait ends before the plan is decided.
 const UNDECIDED_PLAN: &str = "The plan is not decided yet, and the request stays open. End your turn now: the decision \
      arrives as a message, and you continue then. Change nothing until then, and do not submit the plan again.";
 

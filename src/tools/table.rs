@@ -20,8 +20,9 @@ pub fn find(name: &str) -> Option<&'static Tool> {
     TABLE.iter().copied().find(|t| t.name == name)
 }
 
-/// Returns whether a successful call of the tool `name`, which must have [`Access::Crew`](super::Access::Crew), changes the
-/// board, a request or the team, or sends a message. The others change only the agent's own notes and jobs.
+/// Returns whether a successful call of the tool `name`, which must have [`Access::Crew`](super::Access::Crew), changes
+/// the board, a request or the team, or sends a message. The other tools with this access change only the agent's own
+/// notes and background jobs.
 pub fn changes_crew(name: &str) -> bool {
     let own = [
         super::todo::TOOL.name,

@@ -29,7 +29,8 @@ pub enum Access {
     Read,
     /// Changes files in the work directory.
     Write,
-    /// Runs a shell command. The policy asks for approval of no other built-in tool; a hook can.
+    /// Runs a shell command. Of the built-in tools, the policy requires approval only for these; a hook can require it
+    /// for any tool.
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,
@@ -152,8 +153,8 @@ pub struct ToolContext {
     pub clock: fn() -> Timestamp,
 }
 
-/// Maximum time for which the call of an external agent waits for a decision. The MCP clients of agents end a call after a
-/// limit of their own, of which 60 s is the shortest that is known.
+/// Maximum time for which the call of an external agent waits for a decision. The MCP clients of external agents end a
+/// call after their own time limit. The shortest known limit is 60 s.
 const DECISION_WAIT: Duration = Duration::from_secs(45);
 
 impl ToolContext {
@@ -230,8 +231,8 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// The result of a tool's function. Both `Ok` and `Err` contain a result for the model; with `?`, a function ends with
-/// an error result.
+/// The result of a tool's function. Both `Ok` and `Err` contain a result for the model, so that a function can end with
+/// an error result by `?`.
 pub(super) type ToolResult = Result<ToolOutput, ToolOutput>;
 
 /// Returns an error result for the model: `Error: ` and the reason.
@@ -258,8 +259,8 @@ pub(super) fn call<I: DeserializeOwned, F: Future<Output = ToolResult> + Send + 
     }
 }
 
-/// Parses the input of a call and runs the tool's function on the current thread at once, before the returned future is
-/// polled. The function must not block. Invalid input gives an error result.
+/// Parses the input of a call and runs the tool's function immediately on the current thread, before the returned
+/// future is polled. The function must not block. Invalid input gives an error result.
 pub(super) fn call_now<I: DeserializeOwned>(
     context: ToolContext,
     input: Value,

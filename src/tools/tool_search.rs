@@ -59,13 +59,13 @@ pub fn text(tools: &[McpTool]) -> String {
     out
 }
 
-/// Returns the query of a call in one line, for the screen; empty if the input has none.
+/// Returns the query of a `tool_search` call in one line, for the screen; empty if the input has none.
 pub fn format_query(input: &Value) -> String {
     super::format_field(input, "query")
 }
 
-/// Runs a call. Returns the names of the found tools, and the result for the model. If no tool matches or the input is
-/// invalid, there are no names, and the result is an error.
+/// Runs a call of `tool_search`. Returns the names of the found tools, and the result for the model. If no tool matches
+/// or the input is invalid, there are no names, and the result is an error.
 pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
     let query = match parse::<Input>(input.clone()) {
         Ok(input) => input.query,

@@ -1,5 +1,5 @@
-//! Lists the files that `glob` and `grep` search: at most [`FILES_MAX`] files, without ignored files, symbolic links,
-//! and the folders of crewdeck and git.
+//! Lists the files that `glob` and `grep` search, at most [`FILES_MAX`]. Leaves out ignored files, symbolic links, and
+//! the folders of crewdeck and git.
 
 use std::path::PathBuf;
 
@@ -26,9 +26,9 @@ pub struct FileList {
     pub note: &'static str,
 }
 
-/// Lists the files below `path`, without files that git ignores, symbolic links, the folders of crewdeck and git, and
-/// the user's MCP server logins. `path` is relative to the work directory or absolute; `None` means the work directory
-/// itself. If `path` is a file, lists only this file.
+/// Lists the files below `path`. Leaves out files that git ignores, symbolic links, the folders of crewdeck and git,
+/// and the user's MCP server logins. `path` is relative to the work directory or absolute; `None` means the work
+/// directory itself. If `path` is a file, lists only this file.
 ///
 /// # Errors
 /// Fails with text for the model if `path` does not exist or leads out of the work directory, or if the call is

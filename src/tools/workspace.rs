@@ -46,8 +46,8 @@ impl Workspace {
     }
 
     /// Returns `path` as a path relative to the work directory; empty for the work directory itself. An absolute `path`
-    /// must begin with the path of the work directory in which symbolic links are resolved. Resolves `.` and `..`, but
-    /// not symbolic links.
+    /// must begin with the path of the work directory as it is after its symbolic links are resolved. Resolves `.` and
+    /// `..`, but not symbolic links.
     ///
     /// # Errors
     /// Fails with `Path escapes workspace`, for the model, if the path leads out of the work directory.
@@ -141,11 +141,11 @@ impl Workspace {
             .map_err(|_| format!("Error: {path} is not UTF-8 text: change it with bash"))
     }
 
-    /// Checks that `path` is none of the files that the user has approved to run, also through a symbolic link.
-    /// `approved` contains the absolute paths of these files, with symbolic links resolved.
+    /// Checks that `path` does not lead to a file that the user has approved to run, directly or through a symbolic
+    /// link. `approved` contains the absolute paths of these files, with symbolic links resolved.
     ///
     /// # Errors
-    /// Returns text for the model if `path` is one of them.
+    /// Returns text for the model if `path` leads to one of these files.
     pub fn check_approved(&self, path: &str, approved: &[PathBuf]) -> Result<(), String> {
         if approved.is_empty() {
             return Ok(());

@@ -89,9 +89,9 @@ impl Notifier {
         })
     }
 
-    /// Returns the time until a notification is due, so that [`Notifier::take_due`] returns a text: zero if one is due
-    /// now, `None` if none is pending. A notification is due [`NOTIFY_INTERVAL`] after the last one, or at once if
-    /// there was none.
+    /// Returns the time until [`Notifier::take_due`] returns a text: zero if a notification is due now, `None` if none
+    /// is pending. A notification is due [`NOTIFY_INTERVAL`] after the previous one was taken, or immediately if none
+    /// was taken yet.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
         if self.waiting.is_empty() {
             return None;

@@ -94,8 +94,8 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws a frame with `view` as one synchronized update (DEC mode 2026). Writes only the cells that have changed since
-    /// the last frame, or all cells after [`Screen::invalidate`].
+    /// Draws a frame with `view` as one synchronized update (DEC mode 2026). Writes only the cells that have changed
+    /// since the last frame, or all cells after [`Screen::invalidate`].
     ///
     /// # Errors
     /// Fails if the terminal is gone.
@@ -238,7 +238,7 @@ impl Screen {
     }
 
     /// Restores the terminal temporarily, for example for `$EDITOR`, and removes all images from its memory.
-    /// [`Screen::set_up`] ends this.
+    /// [`Screen::set_up`] sets the terminal up again.
     ///
     /// # Errors
     /// Fails if the terminal is gone.

@@ -55,8 +55,8 @@ pub fn pending_arguments(call: &Value) -> Option<Value> {
     serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
-/// Returns the next piece of a command's output, as Codex reports it to clients without terminals. Not redacted, because
-/// a secret may be split between two pieces.
+/// Returns the next piece of a command's output, as Codex reports it to clients without terminals. Not redacted,
+/// because a secret may be split between two pieces.
 pub fn more_output(call: &Value) -> Option<&str> {
     let meta = call.get("_meta")?;
     let pieces = ["terminal_output_delta", "terminal_output"];

@@ -48,8 +48,8 @@ pub struct KeptState {
     /// The path of the file with the whole conversation before the compaction, relative to the root.
     pub transcript: String,
     /// A fingerprint of files, commits, board, messages and requests at the compaction. If it is the same at the next
-    /// compaction, and the agent has received no message and read nothing new in between, the agent is stuck and its turn
-    /// ends. `None` if it is unknown, and for a subagent that only reads.
+    /// compaction, and the agent has received no message and read nothing new in between, the agent is stuck and its
+    /// turn ends. `None` if it is unknown, and for a subagent that only reads.
     pub work: Option<u64>,
 }
 

@@ -41,9 +41,9 @@ pub struct SummaryRequest {
     pub messages: Vec<Message>,
 }
 
-/// Returns the request for a summary of `messages`. The summary should cover `focus`, of which at most `FOCUS_MAX`
-/// characters are used, in most detail. In a [`SummaryForm::Digest`], `room` is the maximum size of the conversation's
-/// text, in bytes; otherwise it has no effect.
+/// Returns the request for a summary of `messages`. `focus` says what the summary should cover in most detail; at most
+/// `FOCUS_MAX` characters of it are used. In a [`SummaryForm::Digest`], `room` is the maximum size of the
+/// conversation's text, in bytes; otherwise it has no effect.
 pub fn question(
     messages: &[Message],
     form: SummaryForm,

@@ -17,15 +17,15 @@ const PARTS_MAX: usize = 1024;
 /// Maximum number of running tool calls that are tracked. Further calls do not count in
 /// [`ExternalAnswer::has_open_calls`].
 const OPEN_CALLS_MAX: usize = 256;
-/// The text that replaces a part of an answer that has become too long.
+/// The text that replaces a part of an answer if the answer is too long.
 const LEFT_OUT: &str = "[… part left out …]";
 
 pub struct ExternalAnswer {
-    /// The parts that are complete, because a tool call followed.
+    /// The complete parts of the answer. A part is complete when a tool call follows it.
     parts: Vec<String>,
     /// The size of all `parts` together, in bytes.
     size: usize,
-    /// The part that is arriving.
+    /// The text of the part that is still arriving.
     text: LongText,
     thoughts: LongText,
     /// The ids of the tool calls that have not ended.

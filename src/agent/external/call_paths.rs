@@ -23,8 +23,8 @@ const PATH_FIELDS: &[&str] = &[
 ];
 /// Names of argument fields that contain the directory in which a command runs, in lower case and without `_`.
 const DIR_FIELDS: &[&str] = &["cwd", "workdir", "workingdirectory", "directory", "dirpath"];
-/// Folders in which git and crewdeck keep their state, directly below the root of a project or worktree. For
-/// [`is_inside`], they are outside of it.
+/// Folders in which git and crewdeck keep their state, directly below the root of a project or worktree. [`is_inside`]
+/// treats them as if they were outside of the project or worktree.
 const STATE_FOLDERS: &[&str] = &[
     ".git",
     ".tasks",
@@ -33,8 +33,8 @@ const STATE_FOLDERS: &[&str] = &[
     ".transcripts",
     ".crewdeck",
 ];
-/// Names of files and folders that contain settings of coding agents, such as what an agent may do without asking. They
-/// count at every level of the project.
+/// Names of files and folders that contain settings of coding agents, such as what an agent may do without asking. An
+/// agent needs approval to change a path with such a name at any level ([`is_writable`]).
 const SETTINGS: &[&str] = &[
     ".git",
     ".claude",

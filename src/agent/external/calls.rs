@@ -24,8 +24,8 @@ use crate::tools::format_diff;
 
 /// Maximum number of running calls of one prompt that are tracked. While so many run, a further call is not shown.
 const OPEN_MAX: usize = 256;
-/// Maximum size, in bytes, of the output of an ended call in its event, and of its diff. The middle of a longer text is
-/// left out.
+/// Maximum size, in bytes, of the output in the event of an ended call, and of the diff in that event. The middle of a
+/// longer text is left out.
 const OUTPUT_MAX: usize = 64 * 1024;
 /// Maximum size, in bytes, of the output in one event of a running call. The middle of a longer text is left out.
 const CHUNK_MAX: usize = 4 * 1024;
@@ -226,7 +226,7 @@ fn path_input(call: &AgentToolCall) -> Value {
     Value::Object(input)
 }
 
-/// The tool calls of one prompt, with what is already published of each.
+/// The tool calls that an external agent makes in one prompt, and how much of each call's output is already published.
 #[derive(Debug, Default)]
 pub struct ExternalCalls {
     open: BTreeMap<String, OpenCall>,

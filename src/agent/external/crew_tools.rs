@@ -1,5 +1,5 @@
-//! The names of the tools that crewdeck's MCP server offers to an external agent: the crew's own, and those of the crew's
-//! MCP servers.
+//! The names of the tools that crewdeck's MCP server offers to an external agent: the crew's own, and those of the
+//! crew's MCP servers.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub struct CrewToolNames {
 }
 
 impl CrewToolNames {
-    /// Returns the names of the tools `own`, and of the tools of the MCP servers `servers` that are known by now.
-    /// `None` means no servers.
+    /// Returns the names of the tools in `own`, and of the tools of `servers` that the agent may use and whose servers
+    /// have reported them. If `servers` is `None`, returns only the names in `own`.
     pub fn new(own: &[&'static Tool], servers: Option<&ServerTools>) -> CrewToolNames {
         let own = own.iter().map(|tool| (tool.name.into(), tool.name.into()));
         let of_servers = servers.map_or_else(Vec::new, ServerTools::names);

@@ -16,8 +16,8 @@ pub const FILES_MAX: usize = 32;
 /// `bash` and one call for each file.
 ///
 /// # Errors
-/// Fails with the reason if there are more than [`FILES_MAX`] such calls. The reason is a clause whose subject is the
-/// call.
+/// Fails with the reason if there are more than [`FILES_MAX`] such calls. In the reason, `it` stands for the call, as
+/// in `it has 33 files`.
 pub fn as_hook_calls(call: &AgentToolCall, tools: &CrewToolNames) -> Result<Vec<ToolCall>, String> {
     let whole = as_tool_call(call, tools);
     let as_call = |(name, input): (&str, Value)| ToolCall {
@@ -74,7 +74,7 @@ fn each_path(call: &AgentToolCall) -> Vec<&str> {
     }
 }
 
-/// Returns the changes of a call, as calls of `edit_file`, or of `write_file` for a new file.
+/// Returns the tool and its input for each file that a call changes: `write_file` for a new file, else `edit_file`.
 fn edits(call: &AgentToolCall) -> Vec<(&'static str, Value)> {
     let changed = |path: &str| {
         let diff = call.diffs.iter().find(|diff| diff.path == path);

@@ -79,7 +79,7 @@ impl<'a> HooksAfter<'a> {
         }
     }
 
-    /// Waits until the hooks of one call have ended. Returns at once if no hooks run.
+    /// Waits until the hooks of one call have ended. Returns immediately if no hooks run.
     pub async fn next(&mut self) {
         self.running.next().await;
     }

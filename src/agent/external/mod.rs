@@ -2,9 +2,9 @@
 //! the external agent works with its own tools until it has finished, and what it does arrives as the stream of the
 //! call. Turns, messages, tasks, budgets and the conversation on disk work as for crewdeck's own agents.
 //!
-//! The external agent keeps the conversation itself, so a prompt contains only what is new. A session belongs to a
-//! directory: when the agent gets the worktree of another task, it gets a new session. After a restart, the last session
-//! is loaded again if the agent can do that; otherwise a new session begins with a summary.
+//! The external agent stores the conversation itself, so a prompt contains only what is new since the last prompt. A
+//! session belongs to a directory: when the agent gets the worktree of another task, it gets a new session. After a
+//! restart, the last session is loaded again if the agent can do that; otherwise a new session begins with a summary.
 
 mod answer;
 mod call_paths;
@@ -81,8 +81,8 @@ impl ExternalModel {
         let _ = self.shared.server.set(server);
     }
 
-    /// Checks that crewdeck knows the modes that the agent needs: one in which it only plans if a plan must be
-    /// approved, and else one in which it changes no files if it may not write.
+    /// Checks that crewdeck knows the mode that the agent needs. While a plan must be approved, this is a mode in which
+    /// the agent only plans. Otherwise, if the agent may not write, it is a mode in which the agent changes no files.
     ///
     /// # Errors
     /// Returns what is missing, and the setting that adds it.

@@ -6,10 +6,10 @@ use futures::future::BoxFuture;
 use crate::acp::{AcpSession, UnsetChoice};
 use crate::domain::agent_update::AgentUpdate;
 
-/// The mode with the result of setting it.
+/// A mode of a session, and the result of the attempt to set it.
 type ModeSet = (String, Result<(), UnsetChoice>);
 
-/// A change of the mode during a prompt.
+/// A change of the session's mode while a prompt runs.
 #[derive(Default)]
 pub struct ModeChange<'a> {
     running: Option<BoxFuture<'a, ModeSet>>,

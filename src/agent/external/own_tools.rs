@@ -11,9 +11,9 @@ use crate::tools::table;
 /// The limits on the tools of one external agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnTools {
-    /// Whether it may change files.
+    /// Whether the agent may change files.
     pub can_write: bool,
-    /// Whether it may run commands.
+    /// Whether the agent may run commands.
     pub can_run: bool,
 }
 
@@ -71,9 +71,9 @@ impl OwnTools {
         }
     }
 
-    /// Returns which mode of `agent` is missing, as text for the user: while a plan must be approved, one in which it
-    /// only plans; else, if it may not write, one in which it changes no files. `None` if the mode is known or not
-    /// needed.
+    /// Returns a text for the user that says which mode of `agent` is missing; `None` if the mode is known or not
+    /// needed. While a plan must be approved, the agent needs a mode in which it only plans. Otherwise, if it may not
+    /// write, it needs a mode in which it changes no files.
     pub fn problem(self, agent: &ExternalAgent, gate: PlanGate) -> Option<String> {
         let name = &agent.name;
         let what = match gate {

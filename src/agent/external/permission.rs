@@ -27,12 +27,12 @@ use crate::protocol::event::NoticeLevel;
 use crate::tools::policy::{self, PlanGate, Ruling};
 use crate::tools::{Access, table};
 
-/// Maximum size, in bytes, of the reason for a decision that the agent gets with its next prompt.
+/// Maximum size, in bytes, of the reason for a decision about a call. The agent gets the reason with its next prompt.
 const REASON_MAX: usize = 4 * 1024;
-/// Maximum length, in characters, of the call's title in the text about a decision.
+/// Maximum length, in characters, of a call's title in the text that gives the agent the reason for a decision.
 const TITLE_MAX: usize = 100;
 
-/// The reason for asking about a call whose files are not all known.
+/// The reason why a call needs approval if crewdeck does not know all files of the call.
 const MORE_FILES: &str = "it has more files than crewdeck can check";
 
 /// Decides the permission requests of one external agent.
@@ -58,8 +58,8 @@ impl ExternalPermissions {
         CrewToolNames::new(&self.runner.tools, self.servers.as_deref())
     }
 
-    /// Decides a request of the agent, which works in `workdir`. Asks the approver if the rules or a hook require it. The
-    /// protocol has no place for the reason of a decision, so the agent gets it with its next prompt.
+    /// Decides a request of the agent, which works in `workdir`. Asks the approver if the rules or a hook require it.
+    /// The protocol has no place for the reason of a decision, so the agent gets it with its next prompt.
     pub async fn decide(mut self, workdir: PathBuf, asked: AskedPermission) -> PermissionAnswer {
         self.runner.workdir = workdir;
         let decided = self.permit(&asked.call).await;
@@ -142,7 +142,7 @@ impl ExternalPermissions {
     }
 
     /// Runs the PermissionRequest hooks for `calls`, which are the parts of one call. Returns whether the hooks approve
-    /// every part; false if there is none.
+    /// every part; false if `calls` is empty.
     ///
     /// # Errors
     /// Returns the reason if the hooks deny a part or change its input.
@@ -235,8 +235,8 @@ impl ExternalPermissions {
     }
 
     /// Returns the ruling about a call by the permission rules: the strictest of the rulings about its kind, its
-    /// command and its changed files. The command and the files count whatever the kind is, because it is only what the
-    /// agent says.
+    /// command and its changed files. The command and the files are checked for every kind of call, because crewdeck
+    /// knows the kind only from the agent's report.
     fn rule(&self, call: &AgentToolCall, tools: &CrewToolNames, is_in_checkout: bool) -> Ruling {
         // The crew checks the calls of its own tools when they arrive.
         if crew_tool(call, tools).is_some() {
@@ -381,9 +381,9 @@ fn decide_permissions(hooks: &AgentHooks) -> bool {
 }
 
 /// Returns whether session permissions may approve a call, because the rules judge it like a call of `tool` by one of
-/// crewdeck's own agents. True only if `tool` runs commands and the agent reports the call as a command and names it.
-/// False if the agent works in the user's checkout without a task (`is_in_checkout`), because this is one more reason
-/// for approval.
+/// crewdeck's own agents. True only if `tool` runs commands, and the agent reports the call as a command together with
+/// the command's text. False if the agent works in the user's checkout without a task (`is_in_checkout`), because this
+/// is one more reason for approval.
 fn is_ruled_like_own(call: &AgentToolCall, tool: &str, is_in_checkout: bool) -> bool {
     let is_command = table::find(tool).is_some_and(|tool| tool.access == Access::Run);
     let is_judged = call.kind == AgentToolKind::Execute && command(call).is_some();

@@ -1,4 +1,4 @@
-//! What a prompt for an external agent contains: the part of the conversation that its session does not know yet.
+//! The content of a prompt for an external agent: the part of the conversation that its session has not received yet.
 
 use crate::acp::{PromptEnd, PromptPart};
 use crate::agent::prompt::EXTERNAL_RESUMED_TURN;
@@ -11,18 +11,18 @@ const SUMMARY_MAX: usize = 16 * 1024;
 /// Maximum size of one message in the summary, in bytes.
 const MESSAGE_MAX: usize = 2 * 1024;
 
-/// What a session knows of the conversation.
+/// Which part of the conversation a session of an external agent has already received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// The session is new.
+    /// The session is new and has received nothing.
     Nothing,
-    /// The session knows the first `count` messages of the conversation. Before these, the conversation was emptied
-    /// `clearings` times.
+    /// The session has received the first `count` messages of the conversation. Before these messages, the conversation
+    /// was emptied `clearings` times.
     Messages { count: usize, clearings: u64 },
 }
 
 impl Known {
-    /// Returns the knowledge of a session that knows the first `count` messages of the conversation in `request`.
+    /// Creates the value for a session that has received the first `count` messages of the conversation in `request`.
     pub fn first(count: usize, request: &ModelRequest) -> Known {
         Known::Messages {
             count,
@@ -30,8 +30,8 @@ impl Known {
         }
     }
 
-    /// Returns whether the conversation in `request` continues the one that the session knows. It does not if it was
-    /// emptied since then or has fewer messages than the session knows.
+    /// Returns whether the session can continue with the conversation in `request`. It cannot if the conversation was
+    /// emptied after the session received a part of it, or has fewer messages than the session has received.
     pub fn fits(self, request: &ModelRequest) -> bool {
         match self {
             Known::Nothing => true,
@@ -42,7 +42,7 @@ impl Known {
     }
 }
 
-/// What a session knows of the conversation, and what its next prompt must also say.
+/// Which part of the conversation a session has received, and what its next prompt must say in addition.
 #[derive(Debug, Clone)]
 pub struct SessionKnowledge {
     pub known: Known,
@@ -58,7 +58,8 @@ impl SessionKnowledge {
         }
     }
 
-    /// Returns the content of the next prompt: what is new in the conversation of `request`.
+    /// Returns the content of the next prompt: the notice about refused calls, if there is one, and what is new in the
+    /// conversation of `request`.
     pub fn next_content(&self, request: &ModelRequest) -> Vec<PromptPart> {
         let mut parts: Vec<PromptPart> = Vec::new();
         parts.extend(self.refusals.clone().map(PromptPart::Text));

@@ -18,7 +18,7 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 const ENTRY_MAX: usize = 200;
 
 impl Driver {
-    /// Publishes a complete part of an answer.
+    /// Publishes a complete part of an external agent's answer, and the thinking before it, as an answer.
     pub(in crate::agent) async fn publish_part(&self, text: String, thinking: String) {
         let answer = AgentEvent::AnswerFinished {
             text,

@@ -10,7 +10,7 @@ use crate::acp::{AcpError, AcpSession, SessionChoice, SessionSpec, UnsetChoice};
 use crate::domain::agent_update::AgentUpdate;
 use crate::model::{Delta, ErrorKind, ModelRequest};
 
-/// An open session, with what it knows of the conversation.
+/// An open session of an external agent, and which part of the conversation the agent has already received in it.
 pub struct OpenSession {
     pub session: AcpSession,
     pub updates: Arc<UpdateQueue>,
@@ -40,9 +40,9 @@ impl OpenSession {
     }
 }
 
-/// Returns the mode that the session should have: the one for planning while a plan must be approved, or the one for
-/// reading if the agent may not write. Otherwise, the one in which the agent asks before it acts, which is stricter in
-/// the user's checkout. `None` if that mode is not known.
+/// Returns the mode in which the session should be; see [`OwnTools::mode`](super::OwnTools::mode) for how it is
+/// selected. `is_in_checkout` is true if the agent works in the user's checkout without a task. `None` if crewdeck
+/// knows no such mode of the agent.
 pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<String> {
     let permissions = &shared.permissions;
     let agent = shared.agent.agent();
@@ -52,9 +52,10 @@ pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<Stri
     mode.map(str::to_string)
 }
 
-/// Opens a session for the directory of `request` and stores it in `slot`, unless `slot` has one that fits the
-/// conversation. An agent without a task continues the session of its last task as long as the worktree exists, because
-/// the user goes on with the same conversation.
+/// Opens a session for the directory of `request` and stores it in `slot`. Keeps the session in `slot` if it fits the
+/// conversation and the directory. An agent without a task continues the session of its last task as long as the
+/// worktree exists, because the user continues the same conversation. Fails if no session can be opened, or if the
+/// session's mode is unknown or cannot be set.
 pub async fn ensure(
     shared: &ExternalShared,
     slot: &mut Option<OpenSession>,

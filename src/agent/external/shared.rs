@@ -34,7 +34,7 @@ pub struct ExternalShared {
     pub model: String,
     /// Maximum time without any activity of the agent while no tool call runs.
     pub idle_limit: Duration,
-    /// crewdeck's own MCP server. Must be set before the first prompt.
+    /// crewdeck's own MCP server, through which the agent reaches the crew. Must be set before the first prompt.
     pub server: OnceLock<StdioServer>,
     /// The id of a session that must not be loaded: its turn may still run, or its program has crashed or hung when it
     /// loaded the session.
@@ -67,8 +67,8 @@ impl ExternalShared {
         &self.permissions.agent
     }
 
-    /// Returns which mode of the agent is missing for the limits on its tools or for the plan gate; `None` if none is
-    /// missing.
+    /// Returns a text for the user that says which mode of the agent is missing; `None` if none is missing. See
+    /// `OwnTools::problem`.
     pub fn mode_problem(&self) -> Option<String> {
         let permissions = &self.permissions;
         let own_tools = permissions.own_tools;
@@ -88,7 +88,8 @@ impl ExternalShared {
 
 pub type Deltas = mpsc::Sender<Result<Delta, ModelError>>;
 
-/// Sends a delta to the driver. The driver no longer listens if the turn was interrupted; then the caller is dropped too.
+/// Sends a delta to the driver. The driver no longer listens if the turn was interrupted; then the caller is dropped
+/// too.
 pub async fn send(deltas: &Deltas, delta: Delta) {
     let _ = deltas.send(Ok(delta)).await;
 }

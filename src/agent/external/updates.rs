@@ -14,13 +14,13 @@ use super::permission::ExternalPermissions;
 use crate::acp::{AskedPermission, PermissionAnswer, SessionHandler};
 use crate::domain::agent_update::AgentUpdate;
 
-/// Maximum size of the texts that wait, in bytes. Further updates are dropped, with a notice.
+/// Maximum size, in bytes, of the texts of updates that wait for the turn. Further updates are dropped, with a notice.
 const WAITING_MAX: usize = 8 * 1024 * 1024;
-/// Maximum number of updates that wait. Further updates are dropped, with a notice, except text that continues the last
-/// update.
+/// Maximum number of updates that wait for the turn. Further updates are dropped, with a notice, except text that
+/// continues the last update.
 const UPDATES_MAX: usize = 4096;
 
-/// Receives what an agent does in a session.
+/// Receives an agent's updates and permission requests in a session. Stores the updates until the turn takes them.
 pub struct UpdateQueue {
     waiting: Mutex<WaitingUpdates>,
     arrived: Notify,

@@ -114,7 +114,8 @@ impl Calls {
 }
 
 impl super::Turn {
-    /// Sets the tools of MCP servers whose calls may run in parallel, instead of those of the last call.
+    /// Sets the tools of MCP servers whose calls may run in parallel. Replaces the set of an earlier call of this
+    /// method.
     pub fn set_server_tools(&mut self, names: BTreeSet<String>) {
         let parallel = &mut self.limits.parallel_tools;
         parallel.retain(|name| !name.starts_with(TOOL_PREFIX));
@@ -128,7 +129,8 @@ const READ_TOOL: &str = "read_file";
 const ID_MAX: usize = 128;
 
 /// Repairs an answer so that model servers accept it in later requests: removes blank text, and replaces invalid tool
-/// names and call ids that are missing, too long, repeated, or not of visible ASCII characters only.
+/// names and invalid call ids. A call id is invalid if it is empty, longer than `ID_MAX`, or used by an earlier call
+/// of the answer, or if it contains a character that is not visible ASCII.
 pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
     let mut seen: HashSet<CallId> = HashSet::new();
     blocks
@@ -159,8 +161,8 @@ pub fn tidy(blocks: Vec<Block>) -> Vec<Block> {
         .collect()
 }
 
-/// Returns a hash of the calls of one round and their results. If several rounds have the same hash, the model may be
-/// in a loop.
+/// Returns a hash of the tool calls of one answer and their results. If several answers have the same hash, the model
+/// may be in a loop.
 pub fn signature(calls: &[ToolCall], results: &[Block]) -> u64 {
     let mut hash = DefaultHasher::new();
     for call in calls {

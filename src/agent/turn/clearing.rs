@@ -9,8 +9,8 @@ use crate::protocol::event::{NoticeLevel, TurnEnd};
 
 impl Turn {
     /// If no turn is running, returns the effect that empties the conversation, or a notice if the conversation is
-    /// already empty. Otherwise records the request and returns no effect: the caller then interrupts the turn, and that
-    /// interrupt returns the effect.
+    /// already empty. Otherwise records the request and returns no effect: the caller then interrupts the turn, and
+    /// that interrupt returns the effect.
     pub(super) fn request_clear(&mut self) -> Vec<TurnEffect> {
         if !self.is_idle() {
             self.is_clear_requested = true;
@@ -33,6 +33,7 @@ impl Turn {
         self.since_todo = 0;
         self.progress = LoopDetector::default();
         self.length.reset_counts();
+        self.requested_compaction = None;
         let is_unanswered =
             |block: &Block| matches!(block, Block::Text { text } if text == UNANSWERED);
         self.pending_texts.retain(|block| !is_unanswered(block));

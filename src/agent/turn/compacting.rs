@@ -12,8 +12,9 @@ use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
-/// A [`SummaryForm::Digest`], or the first message after a compaction, may use at most this share, in percent, of the
-/// tokens that [`Length::left`] returns.
+/// Share, in percent, of the tokens that [`Length::left`] returns. The text of the conversation in a
+/// [`SummaryForm::Digest`] may use this share. After a compaction, summary, user messages and skills may use it
+/// together.
 const ROOM: u64 = 50;
 /// If [`Length::left`] returns fewer tokens, a full window causes a warning instead of a summary: otherwise, a summary
 /// would be due after each answer.
@@ -200,9 +201,9 @@ impl Turn {
         }
     }
 
-    /// Returns the effects that shorten the conversation and lead to the next model call. If the window is too small for
-    /// a summary, they warn the user once and call the model with the whole conversation. Returns `None`, so that the
-    /// caller must make the call itself, if the conversation need not be shortened or was just summarised.
+    /// Returns the effects that shorten the conversation and lead to the next model call. If the window is too small
+    /// for a summary, they warn the user once and call the model with the whole conversation. Returns `None`, so that
+    /// the caller must make the call itself, if the conversation need not be shortened or was just summarised.
     pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, after)) = self.requested_compaction.take() {
             return Some(self.summarise(SummaryForm::Appended, focus, after));
@@ -284,9 +285,9 @@ impl Turn {
             .then(|| self.summarise(SummaryForm::Digest, summary.focus, summary.after))
     }
 
-    /// Replaces the conversation with the summary and the state in `keep`, unless it would not become shorter. Then
-    /// continues or ends the turn, as the request for the summary says, or ends a turn that makes no progress. Called
-    /// once the conversation is archived.
+    /// Replaces the conversation with the summary and the state in `keep`, unless that would not make the conversation
+    /// shorter. Then continues or ends the turn, as the request for the summary says. Ends the turn if the agent has
+    /// made no progress since the previous summary. Called after the conversation was archived.
     pub(super) fn on_archived(&mut self, keep: &KeptState) -> Vec<TurnEffect> {
         let TurnPhase::Archiving { summary, after } = &self.phase else {
             return vec![];
@@ -351,8 +352,8 @@ impl Turn {
         }
     }
 
-    /// Returns whether the user requested the summary that the model is writing, and the summary's focus. A summary that
-    /// is made after the last answer of a turn counts as requested by the user. `None` if the model is writing no
+    /// Returns whether the user requested the summary that the model is writing, and the summary's focus. A summary
+    /// that is made after the last answer of a turn counts as requested by the user. `None` if the model is writing no
     /// summary.
     pub fn compaction(&self) -> Option<(bool, &str)> {
         match &self.phase {
@@ -363,9 +364,9 @@ impl Turn {
         }
     }
 
-    /// Continues without the compaction that a hook prevents: calls the model, or ends the turn if it ends after the
-    /// compaction. If the server has refused the conversation as too long, the turn fails instead, because the model
-    /// cannot answer such a conversation.
+    /// Continues after a hook has prevented a compaction: calls the model, or ends the turn if the turn would have
+    /// ended after the compaction. If the server has refused the conversation as too long, the turn fails instead,
+    /// because the model cannot answer such a conversation.
     pub(super) fn compaction_refused(&mut self, why: &str) -> Vec<TurnEffect> {
         let TurnPhase::Summarising(summary) = &self.phase else {
             return vec![];

@@ -41,14 +41,14 @@ pub enum TurnInput {
     ResultImages(Vec<Block>),
     /// The agent replaced its todo list. The value says whether the list has open items.
     TodoSet(bool),
-    /// The user requests a summary. Between turns, the summary is made at once. During a turn, it is made before the
-    /// next model call, or after the last answer if no call follows.
+    /// The user requests a summary. Between turns, the summary is made immediately. During a turn, it is made before
+    /// the next model call, or after the last answer if no call follows.
     Compact {
         /// What the summary should cover in most detail; may be empty.
         focus: String,
     },
-    /// The user empties the conversation. Without a running turn, this happens at once. A running turn is ended first
-    /// by the [`TurnInput::Interrupt`] that follows this input.
+    /// The user empties the conversation. If no turn is running, the conversation is emptied immediately. A running
+    /// turn is ended first by the [`TurnInput::Interrupt`] that follows this input.
     Clear,
     /// The agent requests a summary, to be made before the next model call.
     OwnCompaction {
@@ -86,13 +86,13 @@ impl TurnInput {
     }
 }
 
-/// Whether another model can replace one that has failed for good.
+/// Whether another model can replace a model whose call has failed and is not retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FallbackState {
-    /// No other model is set.
+    /// The failed model has no fallback.
     None,
     Usable,
-    /// The other model cannot be used either. The value says why, in one line.
+    /// The fallback cannot be used either. The value says why, in one line.
     Unusable(String),
 }
 
@@ -104,8 +104,8 @@ pub enum TurnEffect {
     CheckMail,
     /// Write a conversation message to disk, and only then acknowledge the inbox messages in it.
     Save(Message),
-    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`], [`TurnInput::ModelFailed`],
-    /// [`TurnInput::Advice`] or [`TurnInput::Stop`].
+    /// Call the model with the conversation. The driver answers with [`TurnInput::Replied`],
+    /// [`TurnInput::ModelFailed`], [`TurnInput::Advice`] or [`TurnInput::Stop`].
     Call,
     /// Request a summary from the model. The driver answers as for [`TurnEffect::Call`], or with
     /// [`TurnInput::CompactionRefused`].
@@ -129,7 +129,7 @@ pub enum TurnEffect {
         /// Why the last try failed, in one line.
         cause: String,
     },
-    /// Replace the model whose call has failed for good.
+    /// Replace the model whose call has failed and is not retried.
     UseFallback {
         /// Why the model failed, in one line.
         why: String,

@@ -42,7 +42,8 @@ const PAUSE_MAX: u32 = 10;
 /// The reminder to update the todo list, in the wording of learn-claude-code.
 pub const REMINDER: &str = "<reminder>Update your todos.</reminder>";
 
-/// The reason of [`TurnEnd::Stopped`] if an answer and its continuation both reached the token limit.
+/// The reason of [`TurnEnd::Stopped`] if an answer reached the token limit and cannot be continued: it was empty, or an
+/// answer of this turn was already continued.
 pub const TOKEN_LIMIT_REACHED: &str = "the answer reached its token limit (setting max_tokens)";
 /// The reason of [`TurnEnd::Stopped`] if the model refused to answer.
 pub const REFUSED: &str = "the model refused to answer";
@@ -65,7 +66,7 @@ pub struct TurnLimits {
     pub rounds: Option<u32>,
     /// The text that tells the model that only one model call is left. `None` for no such text.
     pub last_round: Option<&'static str>,
-    /// The names of tools that only read or start subagents, so that consecutive calls may run in parallel.
+    /// The names of tools that only read or start subagents. Consecutive calls of these tools run in parallel.
     pub parallel_tools: BTreeSet<String>,
 }
 
@@ -110,17 +111,18 @@ pub struct Turn {
     /// Whether an answer that reached its length limit was already continued in this turn.
     was_continued: bool,
     since_todo: u32,
-    /// Whether the todo list has open items, about which the agent can be reminded.
+    /// Whether the agent's todo list has items that are not completed. If so, the agent is reminded to update the list.
     has_open_todos: bool,
     progress: LoopDetector,
     length: Length,
-    /// The summary that was requested during the turn: its focus, and how the turn continues after it. `None` if none
-    /// was requested. An interrupt drops the request; otherwise it stays until a summary begins, if necessary in the next
-    /// turn.
+    /// The request for a summary that arrived during the turn: the focus of the summary, and how the turn continues
+    /// after it. `None` if no summary was requested. An interrupt drops the request. Otherwise the request stays until
+    /// the model begins the summary, which can be in the next turn.
     requested_compaction: Option<(String, AfterSummary)>,
-    /// Whether the conversation is emptied once the turn is interrupted.
+    /// Whether the user has requested, during the turn, that the conversation is emptied. The interrupt that follows
+    /// the request then returns the effect that empties it.
     is_clear_requested: bool,
-    /// How often the conversation was emptied.
+    /// The number of times that the conversation was emptied.
     clearings: u64,
 }
 
@@ -163,7 +165,8 @@ impl Turn {
         Arc::clone(&self.messages)
     }
 
-    /// Returns how often the conversation was emptied.
+    /// Returns the number of times that the conversation was emptied. An external agent begins a new session when this
+    /// number changes.
     pub fn clearings(&self) -> u64 {
         self.clearings
     }
@@ -172,8 +175,9 @@ impl Turn {
         matches!(self.phase, TurnPhase::Idle)
     }
 
-    /// Processes one input and returns the effects to execute. Ignores results that do not fit the phase, because they
-    /// come late from interrupted work. Texts and images that do not fit the phase go into the next user message.
+    /// Processes one input and returns the effects to execute. Ignores a result that does not fit the current phase,
+    /// because it comes late from interrupted work. Texts and images that do not fit the phase go into the next user
+    /// message.
     pub fn step(&mut self, input: TurnInput) -> Vec<TurnEffect> {
         match input {
             TurnInput::Say(blocks) => self.say(blocks),
@@ -251,8 +255,8 @@ impl Turn {
         vec![TurnEffect::CheckMail]
     }
 
-    /// Adds the inbox messages to the next user message, and calls the model, after a compaction if one is due. Ends the
-    /// turn instead if there is nothing to answer, or if the limit of model calls is reached.
+    /// Adds the inbox messages to the next user message, and calls the model, after a compaction if one is due. Ends
+    /// the turn instead if there is nothing to answer, or if the limit of model calls is reached.
     fn on_mail(&mut self, mail: Vec<Block>) -> Vec<TurnEffect> {
         if !matches!(self.phase, TurnPhase::Gathering) {
             // Messages that were taken from the inbox must not be lost, even if the turn was interrupted meanwhile.

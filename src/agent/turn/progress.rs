@@ -2,10 +2,10 @@
 
 use std::collections::{HashSet, VecDeque};
 
-/// If the same calls with the same results occur in this many of the rounds that [`LOOP_WINDOW`] covers, the turn ends.
+/// Number of rounds with the same calls and the same results at which the turn ends. See [`LOOP_WINDOW`] for what a
+/// round is and which rounds are compared.
 pub(super) const LOOP_MAX: usize = 5;
-/// If the same calls with the same results occur in this many of the rounds that `LOOP_WINDOW` covers, the model gets
-/// a reminder.
+/// Number of rounds with the same calls and the same results at which the model gets a reminder.
 const REPEATED_MIN: usize = 3;
 /// A round is the tool calls of one answer. The loop detection remembers at most this many rounds from before the last
 /// summary in the turn, and as many from after it.
@@ -28,8 +28,8 @@ pub(super) enum Round {
     Loop,
 }
 
-/// The part of the history of one turn that shows whether the model is in a loop. "Summary" here means a compaction that
-/// replaces the conversation while the turn continues; replacing old tool results does not count.
+/// The part of the history of one turn that shows whether the model is in a loop. "Summary" here means a compaction
+/// that replaces the conversation while the turn continues; replacing old tool results does not count.
 #[derive(Debug, Default)]
 pub(super) struct LoopDetector {
     /// Hashes of the newest rounds of tool calls since the last summary in this turn, or since the start of the turn,
@@ -38,8 +38,8 @@ pub(super) struct LoopDetector {
     /// Hashes of the newest rounds of tool calls before the last summary in this turn, oldest first, at most
     /// [`LOOP_WINDOW`]. The model does not remember these rounds, so it may repeat them.
     before: VecDeque<u64>,
-    /// The fingerprint of files, board and messages at the last summary. `None` if there was no summary in this turn, if
-    /// the user requested the summary, or if the fingerprint is unknown.
+    /// The fingerprint of files, board and messages at the last summary. `None` if there was no summary in this turn,
+    /// if the user requested the summary, or if the fingerprint is unknown.
     work: Option<u64>,
     /// Whether the agent has received a message or read something new since the last summary in this turn, or since the
     /// start of the turn.
@@ -75,8 +75,8 @@ impl LoopDetector {
         }
     }
 
-    /// Records a summary in the middle of the turn. `work` is the fingerprint of files, board and messages; `None` if it
-    /// is unknown or if the user requested the summary. Returns the reason to end the turn if the agent has made no
+    /// Records a summary in the middle of the turn. `work` is the fingerprint of files, board and messages; `None` if
+    /// it is unknown or if the user requested the summary. Returns the reason to end the turn if the agent has made no
     /// progress since the previous summary: the fingerprint is known and the same, no message has arrived, and nothing
     /// new was read. Otherwise returns `None`.
     pub(super) fn note_compaction(&mut self, work: Option<u64>) -> Option<String> {

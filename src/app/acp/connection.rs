@@ -14,11 +14,11 @@ use tokio::sync::mpsc;
 /// Maximum length of a line from the editor, in bytes. Large enough for the largest image that can be attached. A longer
 /// line is skipped and answered with an error.
 const LINE_MAX: usize = 48 * 1024 * 1024;
-/// Maximum number of lines that wait to be written. If the editor does not read, the crew then waits, as for a slow
-/// terminal.
+/// Maximum number of messages to the editor that wait to be written. If the editor does not read and this many messages
+/// wait, the crew waits too, as for a slow terminal.
 const LINES_QUEUED: usize = 256;
 
-/// What the editor sent.
+/// A line that the editor sent: a JSON-RPC message, or a line that is no message.
 #[derive(Debug)]
 pub enum EditorInput {
     Message(RawJsonRpcMessage),
@@ -56,7 +56,8 @@ enum LineRead {
     End,
 }
 
-/// Reads one line into `line`, but not more than `max` bytes of it.
+/// Reads one line into `line`. If the line is longer than `max` bytes, skips it and leaves `line` empty. Returns
+/// [`LineRead::End`] at the end of the input, also after a line without a line break.
 fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>, max: usize) -> io::Result<LineRead> {
     line.clear();
     // A large line must not keep its memory while the editor is silent.
@@ -152,7 +153,7 @@ pub struct EditorGone;
 #[derive(Debug)]
 pub struct EditorOutput {
     lines: mpsc::Sender<String>,
-    /// The id of the last request that was sent.
+    /// The id of the last JSON-RPC request that was sent to the editor; 0 before the first one.
     last_id: i64,
 }
 
@@ -163,7 +164,7 @@ impl EditorOutput {
         (EditorOutput { lines, last_id: 0 }, receiver)
     }
 
-    /// Answers the request `id`.
+    /// Sends the editor the answer to its request `id`.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -176,7 +177,7 @@ impl EditorOutput {
         self.send(&RawJsonRpcMessage::response(id, result)).await
     }
 
-    /// Sends a notification.
+    /// Sends a JSON-RPC notification to the editor.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -192,7 +193,7 @@ impl EditorOutput {
         }
     }
 
-    /// Sends a request, and returns its id, which the answer carries.
+    /// Sends a JSON-RPC request to the editor. Returns the id of the request, which the editor's answer contains.
     ///
     /// # Errors
     /// Fails if the editor is gone.

@@ -34,7 +34,7 @@ use server::{ConnectionEnd, EditorServer};
 
 /// Maximum time that the last messages to the editor may take to be written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
-/// Size of the buffer for input, in bytes.
+/// Size of the buffer for standard input, in bytes.
 const BUFFER: usize = 64 * 1024;
 
 /// Serves an editor on standard input and output until it closes the connection or a signal arrives, and returns the exit

@@ -12,7 +12,8 @@ use crate::protocol::{AgentEvent, CommandId, CrewEvent, EventKind};
 /// The phase of a prompt. It decides which event ends the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PromptPhase {
-    /// The lead has not read the prompt. The value is the text of the prompt as in events, with secrets redacted.
+    /// The lead has not read the prompt. The value is the text of the prompt as events contain it, with secrets
+    /// redacted.
     Unread(String),
     /// The lead has read the prompt. The prompt ends with the lead's turn.
     Turn,
@@ -26,37 +27,37 @@ pub enum PromptPhase {
 /// How a prompt ended: the answer to `session/prompt`.
 pub type PromptEnd = Result<StopReason, Error>;
 
-/// What an event means for the open prompt.
+/// What the session must do about the editor's prompt after an event of the crew.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PromptStep {
     Nothing,
     /// The lead has read the prompt. Files that were sent with it are no longer needed.
     Read,
-    /// The lead must be interrupted again, because it was not yet in its turn.
+    /// The lead must be interrupted again, because its turn had not begun at the first interrupt.
     Interrupt,
     Ended(PromptEnd),
 }
 
-/// The commands that cancel a prompt.
+/// The ids of the commands that together cancel a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CancelCommands {
-    /// Removes the prompt from the lead's queue; `None` if the lead has read it.
+    /// The id of the command that removes the prompt from the lead's queue; `None` if the lead has read the prompt.
     pub recall: Option<CommandId>,
-    /// Interrupts the lead.
+    /// The id of the command that interrupts the lead.
     pub interrupt: CommandId,
-    /// A command that is always rejected. Its rejection shows that the commands before it were carried out.
+    /// The id of a command that is always rejected. Its rejection shows that the commands before it were carried out.
     pub fence: CommandId,
 }
 
 /// A prompt that the editor has sent and that has not ended.
 #[derive(Debug)]
 pub struct OpenPrompt {
-    /// The id of the editor's request.
+    /// The id of the JSON-RPC request with which the editor sent the prompt.
     pub id: RawJsonRpcId,
-    /// The command that carries the prompt out.
+    /// The id of the command with which the prompt was sent to the crew.
     pub command: CommandId,
     pub phase: PromptPhase,
-    /// The commands that cancel it; `None` while it is not cancelled.
+    /// The commands that cancel the prompt; `None` while it is not being cancelled.
     pub cancel: Option<CancelCommands>,
     /// Whether the lead had read the prompt before it could be recalled.
     recall_failed: bool,
@@ -76,7 +77,8 @@ impl OpenPrompt {
         }
     }
 
-    /// Returns what the event means. `is_lead_active` says whether the lead is in a turn after the event.
+    /// Records an event of the crew. Returns what the session must do about the prompt. `is_lead_active` says whether
+    /// the lead is in a turn after the event.
     pub fn step(&mut self, event: &EventKind, is_lead_active: bool) -> PromptStep {
         match event {
             EventKind::Agent { agent, event } if agent.is_lead() => self.lead(event),

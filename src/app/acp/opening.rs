@@ -1,4 +1,4 @@
-//! Opens, lists and closes sessions. One crew runs at a time, so a session takes the place of the one before.
+//! Opens, lists and closes sessions. One crew runs at a time, so opening a session ends the running one.
 
 use std::path::{Path, PathBuf};
 
@@ -83,8 +83,8 @@ impl EditorServer<'_> {
         self.opened(id, answer, &request.mcp_servers).await
     }
 
-    /// Answers a request to open a session. If it was opened, also sends the slash commands, and a message if the
-    /// editor has configured MCP servers, because these are not used.
+    /// Answers a request to open a session. If the session was opened, also sends the slash commands, and a message if
+    /// the editor has configured MCP servers, because these are not used.
     async fn opened(
         &mut self,
         id: RawJsonRpcId,
@@ -109,8 +109,9 @@ impl EditorServer<'_> {
         session.message(text, &mut self.output).await
     }
 
-    /// Opens a session in place of the running one, which must be idle. If the running session is the one to continue,
-    /// it stays open. Returns the modes of the session.
+    /// Opens a session. If another session runs, ends it first; fails if an agent of that session works or its prompt
+    /// has not ended. If the session that is to be opened already runs, it continues. Returns the modes of the opened
+    /// session.
     async fn open(&mut self, cwd: &Path, opening: Opening) -> Result<SessionModeState, Error> {
         let opened = self.try_open(cwd, opening).await;
         opened.map_err(|error| {
@@ -176,8 +177,8 @@ impl EditorServer<'_> {
         Ok(())
     }
 
-    /// Returns the project, and the directory in which the crew starts: `cwd`, or the project if `cwd` is in another
-    /// repository inside of it.
+    /// Returns the project directory and the directory in which the crew starts. The crew starts in `cwd`, or in the
+    /// project directory if `cwd` belongs to another repository inside the project.
     ///
     /// # Errors
     /// Fails if `cwd` is not accessible, or is outside of the project of this process.

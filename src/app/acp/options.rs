@@ -1,4 +1,5 @@
-//! The options among which the user chooses, and what the editor's answer means.
+//! Converts a request to the options among which the user chooses in the editor, and converts the editor's answer to
+//! the user's decision.
 
 use agent_client_protocol::v1::schema::{
     CreateElicitationResponse, ElicitationAction, ElicitationContentValue, PermissionOption,
@@ -18,7 +19,8 @@ const OPTION_MAX: usize = 200;
 /// The name of the field for the answer in a form.
 pub const ANSWER_FIELD: &str = "answer";
 
-/// Ids of options. The ids of choices and scopes end with their index.
+/// The id of the option that allows or approves a request. The following constants are the ids of other options; the
+/// ids of scopes and choices end with an index.
 const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
 const WRITE: &str = "write";

@@ -1,4 +1,5 @@
-//! The plan that the editor shows: the tasks of the board, or the lead's todo list while the board has none to show.
+//! The plan that the editor shows: the tasks of the board, or the lead's todo list while the board has no tasks to
+//! show.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::protocol::{AgentEvent, BoardEvent, EventKind};
 
 /// Maximum number of tasks in the plan. Completed tasks are left out first, and a last entry counts what is left out.
 const ENTRIES_MAX: usize = 50;
-/// Maximum length of an entry, in characters.
+/// Maximum length of the text of an entry in the plan, in characters. A longer text is cut.
 const ENTRY_MAX: usize = 200;
 
-/// The plan, and what was last sent of it.
+/// The plan that the editor shows, with the entries that were sent to the editor last.
 #[derive(Debug, Default)]
 pub struct EditorPlan {
     tasks: BTreeMap<TaskId, Arc<Task>>,

@@ -11,12 +11,13 @@ use tempfile::TempDir;
 use crate::domain::mention::{self, Mention, format_mention};
 use crate::domain::text::head_and_tail;
 
-/// Maximum size of an embedded text, in bytes. A longer text is cut in the middle.
+/// Maximum size of a text that the editor has embedded in a prompt, in bytes. A longer text is cut in the middle.
 const EMBEDDED_MAX: usize = 128 * 1024;
-/// Maximum size of the whole text of a prompt, in bytes. A longer text is rejected, because the user wrote it.
+/// Maximum size of the whole text of a prompt, in bytes. A prompt with a longer text is rejected and not cut, because
+/// the user wrote it.
 const TEXT_MAX: usize = 1024 * 1024;
 
-/// A prompt of the editor, ready for the crew.
+/// A prompt of the editor, converted to the text and the attachments that are sent to the crew.
 #[derive(Debug, Default, PartialEq)]
 pub struct EditorPrompt {
     pub text: String,

@@ -19,22 +19,24 @@ use crate::domain::request::{Approver, Request, RequestKind, RequestStatus, Verd
 use crate::domain::text::escape_control_chars;
 use crate::protocol::{Command, CommandId};
 
-/// A request that waits for the user.
+/// A request of an agent that waits for the user's decision.
 #[derive(Debug)]
 struct WaitingRequest {
     request: Request,
-    /// The id of the request to the editor that asks the user; `None` while the user is not being asked.
+    /// The id of the JSON-RPC request with which the editor was asked to show the question. `None` if the editor was
+    /// not asked yet or has answered.
     asked: Option<RawJsonRpcId>,
     /// The id of the card that the editor shows for this request. `None` before the user is first asked, and if the
     /// request is shown in the card of its tool call or in a form.
     card: Option<String>,
     /// Whether the editor has answered without a decision. The user is asked again with the next prompt.
     is_postponed: bool,
-    /// The command that carries out the user's decision, until the crew has reported it; `None` before a decision.
+    /// The id of the command with the user's decision; `None` before the user decides. Set back to `None` if the crew
+    /// rejects the command.
     decided: Option<CommandId>,
 }
 
-/// A message that asks the user.
+/// A JSON-RPC request that makes the editor ask the user: with a card that has options, or with a form.
 #[derive(Debug)]
 pub enum EditorQuestion {
     Permission(RequestPermissionRequest),
@@ -44,20 +46,20 @@ pub enum EditorQuestion {
 /// What must be sent to the editor because a request was decided or withdrawn.
 #[derive(Debug, PartialEq)]
 pub struct Withdrawal {
-    /// The id of the request to the editor that must be cancelled; `None` if the editor has answered it or was not
-    /// asked.
+    /// The id of the JSON-RPC request to the editor that must be cancelled; `None` if the editor has answered it or was
+    /// not asked.
     pub cancel: Option<RawJsonRpcId>,
     /// The update that ends the card of the request; `None` if it has no card of its own.
     pub update: Option<SessionUpdate>,
 }
 
-/// What the user has answered.
+/// The user's answer to a request that the editor has shown.
 #[derive(Debug, PartialEq)]
 pub enum EditorAnswer {
     Decision(RequestId, Command),
     /// The user answers the question with the next message.
     NextMessage(RequestId),
-    /// The user has not decided. The request is asked again with the next prompt.
+    /// The user has not decided, or the answer is unusable. The user is asked again with the next prompt.
     Later,
 }
 
@@ -83,7 +85,8 @@ impl EditorRequests {
         }
     }
 
-    /// Records the state of a request. Returns what ends its display if it no longer waits for the user.
+    /// Records the new state of a request. If a recorded request no longer waits for the user, returns what must be
+    /// sent to the editor so that it no longer shows the request; otherwise returns `None`.
     pub fn update(&mut self, request: &Request) -> Option<Withdrawal> {
         let at = self.waiting.iter().position(|w| w.request.id == request.id);
         if request.is_pending() && request.approver == Approver::Ask {
@@ -122,7 +125,8 @@ impl EditorRequests {
         Some((request.id.clone(), self.question(request, translator)))
     }
 
-    /// Records that the question of the request `request` was sent with the id `id`.
+    /// Records that `question`, which asks about the request `request`, was sent to the editor with the JSON-RPC id
+    /// `id`.
     pub fn asked(&mut self, request: &RequestId, id: RawJsonRpcId, question: &EditorQuestion) {
         let card = match question {
             EditorQuestion::Permission(shown) => {
@@ -137,8 +141,8 @@ impl EditorRequests {
         }
     }
 
-    /// Returns what the user has answered to the question `id`; `None` if no request has this question any more. If the
-    /// answer is not usable, the request stays open: [`EditorAnswer::Later`].
+    /// Handles the editor's answer to the JSON-RPC request `id`, and returns the user's answer. Returns `None` if no
+    /// waiting request was sent with this id. Returns [`EditorAnswer::Later`] if `answer` is `None` or not usable.
     pub fn answer(&mut self, id: &RawJsonRpcId, answer: Option<Value>) -> Option<EditorAnswer> {
         let is_asked = |w: &&mut WaitingRequest| w.asked.as_ref().is_some_and(|asked| asked == id);
         let waiting = self.waiting.iter_mut().find(is_asked)?;
@@ -158,14 +162,15 @@ impl EditorRequests {
         Some(answer)
     }
 
-    /// Records that the command `command` carries out the user's decision of the request.
+    /// Records that the user's decision about `request` was sent to the crew with the command `command`.
     pub fn decided(&mut self, request: &RequestId, command: CommandId) {
         if let Some(waiting) = self.waiting.iter_mut().find(|w| w.request.id == *request) {
             waiting.decided = Some(command);
         }
     }
 
-    /// Records that the crew has rejected a command. Returns whether it was a decision, so that the user must decide again.
+    /// Records that the crew has rejected a command. Returns whether the command contained the decision about a waiting
+    /// request; the user must then decide again.
     pub fn rejected(&mut self, command: CommandId) -> bool {
         let is_decided = |w: &&mut WaitingRequest| w.decided == Some(command);
         let waiting = self.waiting.iter_mut().find(is_decided);

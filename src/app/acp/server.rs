@@ -1,4 +1,5 @@
-//! The protocol: carries out the editor's requests, one after the other, and shows the crew's events between them.
+//! Serves an editor over the Agent Client Protocol: carries out the editor's requests, one after the other, and shows
+//! the crew's events between them.
 
 use std::path::PathBuf;
 
@@ -29,26 +30,27 @@ use crate::cli::GlobalOptions;
 use crate::domain::text::{clip, one_line};
 use crate::protocol::Event;
 
-/// Why the connection ended without an error.
+/// Why the connection to the editor ended without an error.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConnectionEnd {
-    /// The editor has closed it.
+    /// The editor has closed the connection.
     Closed,
     /// The crew has ended by itself.
     CrewEnded,
 }
 
-/// The agent that the editor talks to.
+/// The server for one editor. For the editor, crewdeck is the agent.
 pub struct EditorServer<'a> {
     pub(super) options: &'a GlobalOptions,
     pub(super) output: EditorOutput,
     pub(super) features: EditorFeatures,
-    /// The project of all sessions: that of the option `--dir`, or of the first session. `None` before.
+    /// The directory of the project to which all sessions belong: the project of the option `--dir`, or else the
+    /// project of the first session. `None` if the option was not given and no session was started yet.
     pub(super) project: Option<PathBuf>,
     pub(super) session: Option<EditorSession>,
 }
 
-/// The answer to a request.
+/// The answer to a JSON-RPC request of the editor.
 pub type RpcResult = Result<Value, Error>;
 
 impl<'a> EditorServer<'a> {
@@ -162,7 +164,8 @@ impl<'a> EditorServer<'a> {
         self.output.respond(id, answer).await
     }
 
-    /// Answers with version 1, the only one: an editor that cannot speak it ends the connection.
+    /// Answers the request `initialize` with protocol version 1, the only version that crewdeck supports. An editor
+    /// that does not support it ends the connection.
     fn initialize(&mut self, params: Option<RawJsonRpcParams>) -> RpcResult {
         let request: InitializeRequest = parse(params)?;
         self.features = EditorFeatures::of(&request.client_capabilities);
@@ -232,23 +235,24 @@ fn unknown_session(id: &SessionId) -> Error {
     Error::resource_not_found(None).data(Value::from(text))
 }
 
-/// Converts the parameters of a message.
+/// Converts the parameters of a JSON-RPC message to the type that its method needs.
 ///
 /// # Errors
-/// Fails if they are not those of the method.
+/// Fails if the parameters do not have this type.
 pub fn parse<T: DeserializeOwned>(params: Option<RawJsonRpcParams>) -> Result<T, Error> {
     let params = params.map_or_else(|| serde_json::json!({}), RawJsonRpcParams::into_value);
     serde_json::from_value(params)
         .map_err(|error| Error::invalid_params().data(Value::from(error.to_string())))
 }
 
-/// Converts a response to the answer to a request.
+/// Converts a method's response to the answer to a JSON-RPC request.
 pub fn result(response: &impl Serialize) -> RpcResult {
     serde_json::to_value(response)
         .map_err(|error| Error::internal_error().data(Value::from(error.to_string())))
 }
 
-/// Waits for the next event of the session. Waits forever without a session.
+/// Waits for the next event of the session's crew. Returns `None` if the crew has ended. Waits forever if there is no
+/// session.
 async fn next_event(session: &mut Option<EditorSession>) -> Option<Event> {
     match session {
         Some(session) => session.next().await,

@@ -29,7 +29,7 @@ use crate::protocol::{
     AgentEvent, Command, CommandId, CommandIds, CrewEvent, Event, EventKind, EventReceiver,
 };
 
-/// The notification that cancels a request to the editor.
+/// The method name of the notification that cancels a request to the editor.
 const CANCEL_REQUEST: &str = "$/cancel_request";
 
 /// Maximum time that the end of a session waits for the editor to take the answer to the last prompt.
@@ -57,7 +57,7 @@ pub struct EditorSession {
 }
 
 impl EditorSession {
-    /// Returns whether an agent works or a prompt is open.
+    /// Returns whether an agent of the crew works or a prompt from the editor has not ended.
     pub fn is_busy(&self) -> bool {
         self.prompt.is_some() || !self.is_idle
     }
@@ -148,9 +148,9 @@ impl EditorSession {
         Ok(())
     }
 
-    /// Sends a prompt of the editor to the crew. The request `id` is answered when the prompt ends. It is answered with
-    /// an error at once if another prompt is open, if the content cannot be used, or if the crew does not accept the
-    /// prompt.
+    /// Sends a prompt of the editor to the crew. The request `id` is answered when the prompt ends. It is answered
+    /// immediately with an error if another prompt has not ended, if the content cannot be used, or if the crew does
+    /// not accept the prompt.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -204,8 +204,8 @@ impl EditorSession {
         self.ask(output).await
     }
 
-    /// Cancels the prompt that is running. Does nothing if there is none. `request` is the id of the prompt to cancel;
-    /// `None` cancels any.
+    /// Cancels the prompt that has not ended. Does nothing if there is no such prompt, or if it is already being
+    /// cancelled. With `Some`, cancels only the prompt whose request has the id `request`.
     pub fn cancel(&mut self, request: Option<&RawJsonRpcId>) {
         let Some(prompt) = &self.prompt else {
             return;
@@ -256,7 +256,7 @@ impl EditorSession {
         }
     }
 
-    /// Sends `text` as a message that is not an answer of the lead.
+    /// Sends the editor `text` as a message that is not an answer of the lead.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -269,7 +269,7 @@ impl EditorSession {
         self.notify(update, output).await
     }
 
-    /// Sends an update of the session.
+    /// Sends the editor an update of the session.
     ///
     /// # Errors
     /// Fails if the editor is gone.
@@ -318,7 +318,8 @@ impl EditorSession {
         }
     }
 
-    /// Returns whether the event reports that the lead has read the open prompt, which the editor already shows.
+    /// Returns whether the event reports that the lead has read the prompt that the editor sent. The editor already
+    /// shows this prompt.
     fn is_own_prompt(&self, event: &EventKind) -> bool {
         let phase = self.prompt.as_ref().map(|prompt| &prompt.phase);
         match (event, phase) {

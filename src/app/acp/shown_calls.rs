@@ -1,4 +1,4 @@
-//! The calls of the lead that are running, and the ids under which the editor knows them.
+//! The tool calls of the lead that are running, and the ids under which the editor knows them.
 
 use crate::domain::ids::CallId;
 
@@ -18,11 +18,11 @@ struct ShownCall {
     input: String,
 }
 
-/// The calls of the lead that are running.
+/// The tool calls of the lead that are running.
 #[derive(Debug, Default)]
 pub struct ShownCalls {
     calls: Vec<ShownCall>,
-    /// The number of the last call.
+    /// The number of the newest call, from which its id for the editor was made.
     last: u64,
 }
 
@@ -51,7 +51,8 @@ impl ShownCalls {
         id
     }
 
-    /// Records that `call` has ended. Returns its id; `None` if it is unknown.
+    /// Records that `call` has ended. Returns the id under which the editor knows the call; `None` if the call is not
+    /// running.
     pub fn close(&mut self, call: &CallId) -> Option<String> {
         let at = self
             .calls
@@ -60,7 +61,7 @@ impl ShownCalls {
         Some(self.calls.remove(at).id)
     }
 
-    /// Records that all calls have ended, and returns their ids.
+    /// Records that all running calls have ended. Returns the ids under which the editor knows them.
     pub fn close_all(&mut self) -> Vec<String> {
         self.calls.drain(..).map(|running| running.id).collect()
     }

@@ -1,4 +1,4 @@
-//! Starts the crew of a session.
+//! Starts the crew of an editor's session.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -96,7 +96,7 @@ impl EditorSession {
     }
 }
 
-/// Returns the tasks on the board of the project that are completed; none if the board cannot be read.
+/// Returns the ids of the completed tasks on the board of the project `root`; empty if the board cannot be read.
 fn completed_tasks(root: &Path) -> BTreeSet<TaskId> {
     let Ok(board) = Board::open(root).read() else {
         return BTreeSet::new();

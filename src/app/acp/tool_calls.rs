@@ -12,7 +12,7 @@ use crate::domain::chat::Outcome;
 use crate::domain::mcp::shown_name;
 use crate::domain::text::{bytes_cut, clip, head_and_tail, one_line};
 
-/// Maximum length of a title, in characters.
+/// Maximum length of the title of a tool call or card, in characters. A longer title is cut.
 const TITLE_MAX: usize = 300;
 /// Maximum size of a text in a card, such as the output of a call, in bytes. A longer text is cut in the middle.
 pub const BODY_MAX: usize = 64 * 1024;
@@ -37,7 +37,8 @@ pub fn started(id: &str, tool: &str, on: &str, input: &Value, root: &Path) -> To
         .raw_input(input.clone())
 }
 
-/// Returns the result of a call. `diff` is the change of a file as a unified diff; empty if there is none.
+/// Returns the message that ends a call and shows its result. `diff` is the change of a file as a unified diff; empty
+/// if there is none. `root` is the directory to which the path in the diff is relative.
 pub fn finished(
     id: &str,
     outcome: Outcome,

@@ -18,20 +18,21 @@ use crate::domain::text::clip;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 use crate::protocol::{AgentEvent, CrewEvent, EventKind};
 
-/// Maximum length of a notice, in characters.
+/// Maximum length of a notice, and of a message to the lead that the editor shows, in characters. A longer text is cut.
 const NOTICE_MAX: usize = 2000;
 
-/// Converts the events of one session.
+/// Converts the events of one session to updates for the editor.
 #[derive(Debug)]
 pub struct UpdateTranslator {
     root: PathBuf,
     /// Whether the editor shows notices. Otherwise warnings and errors are sent as messages.
     has_notices: bool,
     plan: EditorPlan,
-    /// The parts of the lead's answer and of its thoughts that were already sent.
+    /// The part of the lead's current answer that was already sent to the editor. `thoughts` is the sent part of its
+    /// thoughts.
     answer: String,
     thoughts: String,
-    /// The number of the current message.
+    /// The number of the current message in the editor's conversation, which is a part of the message's id.
     message: u64,
     calls: ShownCalls,
     usage: Option<(u64, u64)>,
@@ -117,7 +118,7 @@ impl UpdateTranslator {
     }
 
     /// Returns the updates that show a notice. If the editor does not show notices, a warning or an error is sent as a
-    /// message, and mere information is not sent.
+    /// message, and a notice of the level `Info` is not sent.
     fn notice(&mut self, level: NoticeLevel, text: &str) -> Vec<SessionUpdate> {
         let text = clip(text, NOTICE_MAX);
         let (severity, word) = match level {
@@ -247,7 +248,8 @@ impl UpdateTranslator {
         updates
     }
 
-    /// Ends an answer that was cut off and that the model begins again.
+    /// Ends an answer that was cut off; the model then begins its answer again. If a part of the answer was already
+    /// sent, returns an update that says so.
     fn reset(&mut self) -> Vec<SessionUpdate> {
         let was_shown = !self.answer.is_empty();
         self.answer.clear();

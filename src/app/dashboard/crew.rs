@@ -69,7 +69,7 @@ impl CrewState {
     }
 }
 
-/// Maximum number of events that are queued until the journal is open.
+/// Maximum number of crew events that are queued for the journal while the crew starts.
 const EARLY_EVENTS_MAX: usize = 256;
 
 /// Commands and events queued while the crew starts.

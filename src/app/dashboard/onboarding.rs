@@ -51,8 +51,8 @@ const DONE_LATER: &str = "This directory is now a git repository with a commit. 
 
 #[derive(Default)]
 pub(super) struct RestartState {
-    /// The open screen. It shows the last frame until the restarted dashboard draws the next one. `None` if the dashboard
-    /// must open the screen, as at the first start and for the demo.
+    /// The terminal screen of the ended dashboard. It shows the last frame until the restarted dashboard draws. `None`
+    /// if the dashboard must set up the screen, as at the first start and for the demo.
     pub(super) screen: Option<Screen>,
     pub(super) draft: String,
     /// The message to show with the first setup page after the restart. Dropped if no setup page is shown.
@@ -63,16 +63,16 @@ pub(super) struct RestartState {
     pub(super) mouse: Option<bool>,
     /// The query for the terminal's background colour. Kept so that the terminal is not asked again.
     pub(super) background: BackgroundQuery,
-    /// The digests of the settings, servers and hooks without which the user chose to continue in this session, as one
-    /// string; `None` if there are none. The setup page does not ask about them again.
+    /// The digests of the settings, servers and hooks that the user has skipped in this session, concatenated; `None`
+    /// if the user has skipped none. The setup page does not ask about them again.
     pub(super) skipped: Option<String>,
     /// The signal listeners, kept so that no signal between two starts is lost; `None` at the first start.
     pub(super) signals: Option<Signals>,
 }
 
 impl RestartState {
-    /// Keeps the reason why the settings could not be read, so that the restarted dashboard shows it: with a setup page,
-    /// and once the crew runs, with the settings that were read before.
+    /// Stores the reason why the settings could not be read. The restarted dashboard shows it with a setup page, and as
+    /// a warning once the crew runs. The crew then uses the settings that were read at the start.
     pub(super) fn keep_settings_error(&mut self, why: &str) {
         self.status_message = Some(why.to_string());
         let text = format!(
@@ -99,7 +99,7 @@ pub(super) enum StartupCheckResult {
     Trouble(ModelUnavailable),
     /// The problem that a setup page reports is solved.
     CauseGone(PageCause),
-    /// The problem that a setup page reports is not solved yet. While the page is open, another check follows.
+    /// The problem that a setup page reports is not solved yet. While the page is shown, another check follows.
     CausePersists(PageCause),
     FirstCommit(Result<(), GitError>),
     /// A check found no problem.
@@ -124,7 +124,8 @@ impl StartupChecks {
         self.running.push(Box::pin(work));
     }
 
-    /// Starts to check whether tasks can have worktrees in `root`. If not, the result is a page.
+    /// Starts to check whether tasks can have worktrees in `root`. If not, the result is a setup page that reports the
+    /// problem.
     fn check_git(&self, root: PathBuf) {
         self.find(async move {
             let found = spawn_blocking(move || git_setup::check(&root)).await;
@@ -279,8 +280,8 @@ impl Dashboard {
     }
 
     /// Applies the result of a startup check or of creating the first commit: shows a page, checks again later, or does
-    /// nothing. Returns the exit reason for a restart of the dashboard if the problem on the setup page is solved, or the
-    /// first commit created, and the restart would lose nothing; else `None`.
+    /// nothing. Returns the exit reason for a restart of the dashboard if the problem on the setup page is solved, or
+    /// if the first commit is created, and if the restart would lose nothing; else `None`.
     pub(super) fn handle_check(
         &mut self,
         found: StartupCheckResult,

@@ -29,7 +29,7 @@ pub(super) enum ExitReason {
 }
 
 impl ExitReason {
-    /// Returns why the session of the crew ends.
+    /// Returns the reason for the end of the session that hooks receive.
     pub(super) fn of_session(&self) -> SessionEndReason {
         match self {
             ExitReason::Quit(_, reason) => *reason,

@@ -7,9 +7,9 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::domain::folders::is_reserved;
 use crate::ui::FileListState;
 
-/// Maximum number of files and directories in the list.
+/// Maximum number of files and directories in the list. Further ones are left out.
 const ENTRIES_MAX: usize = 200_000;
-/// Maximum size, in bytes, of all paths in the list together.
+/// Size, in bytes, of all paths in the list together. Once it is exceeded, further files and directories are left out.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// The paths of a project's files and directories, relative to its root.

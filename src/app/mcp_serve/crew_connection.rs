@@ -19,9 +19,9 @@ use crate::protocol::agent_socket::{
     CALL_LINE_MAX, CALLS_MAX, FromCrew, RESULT_LINE_MAX, SocketImage, SocketTool, ToCrew, VERSION,
 };
 
-/// Time in which the crew must answer the first line.
+/// Maximum time for the crew to answer the first line of a connection, which contains the agent's token.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of lines that wait to be sent.
+/// Maximum number of lines that wait to be sent to the crew.
 const QUEUE_MAX: usize = 256;
 /// Why the connection has ended, if the crew has given no reason.
 const CREW_ENDED: &str = "the crew has ended";
@@ -29,7 +29,8 @@ const CREW_ENDED: &str = "the crew has ended";
 type CrewInput = FramedRead<OwnedReadHalf, LinesCodec>;
 type CrewOutput = FramedWrite<OwnedWriteHalf, LinesCodec>;
 
-/// The agent and the tools of a connection.
+/// What the crew sends when it accepts a connection: the agent to which the token belongs, and the tools that the agent
+/// can call.
 #[derive(Debug)]
 pub struct Greeting {
     pub agent: String,
@@ -38,7 +39,7 @@ pub struct Greeting {
     pub tools_change: bool,
 }
 
-/// The result of a call.
+/// The result of a tool call.
 #[derive(Debug)]
 pub struct CallResult {
     pub text: String,
@@ -177,7 +178,7 @@ impl CrewConnection {
         })
     }
 
-    /// Waits for the end of the connection.
+    /// Waits until the connection to the crew has ended.
     pub async fn ended(&self) {
         self.shared.ended.cancelled().await;
     }
@@ -203,7 +204,7 @@ impl ConnectionState {
     }
 }
 
-/// Cancels a call at the crew if it is dropped before the call is done.
+/// A guard for a tool call. If the guard is dropped before the call is done, the crew is asked to cancel the call.
 struct CallCancel<'a> {
     connection: &'a CrewConnection,
     id: u64,
@@ -226,7 +227,8 @@ impl Drop for CallCancel<'_> {
     }
 }
 
-/// Sends the lines of `queue` and distributes the results, until the connection ends.
+/// Sends the lines of `queue` to the crew and passes each result to the call that waits for it, until the connection
+/// ends.
 async fn run(
     mut input: CrewInput,
     mut output: CrewOutput,

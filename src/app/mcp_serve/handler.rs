@@ -40,7 +40,7 @@ pub async fn report_changes<E, F: Future<Output = Result<(), E>>>(
     }
 }
 
-/// Converts the definition of a tool. A schema that is not an object becomes an empty one.
+/// Converts a tool of the crew to its definition in MCP. A schema that is not an object becomes an empty object.
 fn define(tool: &SocketTool) -> Tool {
     let schema = match &tool.schema {
         Value::Object(schema) => schema.clone(),

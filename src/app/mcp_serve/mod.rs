@@ -26,8 +26,8 @@ pub const VERB: &str = "mcp-serve";
 /// Time for which calls are still answered with an error after the crew has ended. Then the process ends.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
-/// Runs the server until stdin ends or the crew ends, and returns the exit code: 0, or 1 if a variable is missing, the
-/// crew cannot be reached or rejects the token, or the client does not speak MCP.
+/// Runs the server until stdin ends or the crew ends, and returns the exit code: 0, or 1 if an environment variable is
+/// missing, the crew cannot be reached or rejects the token, or the client does not speak MCP.
 pub fn main() -> u8 {
     match run() {
         Ok(None) => 0,
@@ -51,7 +51,8 @@ fn print_line(text: &str) {
 /// Runs the server. Returns why the connection to the crew has ended; `None` if stdin has ended first.
 ///
 /// # Errors
-/// Fails if a variable is missing, the crew cannot be reached or rejects the token, or the client is no MCP client.
+/// Fails if an environment variable is missing, the crew cannot be reached or rejects the token, or the client is no
+/// MCP client.
 fn run() -> Result<Option<String>, String> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (Some(socket), Some(token)) = (variable(SOCKET_VARIABLE), variable(TOKEN_VARIABLE)) else {

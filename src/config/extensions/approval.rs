@@ -46,7 +46,7 @@ impl ApprovalRequest {
         .unless_empty()
     }
 
-    /// Reduces the request to what the user has not decided about yet; `None` if there is nothing left.
+    /// Reduces the request to what the user has not decided about yet; `None` if the user has decided about everything.
     pub fn retain_undecided(self) -> Option<ApprovalRequest> {
         ApprovalRequest {
             root: self.root,
@@ -130,8 +130,9 @@ impl ApprovalRequest {
     }
 
     /// Returns the changes of the stored decisions if the user makes `decision` about exactly this content; with
-    /// `None`, the changes delete earlier decisions. An approval also stores each hook by its declaration. Any other
-    /// decision deletes that entry, and for a hook that is missing in its file, an approval deletes it too.
+    /// `None`, the changes delete earlier decisions. An approval also stores an entry with the declaration of each
+    /// hook. Any other decision deletes this entry. For a hook that its file no longer declares, an approval deletes
+    /// this entry too.
     pub fn changes(&self, decision: Option<SettingsDecision>) -> Vec<DecisionChange> {
         let settings = self.settings.iter();
         let settings = settings.map(|(found, _)| DecisionChange::new(&found.digest, decision));

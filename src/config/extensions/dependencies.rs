@@ -1,5 +1,4 @@
-//! The files on which a server or hook depends: which of those that its command names exist, and which of them agents
-//! must not change.
+//! Finds the existing files on which a server or hook depends, and decides which of these files agents must not change.
 
 use std::fs::{self, Metadata};
 use std::io::Read;
@@ -16,14 +15,16 @@ use crate::store::regular_file;
 
 /// Maximum size of a file that a command names, in bytes. A command that names a larger one cannot be approved.
 const NAMED_MAX: u64 = 256 * 1024 * 1024;
-/// Maximum number of files that count in one folder of libraries. If a folder has more, its command cannot be approved.
+/// Maximum number of files in one folder of libraries. If a folder has more, the server or hook that uses it cannot be
+/// approved.
 const LIBRARY_MAX: usize = 1024;
-/// Endings of the files that count in a folder of libraries of the user's own servers. Other files are ignored, because
-/// the folder can be the project directory: `python -m` loads modules from the work directory.
+/// Endings of the files that an approval covers in a folder of libraries of one of the user's own servers. Other files
+/// are ignored, because the folder can be the project directory: `python -m` loads modules from the work directory.
 const MODULE_ENDS: &[&str] = &["py", "pyc", "so"];
-/// The file that a package runner reads. For the user's own servers it counts only if it declares programs.
+/// The file that a package runner reads. For the user's own servers, an approval covers it only if it declares
+/// programs.
 const PACKAGE_FILE: &str = "package.json";
-/// Folders of agent configuration.
+/// Folders with the configuration of coding agents.
 const CONFIGURATION: &[&str] = &[".claude", ".crewdeck"];
 /// Folders of installed or built files, which agents replace when they install or build.
 const GENERATED: &[&str] = &[
@@ -35,9 +36,10 @@ const GENERATED: &[&str] = &[
     "build",
     "dist",
 ];
-/// Maximum number of files that a message names.
+/// Maximum number of files that [`Dependencies::format_files`] names. Further files are only counted.
 const SHOWN_FILES_MAX: usize = 3;
-/// Endings of files that are code and not data.
+/// Endings of the names of files with code. For the user's own servers, an approval covers only files with code; see
+/// `is_code`.
 const CODE_ENDS: &[&str] = &[
     "py", "pyc", "so", "js", "cjs", "mjs", "jsx", "ts", "cts", "mts", "tsx", "sh", "bash", "zsh",
     "rb", "pl", "pm", "php", "lua", "jar", "wasm",
@@ -75,9 +77,10 @@ pub fn find_named_paths(
 }
 
 impl Dependencies {
-    /// Returns the existing files that the command names and the files directly in its folders of libraries, sorted. A
-    /// subfolder of libraries with an `__init__.py` counts by that file. For a server that the user declares, only files
-    /// with code in the project directory `root` count.
+    /// Returns the existing files that the command names and the files directly in its folders of libraries, sorted. If
+    /// a folder of libraries has a subfolder with an `__init__.py`, the result contains that file instead of the
+    /// subfolder. For a server that the user declares, the result contains only files with code that are in the project
+    /// directory `root`.
     ///
     /// # Errors
     /// Fails if the names cannot be determined, or if a folder has more than [`LIBRARY_MAX`] files or cannot be read.

@@ -22,7 +22,7 @@ pub enum ServerScope {
     Project,
 }
 
-/// A server to add.
+/// An MCP server that is to be added to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewServer {
     pub name: String,
@@ -140,7 +140,7 @@ struct ServerDocument {
 }
 
 impl ServerDocument {
-    /// Reads a file. The content is empty if the file is missing or blank.
+    /// Reads a file that configures MCP servers. The content is empty if the file is missing or blank.
     ///
     /// # Errors
     /// Fails if the file cannot be read or is not a JSON object.

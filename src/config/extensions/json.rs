@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::store::{os_errors, regular_file};
 
-/// Maximum size of a file, in bytes.
+/// Maximum size of a JSON file that is read, in bytes.
 pub const FILE_MAX: u64 = 1024 * 1024;
 /// Maximum length, in characters, of a name or value from a file that a message quotes.
 const SHOWN_MAX: usize = 200;
-/// Maximum length of a message, in characters.
+/// Maximum length of a message that quotes a file, in characters.
 const MESSAGE_MAX: usize = 800;
 
 /// A part of a file that is wrong or has no effect. The rest of the file is still used.

@@ -1,7 +1,7 @@
-//! Loads the MCP servers and hooks that files of the user and of the project declare, and the user's decisions about
-//! those of the project.
+//! Loads the MCP servers and hooks that the files of the user and of the project declare. Also loads the user's
+//! decisions about the project's servers and hooks.
 //!
-//! If none of these files exists, loading only tries to open each, and reads the decisions.
+//! If none of these files exists, loading only tries to open each of them, and reads the file with the decisions.
 
 mod approval;
 mod command_words;
@@ -48,7 +48,8 @@ pub const HOOK_FILES: &[&str] = &[
     ".crewdeck/hooks.json",
 ];
 
-/// Maximum number of names that one list of servers contains in the notice about what waits for approval.
+/// Maximum number of server names in each list of the notice about servers and hooks that wait for approval. Further
+/// servers are only counted.
 const NAMES_MAX: usize = 4;
 
 // The texts that tell the user what a server or hook can do once it is approved.

@@ -1,8 +1,8 @@
 //! Finds the files of a project that a command may run: files that the command names, and files that its program loads
 //! without being given their names.
 //!
-//! The result contains too many paths rather than too few. Paths that are not those of files are ignored later. Files
-//! that a found file loads in turn are not found.
+//! The search finds too many paths rather than too few; callers ignore paths at which there is no file. It does not
+//! find the files that a found file loads.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ const ROOT_NAMES: &[&str] = &[
 ];
 /// Texts in a command that a shell replaces by the work directory.
 const DIR_NAMES: &[&str] = &["$(pwd)", "`pwd`", "${PWD}", "$PWD"];
-/// Commands and options that are followed by the name of a folder in which a program then runs. The folder counts even
-/// if it does not exist yet.
+/// Commands and options that are followed by the name of a folder in which a program then runs. Files in this folder
+/// are found even if it does not exist yet.
 const BEFORE_FOLDER: &[&str] = &[
     "cd",
     "pushd",
@@ -104,7 +104,7 @@ const BY_INTERPRETER: &[(&str, &[&str])] = &[
     ("go", &["/main.go"]),
 ];
 
-/// Where a command runs.
+/// The directories to which the paths in a command can refer, and the directory in which its files are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandPlace<'a> {
     /// The project directory, without symbolic links.
@@ -266,7 +266,8 @@ fn folders(
 }
 
 impl CommandPlace<'_> {
-    /// Returns the path that `word` names if relative paths refer to `folder`.
+    /// Returns the path that `word` names. A word that begins with [`ROOT`] or [`DIR`] names a path in the project
+    /// directory or the work directory. Any other relative path refers to `folder`.
     fn start(&self, folder: &Path, word: &str) -> PathBuf {
         let below = |mark| {
             word.strip_prefix(mark)

@@ -1,4 +1,5 @@
-//! Loads the hooks of the project, and those that the user has approved and that the project does not declare any more.
+//! Loads the hooks that the project declares. Also loads the hooks that the user has approved but the project no longer
+//! declares.
 
 use super::command_words::CommandWords;
 use super::hook_files;
@@ -36,8 +37,8 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
         self.missing_hooks(file, &parsed.declarations);
     }
 
-    /// Adds the approved hooks that `file` no longer declares. They block what they guarded until the user confirms
-    /// that they are gone. `declared` contains the declarations that are in `file` now.
+    /// Adds the approved hooks that `file` no longer declares. Until the user confirms their removal, they block the
+    /// actions that they could prevent. `declared` contains the declarations that are in `file` now.
     fn missing_hooks(&mut self, file: &str, declared: &[String]) {
         let approved = self.decisions.hooks_of(self.root, file);
         for (at, (identity, stored)) in approved.into_iter().enumerate() {
@@ -83,7 +84,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 }
 
-/// Returns whether a hook can prevent something, so that it must not be switched off by a change of its files.
+/// Returns whether a hook can prevent an action. A change of its files must not switch off such a hook.
 fn guards(hook: &HookSpec) -> bool {
     hook.event.block_effect().prevents() && !hook.is_async
 }

@@ -21,10 +21,10 @@ use crate::domain::text::{closest_match, escape_control_chars, one_line};
 const SERVERS_MAX: usize = 100;
 /// The environment variable with the start time-out, in milliseconds, of servers without the field `startTimeout`.
 const START_VARIABLE: &str = "MCP_TIMEOUT";
-/// The environment variable with the time-out, in milliseconds, of the calls of servers without `timeout`.
+/// The environment variable with the time-out, in milliseconds, of calls to servers without the field `timeout`.
 const CALL_VARIABLE: &str = "MCP_TOOL_TIMEOUT";
 
-/// The names of the fields of a server.
+/// The names of the fields that the declaration of a server can have.
 const FIELDS: &[&str] = &[
     "type",
     "command",
@@ -47,7 +47,7 @@ const UNUSED_FIELDS: &[(&str, &str)] = &[
     ),
     ("description", ""),
 ];
-/// A valid server of a file.
+/// A valid server from a file that configures MCP servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedServer {
     pub config: ServerConfig,
@@ -56,8 +56,8 @@ pub struct ParsedServer {
     /// The text of `target`, followed by the work directory and the environment variables of a program, or the headers
     /// and the login client of a URL, all as they are written in the file.
     pub details: String,
-    /// The parts of the configuration that may name files that the program runs. `search` contains only the folders of
-    /// a `PATH` in the configuration.
+    /// The parts of the configuration that may name files that the program runs. Its field `search` contains folders
+    /// only if the configuration sets the variable `PATH`.
     pub command: CommandWords,
     /// Whether the server uses a secret whose value was withheld, see [`Variable::Withheld`].
     pub is_withheld: bool,
@@ -164,7 +164,7 @@ pub fn check(name: &str, value: &Value) -> Result<(), String> {
     entry.warnings.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// The parser of one server.
+/// Parses the declaration of one MCP server and collects the warnings about it.
 struct ServerEntry<'a> {
     lookup: &'a Lookup<'a>,
     warnings: Vec<String>,

@@ -25,7 +25,8 @@ use super::json;
 use super::named_files::{self, CommandPlace};
 use super::trust_item::{HAS_CHANGED, HookChange, IS_MISSING, ItemKind, TrustItem};
 
-/// The first field of each digest. It must be changed whenever the other fields or their order change.
+/// The version of the digest format, which is hashed as the first field of each digest. It must be changed whenever the
+/// other hashed fields or their order change; all earlier approvals then become invalid.
 const VERSION: &str = "crewdeck extension 2";
 
 /// A server or hook, and what is needed to check its approval again.
@@ -33,12 +34,13 @@ const VERSION: &str = "crewdeck extension 2";
 struct GuardedItem {
     item: TrustItem,
     files: Dependencies,
-    /// The command, which is used to find the files that it names in a worktree.
+    /// The words of the command. In a worktree, they are used to find the files that the command names.
     command: CommandWords,
     /// What the user has approved. `None` if the user has approved nothing or has ignored the current content; the
     /// server or hook then must not run.
     approved: Option<ApprovedContent>,
-    /// Whether the approval of the hook must be stored by its declaration too.
+    /// Whether the decisions file lacks the declaration of this approved hook, or contains it with another digest.
+    /// [`ExtensionTrust::remember_approved`] then stores the declaration.
     must_remember: bool,
     /// The [`stamp`] of the files when they last had the approved content. While the stamp is the same, their content
     /// is not read again. `None` if the next check must read the content.
@@ -49,9 +51,10 @@ struct GuardedItem {
 #[derive(Debug)]
 struct ApprovedContent {
     digest: Result<String, String>,
-    /// As `digest`, but without the files that agents change in normal work (see [`is_project_file`]).
+    /// The digest without the files that agents change in normal work (see [`is_project_file`]). An error says why it
+    /// could not be computed.
     guards: Result<String, String>,
-    /// The position in the declaring file at the time of the approval, counted from 0.
+    /// The position of the server or hook in the declaring file at the time of the approval, counted from 0.
     index: usize,
 }
 
@@ -65,7 +68,8 @@ impl From<&ApprovedHook> for ApprovedContent {
     }
 }
 
-/// An item before its digest is computed. The fields are those of [`TrustItem`].
+/// A server or hook that is to be added to [`ExtensionTrust`]; its digest is not computed yet. Fields without a comment
+/// have the same meaning as in [`TrustItem`].
 pub struct NewItem {
     pub kind: ItemKind,
     pub name: String,
@@ -261,7 +265,8 @@ impl ExtensionTrust {
     }
 
     /// Checks that the user has approved the current content of a server or hook. Finds the server or hook by `kind`,
-    /// by `file` (with `None`, in any file), and by `index` (with `None`, by `name`).
+    /// by `file` (with `None`, in any file), and by `index` (with `None`, by `name`). The user's own servers need
+    /// approval only if they would use files of the project.
     ///
     /// # Errors
     /// Returns why the server or hook must not be started, and how to approve it.
@@ -428,8 +433,8 @@ impl ApprovalCheck for ExtensionTrust {
     }
 }
 
-/// Returns a hash of the metadata of all files on which the digest depends. Returns `None` if a file changed so
-/// recently that another change could leave its metadata as it is, or if the files cannot be determined.
+/// Returns a hash of the metadata of all files on which the digest of a server or hook depends. Returns `None` if a
+/// file changed so recently that a further change might not change its metadata, or if the files cannot be determined.
 fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     let now = SystemTime::now();
     let mut hash = DefaultHasher::new();
@@ -446,12 +451,13 @@ fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// The files that count for a digest.
+/// Selects the files that a digest includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
     All,
-    /// All files except those that agents change in normal work (see [`is_project_file`]). If a file of this group
-    /// changes, a hook blocks; if only other files change, the hook is skipped.
+    /// All files except those that agents change in normal work (see [`is_project_file`]). If one of the included files
+    /// changes after the approval of a hook, the hook blocks the actions that its event can prevent. If only other
+    /// files change, the hook is skipped.
     Guards,
 }
 

@@ -16,7 +16,7 @@ pub enum Variable {
 /// A function that looks up an environment variable by its name.
 pub type Lookup<'a> = dyn Fn(&str) -> Variable + 'a;
 
-/// A text whose variables were replaced.
+/// The result of replacing the variables in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expanded {
     pub text: String,

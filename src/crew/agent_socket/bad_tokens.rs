@@ -8,8 +8,8 @@ use tokio::time::Instant;
 /// Number of wrong tokens within [`WINDOW`] that are answered without delay.
 const FREE: usize = 8;
 const WINDOW: Duration = Duration::from_secs(60);
-/// The delay of the answer to each further wrong token. The connection stays open for that time and counts towards the
-/// limit on connections without a valid token, which bounds the rate of attempts.
+/// The delay of the answer to each wrong token after the first [`FREE`] within [`WINDOW`]. The connection stays open
+/// for that time and counts towards the limit on connections without a valid token, which bounds the rate of attempts.
 const DELAY: Duration = Duration::from_secs(2);
 
 /// The times of the last wrong tokens that were answered without delay, oldest first; at most `FREE`.

@@ -25,14 +25,15 @@ use crate::protocol::agent_socket::{
 };
 use crate::tools::{ToolOutput, table};
 
-/// Time in which a peer must send its first line.
+/// Maximum time in which a peer must send its first line, which contains its token.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time in which a peer must read a line.
+/// Maximum time in which a peer must read a line that the crew sends. The connection is closed after that time.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time for which changes of the tools are collected before the tools are sent again.
+/// Time between a change of an agent's tools and the sending of the changed tools to the peer. All changes within this
+/// time are sent together.
 const COLLECT_CHANGES: Duration = Duration::from_millis(100);
-/// Maximum total size of the images in one result, in bytes of base64. An image that would exceed it is replaced by a
-/// text.
+/// Maximum total size of the images in one tool result, in bytes of base64. An image that would exceed this size is
+/// replaced by a text.
 const IMAGES_MAX: usize = 8 * 1024 * 1024;
 
 type PeerLines = Framed<UnixStream, LinesCodec>;
@@ -60,7 +61,7 @@ pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &Cancel
 /// Serves a connection until the peer closes it.
 ///
 /// # Errors
-/// Returns the reason to close the connection, for the peer.
+/// Returns the reason for closing the connection, as text for the peer.
 async fn serve_peer(
     lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
@@ -87,7 +88,7 @@ async fn serve_peer(
 /// connection.
 ///
 /// # Errors
-/// Returns the reason to close the connection, for the peer.
+/// Returns the reason for closing the connection, as text for the peer.
 async fn greet(
     lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
@@ -125,7 +126,7 @@ async fn greet(
 /// Carries out the calls of an agent until the peer closes the connection. Dropping the future cancels the calls.
 ///
 /// # Errors
-/// Returns the reason to close the connection, for the peer.
+/// Returns the reason for closing the connection, as text for the peer.
 async fn serve_agent(
     lines: &mut PeerLines,
     shared: &Arc<SocketShared>,
@@ -195,23 +196,23 @@ async fn next_change(changes: &mut Option<watch::Receiver<u64>>) {
     std::future::pending::<()>().await;
 }
 
-/// The unfinished calls of a connection. Dropping it cancels them.
+/// The unfinished tool calls of a connection. Dropping this value cancels the calls.
 struct RunningCalls {
     /// The names of the tools that were last sent to the peer.
     names: Vec<String>,
-    /// Whether the agent has tools of MCP servers. It may then call a server's tool that is not in `names`, because the
-    /// server may not be ready yet.
+    /// Whether the agent has tools of MCP servers. An agent with such tools may call a server's tool that is not in
+    /// `names`, because the server may not be ready yet.
     tools_change: bool,
     tasks: JoinSet<(u64, ToolOutput)>,
     by_id: HashMap<u64, AbortHandle>,
 }
 
 impl RunningCalls {
-    /// Starts or cancels a call, as a line of the peer demands. Returns an error result if the call cannot be started,
-    /// because its tool is unknown or too many calls are unfinished; otherwise `None`.
+    /// Starts or cancels a tool call, as the peer's `line` demands. Returns an error result if the call cannot be
+    /// started, because its tool is unknown or too many calls are unfinished; otherwise `None`.
     ///
     /// # Errors
-    /// Returns the reason to close the connection, for the peer.
+    /// Returns the reason for closing the connection, as text for the peer.
     fn accept(
         &mut self,
         line: ToCrew,
@@ -279,7 +280,7 @@ impl RunningCalls {
 /// Parses a line of the peer.
 ///
 /// # Errors
-/// Returns the reason to close the connection, for the peer.
+/// Returns the reason for closing the connection, as text for the peer.
 fn parse(line: Result<String, LinesCodecError>) -> Result<ToCrew, String> {
     let line = line.map_err(|error| match error {
         LinesCodecError::MaxLineLengthExceeded => {
@@ -317,10 +318,10 @@ fn result(id: u64, output: ToolOutput) -> FromCrew {
     }
 }
 
-/// Sends a line.
+/// Sends a line to the peer.
 ///
 /// # Errors
-/// Fails if the peer does not read it in time or has closed the connection.
+/// Fails if the peer does not read the line in time or has closed the connection.
 async fn send(lines: &mut PeerLines, line: &FromCrew) -> Result<(), String> {
     let text = serde_json::to_string(line).map_err(|e| e.to_string())?;
     let sent = timeout(WRITE_TIMEOUT, lines.send(text)).await;

@@ -42,8 +42,8 @@ pub struct AgentAccess {
 }
 
 impl AgentAccess {
-    /// Returns the environment variables with which `crewdeck mcp-serve` connects as the agent. The second contains the
-    /// agent's secret token: it must not become visible in an argument, a file or a log.
+    /// Returns the environment variables with which `crewdeck mcp-serve` connects as the agent. The second variable
+    /// contains the agent's secret token: it must not become visible in an argument, a file or a log.
     pub fn variables(&self) -> [(&'static str, String); 2] {
         [
             (SOCKET_VARIABLE, self.socket.to_string_lossy().into_owned()),
@@ -70,8 +70,8 @@ pub struct AgentSocket {
 }
 
 impl AgentSocket {
-    /// Creates the component, without a socket. The cancellation of `stop` removes the socket and ends all connections;
-    /// `tracker` tracks the tasks that do so.
+    /// Creates the component without creating the socket. Cancelling `stop` removes the socket and ends all
+    /// connections. `tracker` tracks the tasks that accept and serve connections.
     pub fn new(stop: CancellationToken, tracker: TaskTracker) -> AgentSocket {
         AgentSocket {
             shared: Arc::default(),

@@ -20,7 +20,7 @@ pub const STRANGERS_MAX: usize = 16;
 /// servers of closed sessions running, so the oldest connection belongs to a closed session.
 pub const CONNECTIONS_MAX: usize = 8;
 
-/// What the agent socket and its connections share.
+/// The registered agents, limits and counters that the agent socket and all its connections share.
 pub struct SocketShared {
     state: Mutex<SocketState>,
     pub bad_tokens: Mutex<BadTokens>,
@@ -68,7 +68,8 @@ impl Drop for CountedConnection<'_> {
 }
 
 impl RegisteredAgent {
-    /// Counts a new connection, and ends the oldest one if there are too many.
+    /// Registers a new connection of the agent. If the agent already has [`CONNECTIONS_MAX`] connections, ends the
+    /// oldest one.
     pub fn connect(&self) -> CountedConnection<'_> {
         let replaced = CancellationToken::new();
         let mut connections = lock(&self.connections);
@@ -122,8 +123,8 @@ impl SocketShared {
         }
     }
 
-    /// Returns the agent to which `token` belongs; `None` if there is none. The time that the search takes does not
-    /// depend on how much of the token is right, nor on which agent has it.
+    /// Returns the agent to which `token` belongs; `None` if it belongs to no agent. The time that the search takes
+    /// does not depend on how much of the token is right, nor on which agent has it.
     pub fn find(&self, token: &str) -> Option<Arc<RegisteredAgent>> {
         let state = self.state();
         let mut found = None;

@@ -246,7 +246,7 @@ pub fn image_of(root: &Path, name: String, raw: &[u8]) -> Result<AttachedImage, 
 }
 
 /// Returns the path of the file that a message mentions as `path`. A path that starts with `~/` is relative to the home
-/// directory, any other relative path to the project directory. Symbolic links and `..` are kept.
+/// directory, any other relative path to the project directory. Does not resolve symbolic links or `..`.
 fn resolve(root: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/").zip(std::env::home_dir()) {
         Some((below, home)) => home.join(below),

@@ -8,7 +8,7 @@ use crate::domain::server_offers::{has_scheme, split_resource};
 use crate::domain::text::{clip, one_line};
 use crate::mcp::{CallError, ResourceContent, ServerPool};
 
-/// Maximum number of reasons that the error for a resource with unusable parts lists.
+/// Maximum number of reasons in the error about a resource that has unusable parts.
 const REASONS_MAX: usize = 3;
 
 /// The pool of MCP servers from which resources are read; `Err` with the reason, as text for the user, if this process
@@ -49,7 +49,7 @@ pub async fn read(pool: &ServerPool, server: &str, uri: &str) -> Result<Resource
     found.map_err(|error| explain(&error))
 }
 
-/// Returns why a call of an MCP server failed, as one line for the user without a full stop.
+/// Returns why a call to an MCP server failed, as one line for the user without a full stop.
 pub fn explain(error: &CallError) -> String {
     let text = one_line(&error.to_string());
     text.trim_end_matches('.').to_string()

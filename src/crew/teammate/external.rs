@@ -1,4 +1,4 @@
-//! What produces a teammate's answers: a model, or an external agent with its access to the crew's tools.
+//! The sources of teammates' answers, and the connection of external agents to the crew's tools.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::agent::external_tools::ExternalTools;
 use crate::domain::team::Member;
 use crate::protocol::event::NoticeLevel;
 
-/// What produces the answers of a teammate.
+/// Where a teammate's answers come from: a model that crewdeck calls, or an external agent that runs as a program.
 pub enum AnswerSource {
     Model(Arc<AgentModel>),
     External(Arc<AcpAgent>),
 }
 
-/// The external agent of a teammate.
+/// The external agent of a teammate, with its access to the crew's tools.
 pub struct ExternalLink {
     pub model: Arc<ExternalModel>,
     /// The crew's tools for the agent.
@@ -37,10 +37,10 @@ impl ExternalLink {
 }
 
 impl Teammates {
-    /// Returns what produces the answers of a new member.
+    /// Returns the source of a new member's answers: its external agent if it names one, otherwise its model.
     ///
     /// # Errors
-    /// Fails with the reason if its model or its external agent cannot be used.
+    /// Fails with the reason if the model or the external agent cannot be used.
     pub(super) fn source_of(&self, member: &Member) -> Result<AnswerSource, String> {
         match member.agent.as_str() {
             "" => {
@@ -51,8 +51,8 @@ impl Teammates {
         }
     }
 
-    /// Returns what produces the answers of a member of a resumed session. If its own model or external agent cannot be
-    /// used any more, warns the user and returns the shared model.
+    /// Returns the source of the answers of a member of a resumed session. If the member's model or external agent
+    /// cannot be used any more, warns the user and returns the lead's model.
     pub(super) async fn source_of_restored(&self, member: &Member) -> AnswerSource {
         let models = &self.builder.models;
         let checked = models.check_choice(&member.model, member.model_named);
@@ -89,11 +89,12 @@ impl TeammateLoop {
         Ok(())
     }
 
-    /// Checks that an external agent has a mode in which it keeps its limits, and warns the user if it is not known in
-    /// which mode the agent asks before it acts. Does nothing if the teammate is not an external agent.
+    /// Checks that crewdeck knows the modes that an external agent needs (see [`ExternalModel::check_mode`]). Warns the
+    /// user if crewdeck does not know in which mode the agent asks the user before it acts. Does nothing if the
+    /// teammate is not an external agent.
     ///
     /// # Errors
-    /// Fails with the reason if there is no such mode.
+    /// Fails with the reason if crewdeck does not know a mode that the agent needs.
     pub(super) async fn check_external(&mut self) -> Result<(), String> {
         let Some(external) = &self.external else {
             return Ok(());
@@ -111,8 +112,8 @@ impl TeammateLoop {
         Ok(())
     }
 
-    /// Sets the agent's current working directory in the crew's tools for it. Does nothing if the teammate is not an
-    /// external agent.
+    /// Sets the agent's current work directory in the crew's tools that the external agent calls. Does nothing if the
+    /// teammate is not an external agent.
     pub(super) fn update_external_workdir(&self) {
         if let Some(access) = self.external.as_ref().and_then(|e| e.access.as_ref()) {
             let workdir = self.agent.driver.tool_runner.workdir.clone();
@@ -120,7 +121,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Closes the session of an external agent, and its access to the crew's tools. Does nothing for other teammates.
+    /// Closes the session of an external agent, and ends its access to the crew's tools. Does nothing for other
+    /// teammates.
     pub(super) async fn close_external(&mut self) {
         if let Some(external) = self.external.take() {
             external.model.close().await;

@@ -155,8 +155,8 @@ struct TeammateLoop {
     failed_claims: u32,
     /// Whether a turn has ended since the teammate was last idle.
     has_worked: bool,
-    /// The task with which the teammate was reported as stuck. It is not reported again for this task before its next
-    /// turn.
+    /// The open task because of which the teammate was last reported as stuck. The report about this task is not
+    /// repeated before the teammate's next turn.
     stuck_with: Option<TaskId>,
 }
 

@@ -143,8 +143,8 @@ impl UserShell {
         found.inspect(|(_, cancel)| cancel.cancel()).is_some()
     }
 
-    /// Returns the directory in which `agent` works: the worktree of its task, or the project directory if there is
-    /// none.
+    /// Returns the directory in which `agent` works: the worktree of its open task. Returns the project directory for
+    /// the lead, and for an agent without a worktree.
     async fn directory(&self, agent: &Name) -> PathBuf {
         let root = self.context.root.clone();
         if agent.is_lead() {

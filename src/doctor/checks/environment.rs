@@ -4,12 +4,12 @@ use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "variables";
 
-/// The names of this process's environment variables that look like secrets.
+/// The names of environment variables that crewdeck hides from the commands of agents or passes to them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnvironmentFacts {
-    /// Variables that are hidden from the commands of agents.
+    /// Variables that look like secrets and are hidden from the commands of agents.
     pub withheld: Vec<String>,
-    /// Variables that the commands of agents get because the setting `pass_env` names them.
+    /// All variables that the setting `pass_env` names, so that the commands of agents get them.
     pub allowed: Vec<String>,
 }
 

@@ -4,8 +4,9 @@
 use crate::doctor::{DoctorContext, Finding};
 
 const CHECK: &str = "watches";
-/// The number of inotify watches and the number of inotify instances below which the check warns. A crew with many branch
-/// folders or skills uses more watches; it polls the folders that it cannot watch.
+/// Minimum values of the kernel limits `max_user_watches` and `max_user_instances`. The check warns if a limit is
+/// lower. A crew whose repository has many folders below `refs/heads`, or many skills, needs more watches; crewdeck
+/// polls the folders that it cannot watch.
 const NEEDED: (u64, u64) = (16, 4);
 
 pub fn run(_: &DoctorContext) -> Vec<Finding> {

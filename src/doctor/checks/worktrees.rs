@@ -19,7 +19,7 @@ struct InspectedTree {
     size: DiskUse,
 }
 
-/// Whether the task that the registry names for a worktree still needs the worktree.
+/// Whether a worktree is still needed by a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TaskNeed {
     /// The task, or another task that works in the worktree, is not completed.

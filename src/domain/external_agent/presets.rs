@@ -1,6 +1,7 @@
-//! The external agents that crewdeck knows: how each one is started, and where its behaviour differs from the others.
+//! The presets: the external agents that crewdeck can start without configuration, with the command of each one and the
+//! differences in their behaviour.
 //!
-//! The values were found by running the agents. Where an agent was not run, its `notes` say so.
+//! The values were found by running the agents. If an agent was not tested in a crew, its `notes` say so.
 
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 pub enum RefusalEffect {
     /// The agent's model receives the refusal and continues.
     ModelContinues,
-    /// The turn ends, and the agent's model does not learn why. The next prompt must tell it about the refusal.
+    /// The turn ends, and the agent's model does not learn why. The next prompt must mention the refusal.
     TurnEnds,
     Unknown,
 }
@@ -33,8 +34,8 @@ pub struct AgentPreset {
     pub install: &'static str,
     /// The mode in which the agent asks the user before it acts.
     pub ask_mode: &'static str,
-    /// The mode for an agent without a task. It works in the user's checkout, where it must ask before each change.
-    /// `None` if `ask_mode` does that.
+    /// The mode for an agent without a task, which works in the user's checkout and must ask before each change there.
+    /// `None` if the agent asks before each change in `ask_mode`.
     pub checkout_mode: Option<&'static str>,
     /// The mode in which the agent only reads and plans.
     pub plan_mode: &'static str,

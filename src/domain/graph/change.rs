@@ -1,5 +1,5 @@
 //! Changes of the task graph. Each change is applied completely or not at all, and returns the ids of all tasks that it
-//! added, modified or deleted. The ids can include tasks that a new dependency names but that did not change.
+//! added, modified or deleted. The ids can also include unmodified tasks, if they are named in a new dependency.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a pending task. `id` must be a new number: a task that already has this number is replaced.
+    /// Adds a pending task with the number `id`, which no task should have yet: a task that already has this number is
+    /// replaced.
     ///
     /// # Errors
     /// Fails if the subject is blank, if the subject or description is too long, or if a blocker is completed, does not
@@ -116,7 +117,8 @@ impl TaskGraph {
     /// Marks task `id` of `claimer` as in progress. If the task has no owner, claims it for `claimer` first.
     ///
     /// # Errors
-    /// Fails if the task does not exist, is completed, belongs to another agent, has open blockers, or cannot be claimed.
+    /// Fails if the task does not exist, is completed, belongs to another agent, has open blockers, or cannot be
+    /// claimed.
     pub fn start(
         &mut self,
         id: TaskId,
@@ -161,8 +163,8 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Releases a task of `owner` on behalf of the user. Afterwards `owner` can claim the task only by its number, until
-    /// the subject or description of the task is edited.
+    /// Releases a task of `owner` on behalf of the user. Afterwards `owner` can claim the task only by its number,
+    /// until the subject or description of the task is edited.
     ///
     /// # Errors
     /// Fails if the task does not exist, has no owner, belongs to another agent, or is completed.
@@ -205,11 +207,12 @@ impl TaskGraph {
         Ok(vec![id])
     }
 
-    /// Changes the subject, description, tags or blockers of a task. A new subject or description also resets the number
-    /// of attempts and the list of agents from which the user took the task away.
+    /// Changes the subject, description, tags or blockers of a task. A new subject or description also resets the
+    /// number of attempts, and empties the list of the agents from which the user took the task away.
     ///
     /// # Errors
-    /// Fails if the task does not exist or is completed, or if one of the changes is invalid. No change is applied then.
+    /// Fails if the task does not exist or is completed, or if one of the changes is invalid. No change is applied
+    /// then.
     pub fn edit(
         &mut self,
         id: TaskId,

@@ -1,4 +1,5 @@
-//! The difference between two versions of a board. Applying it to a copy of the old version produces the new version.
+//! The difference between two versions of a board. Applying the difference to a copy of the old version produces the
+//! new version.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,9 +76,9 @@ impl BoardDelta {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// Splits the delta into smaller ones of bounded size: first those with changed tasks, at most 500 tasks and about
-    /// 256 KiB each, then those with removed tasks, at most 5000 ids each. Applying all of them in this order has the same
-    /// effect as applying this delta. Returns no deltas if this one is empty.
+    /// Splits the delta into smaller deltas: first deltas of changed tasks, with at most 500 tasks and about 256 KiB
+    /// each, then deltas of removed tasks, with at most 5000 ids each. Applying all of them in this order has the same
+    /// effect as applying this delta. Returns no deltas if this delta is empty.
     pub fn pieces(self) -> Vec<BoardDelta> {
         let mut pieces: Vec<BoardDelta> = Vec::new();
         let mut room = 0;

@@ -12,16 +12,17 @@ pub(super) struct GraphIndex {
     done: usize,
     /// Tasks that have an owner and are not completed, by owner. Keys are lowercase names.
     open: BTreeMap<String, BTreeSet<TaskId>>,
-    /// For each task, the tasks that list it in `blocked_by`.
+    /// For each task, the tasks that contain it in their `blocked_by`.
     waiting: Edges,
-    /// For each task, the tasks that list it in `blocks`.
+    /// For each task, the tasks that contain it in their `blocks`.
     blocking: Edges,
     ready: BTreeSet<TaskId>,
 }
 
 impl GraphIndex {
-    /// Updates the index after a task has changed from `before` to `now`. `before` is `None` for a new task, `now` is
-    /// `None` for a deleted one. Does not update the set of ready tasks, because readiness depends on other tasks.
+    /// Updates the index after a task has changed from `before` to `now`. `before` is `None` for a new task, and `now`
+    /// is `None` for a deleted task. Does not update the set of ready tasks, because whether a task is ready also
+    /// depends on other tasks.
     pub(super) fn replace(&mut self, before: Option<&Task>, now: Option<&Task>) {
         if let Some(task) = before {
             if task.status == TaskStatus::Completed {
@@ -70,8 +71,8 @@ impl GraphIndex {
         self.done
     }
 
-    /// Returns the task with the lowest number that `owner` owns and has not completed; `None` if there is none. The case
-    /// of the name does not matter.
+    /// Returns the task with the lowest number that `owner` owns and has not completed; `None` if there is none. The
+    /// case of the name does not matter.
     pub(super) fn first_open_task(&self, owner: &str) -> Option<TaskId> {
         let ids = self.open.get(&owner.to_ascii_lowercase())?;
         ids.first().copied()

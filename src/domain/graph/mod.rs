@@ -79,7 +79,7 @@ pub struct TaskGraph {
     index: GraphIndex,
 }
 
-/// Compares the tasks only, because the index is derived from them.
+/// Compares only the tasks of both graphs, because the index is derived from them.
 impl PartialEq for TaskGraph {
     fn eq(&self, other: &TaskGraph) -> bool {
         self.tasks == other.tasks
@@ -170,8 +170,8 @@ impl TaskGraph {
             .is_none_or(|b| b.status != TaskStatus::Completed)
     }
 
-    /// Returns whether this graph's task with the number of `task` is pending and has neither an owner nor open blockers.
-    /// Tags are not considered.
+    /// Returns whether this graph's task with the number of `task` is pending and has neither an owner nor open
+    /// blockers. Tags are not considered.
     pub fn is_ready(&self, task: &Task) -> bool {
         self.index.is_ready(task.id)
     }
@@ -192,9 +192,9 @@ impl TaskGraph {
         self.done() < self.len()
     }
 
-    /// Returns the ready task with the lowest number that `claimer` may claim without naming its number; `None` if there
-    /// is none, or if `claimer` already has an open task. Skips tasks with tags that `claimer` lacks, and tasks that the
-    /// user took away from `claimer`.
+    /// Returns the ready task with the lowest number that `claimer` may claim without naming its number; `None` if
+    /// there is none, or if `claimer` already has an open task. Skips tasks with tags that `claimer` lacks, and tasks
+    /// that the user took away from `claimer`.
     pub fn claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -202,8 +202,8 @@ impl TaskGraph {
         self.ready().find(|t| can_choose(t, claimer))
     }
 
-    /// Like [`TaskGraph::claimable`], but also skips tasks that were claimed [`ATTEMPTS_MAX`] times or more. Used for the
-    /// automatic assignment to idle teammates. To continue such a task, edit it or claim it for an agent.
+    /// Like [`TaskGraph::claimable`], but also skips tasks that were claimed [`ATTEMPTS_MAX`] times or more. Used for
+    /// the automatic assignment to idle teammates. To continue such a task, edit it or claim it for an agent.
     pub fn auto_claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
@@ -212,8 +212,8 @@ impl TaskGraph {
             .find(|t| t.attempts < ATTEMPTS_MAX && can_choose(t, claimer))
     }
 
-    /// Returns every task that `id` waits for or has waited for: the `blocked_by` of `id`, and the tasks that list `id`
-    /// in `blocks`.
+    /// Returns every task that task `id` waits for or has waited for: the tasks in its `blocked_by`, and the tasks that
+    /// contain `id` in their `blocks`.
     pub fn blockers(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.tasks_blocking(id);
         if let Some(task) = self.get(id) {
@@ -222,8 +222,8 @@ impl TaskGraph {
         all
     }
 
-    /// Returns every task that waits for `id` or has waited for it: the `blocks` of `id`, and the tasks that list `id`
-    /// in `blocked_by`.
+    /// Returns every task that waits for task `id` or has waited for it: the tasks in its `blocks`, and the tasks that
+    /// contain `id` in their `blocked_by`.
     pub fn dependants(&self, id: TaskId) -> BTreeSet<TaskId> {
         let mut all = self.index.tasks_waiting_for(id);
         if let Some(task) = self.get(id) {
@@ -232,8 +232,8 @@ impl TaskGraph {
         all
     }
 
-    /// Returns the error for text that was given where a task number is expected. If the text is the subject of a task,
-    /// regardless of ASCII case, the error names the number of that task.
+    /// Returns the error for `words`, a text that was given where a task number is expected. If it is the subject of a
+    /// task, regardless of ASCII case, the error names the number of that task.
     pub fn not_a_number_error(&self, words: &str) -> GraphError {
         let same = |t: &&Task| t.subject.trim().eq_ignore_ascii_case(words.trim());
         let shown = clip(&one_line(words), QUOTED_MAX);

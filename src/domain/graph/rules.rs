@@ -7,9 +7,9 @@ use super::super::text::clip;
 use super::{Claimer, GraphError, TaskGraph, tags_match};
 
 impl TaskGraph {
-    /// Checks whether `claimer` may claim task `id` (guarantee 2 in docs/GUARANTEES.md). The task must exist, be pending,
-    /// have neither an owner nor open blockers, and require only tags that `claimer` has; the user needs no tags.
-    /// `claimer` must have no other open task.
+    /// Checks whether `claimer` may claim task `id` (guarantee 2 in docs/GUARANTEES.md). The task must exist, be
+    /// pending, have neither an owner nor open blockers, and require only tags that `claimer` has; the user needs no
+    /// tags. `claimer` must have no other open task.
     ///
     /// # Errors
     /// Returns the first of these rules that is broken.
@@ -40,9 +40,9 @@ impl TaskGraph {
         }
     }
 
-    /// Checks whether `who` may complete task `id`. The task must exist and not be completed, must have no open blockers,
-    /// and must be owned by `who` or have no owner. If the user has taken the task from `who`, `who` must claim it again
-    /// first.
+    /// Checks whether `who` may complete task `id`. The task must exist and not be completed, must have no open
+    /// blockers, and must be owned by `who` or have no owner. If the user has taken the task from `who`, `who` must
+    /// claim it again first.
     ///
     /// # Errors
     /// Returns the first of these rules that is broken.
@@ -62,8 +62,8 @@ impl TaskGraph {
         Ok(())
     }
 
-    /// Checks whether `who` may release task `id`. The task must exist and not be completed, and must be owned by `who` or
-    /// have no owner.
+    /// Checks whether `who` may release task `id`. The task must exist and not be completed, and must be owned by `who`
+    /// or have no owner.
     ///
     /// # Errors
     /// Returns the first of these rules that is broken.

@@ -1,5 +1,5 @@
-//! Converts the answer of a hook to a decision. The answer is the exit code and output of a program, or the response of a
-//! server.
+//! Converts the answer of a hook to a decision. The answer is the exit code and output of a program, or the response of
+//! a server.
 
 use serde_json::{Map, Value};
 
@@ -7,11 +7,11 @@ use super::event::HookEvent;
 use super::spec::HookSpec;
 use crate::domain::text::{clip, escape_control_chars, one_line};
 
-/// Maximum number of characters that a message quotes of a text from a hook.
+/// Maximum length, in characters, of a hook's text that a message quotes.
 const SHOWN_MAX: usize = 200;
-/// The exit code with which a hook blocks its event; [`HookEvent::block_effect`] says what a block changes.
+/// The exit code with which a hook blocks the event. [`HookEvent::block_effect`] says what a block changes.
 const BLOCKS: i32 = 2;
-/// The reason for the stop of an agent if the hook gives none.
+/// The reason that is given for stopping an agent if the hook gives none.
 const STOPPED: &str = "a hook stopped the agent";
 
 /// What a hook decides about a tool call, from weakest to strictest. If several hooks decide, the strictest decision
@@ -38,9 +38,9 @@ pub enum HookResult {
     },
     /// The server of the hook answered with a status of success (2xx) and this body.
     Responded { body: String },
-    /// The hook gave no answer: it could not be started, was killed or ran too long, or its server could not be reached or
-    /// responded with an error. `why` continues a sentence that begins with the hook, such as `responded with status
-    /// 500`.
+    /// The hook gave no answer: it could not be started, was killed or ran too long, or its server could not be reached
+    /// or responded with an error. `why` continues a sentence that begins with the hook, such as
+    /// `responded with status 500`.
     Failed { why: String },
 }
 
@@ -52,8 +52,8 @@ pub struct HookDecision {
     /// The new input of the tool call, which replaces the whole input; `None` if the hook does not change the input.
     /// The fields have the names of Claude Code.
     pub updated_input: Option<Value>,
-    /// The reason for which the hook blocks; `None` if the hook does not block. [`HookEvent::block_effect`] says what a
-    /// block changes. If the hook denies a tool call, the reason is in `permission` instead.
+    /// Why the hook blocks the event; `None` if it does not. [`HookEvent::block_effect`] says what a block changes. If
+    /// the hook denies a tool call, the reason is in `permission` instead.
     pub block: Option<String>,
     /// Why the hook stops the agent; `None` if it does not.
     pub stop: Option<String>,
@@ -63,13 +63,13 @@ pub struct HookDecision {
     pub message: Option<String>,
     /// The path of the directory that a hook of `WorktreeCreate` has created; `None` for hooks of other events.
     pub worktree: Option<String>,
-    /// What went wrong with the hook, on one line for the user; `None` if nothing did. The rest of the decision applies
+    /// What went wrong with the hook, on one line for the user; `None` if nothing did. The other fields apply
     /// nevertheless.
     pub problem: Option<String>,
 }
 
 impl HookDecision {
-    /// Returns the reason for which the hook blocks or denies a tool call; `None` if it does neither.
+    /// Returns why the hook blocks the event or denies the tool call; `None` if it does neither.
     pub fn block_reason(&self) -> Option<&str> {
         match &self.permission {
             _ if self.block.is_some() => self.block.as_deref(),
@@ -78,8 +78,8 @@ impl HookDecision {
         }
     }
 
-    /// Returns this decision without its block and its denial. Used when the user decides to ignore the block of a hook.
-    /// A request to stop the agent stays.
+    /// Returns this decision without its block and its denial of a tool call. Used when the user decides to ignore the
+    /// block of a hook. A request to stop the agent stays in effect.
     #[must_use]
     pub fn without_block(mut self) -> HookDecision {
         self.block = None;
@@ -89,10 +89,10 @@ impl HookDecision {
     }
 }
 
-/// Returns the decision of a hook that has ended. With exit code 0, standard output contains the decision; the body of a
-/// response contains it too. Exit code 2 blocks, with the text on standard error as the reason. Every other end is a
-/// problem, and so is an invalid answer. A problem blocks only if [`HookSpec::blocks_on_failure`] is set or the event is
-/// `WorktreeCreate`.
+/// Returns the decision of a hook that has ended. After exit code 0, the decision is read from standard output; for a
+/// hook on a server, it is read from the body of the response. Exit code 2 blocks the event, with the text on standard
+/// error as the reason. Any other end of the hook is a problem, and so is an invalid answer. A problem blocks the event
+/// only if [`HookSpec::blocks_on_failure`] is set or the event is `WorktreeCreate`.
 pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     let event = hook.event;
     let mut out = match result {
@@ -143,10 +143,10 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
     out
 }
 
-/// Returns the decision of a hook that is not run because its files have changed since the user approved it, or because
-/// the approval could not be checked. If a block of the hook's event prevents anything, the hook counts as blocking with
-/// the reason `why`; otherwise the decision is empty. Without this rule, an agent could switch a hook off by editing its
-/// files.
+/// Returns the decision for a hook that is not run, because its files have changed since the user approved it, or
+/// because the approval could not be checked. If the hook could have prevented something by a block, it counts as
+/// blocking, with the reason `why`; otherwise the decision is empty. Without this rule, an agent could switch a hook
+/// off by editing its files.
 pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
     let mut out = HookDecision::default();
     if hook.event.block_effect().prevents() {
@@ -174,9 +174,9 @@ impl HookDecision {
     }
 }
 
-/// Returns the decision in `text`, which is a hook's standard output or the body of a response. A text that is not a
-/// JSON object is the path of the directory for `WorktreeCreate`, and context for the model for the events of
-/// [`HookEvent::is_output_context`]. For other events it is ignored.
+/// Returns the decision in `text`, which is a hook's standard output or the body of a response. Text that is not a JSON
+/// object has a meaning for two kinds of events: for `WorktreeCreate`, it is the path of the directory; for the events
+/// with [`HookEvent::is_output_context`], it is context for the model. For other events it is ignored.
 fn output(event: HookEvent, text: &str) -> HookDecision {
     let text = text.trim();
     if text.starts_with('{') {

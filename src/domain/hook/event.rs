@@ -44,7 +44,8 @@ pub enum BlockEffect {
 }
 
 impl BlockEffect {
-    /// Returns whether a block prevents anything: the action that the event announces, or the end of the agent's work.
+    /// Returns whether a block prevents anything: either the action that the event announces, or the end of the agent's
+    /// work.
     pub fn prevents(self) -> bool {
         matches!(self, BlockEffect::Refuses | BlockEffect::Continues)
     }
@@ -142,7 +143,7 @@ impl HookEvent {
             .find(|event| event.name() == name)
     }
 
-    /// Returns whether Claude Code has an event of this name that crewdeck does not have.
+    /// Returns whether `name` is the name of an event that Claude Code has and crewdeck does not have.
     pub fn is_elsewhere(name: &str) -> bool {
         OTHERS.contains(&name)
     }
@@ -155,8 +156,8 @@ impl HookEvent {
         )
     }
 
-    /// Returns whether a hook of this event can have a matcher. For other events, a matcher has no effect. A hook without
-    /// a matcher runs at every event of its kind.
+    /// Returns whether hooks of this event can have a matcher. For other events, a matcher has no effect. A hook
+    /// without a matcher runs each time that its event happens.
     pub fn has_matcher(self) -> bool {
         self.is_about_tool()
             || matches!(
@@ -169,8 +170,8 @@ impl HookEvent {
             )
     }
 
-    /// Returns whether a hook's standard output goes to the model if it does not begin with `{`. For the other events,
-    /// such output is ignored, except for `WorktreeCreate`, where it contains the path of the directory.
+    /// Returns whether the model receives a hook's standard output that does not begin with `{`. For other events, such
+    /// output is ignored, except for `WorktreeCreate`, where it contains the path of the directory.
     pub fn is_output_context(self) -> bool {
         matches!(self, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
     }

@@ -15,7 +15,8 @@ use crate::domain::subagent::SubagentKind;
 pub struct HookAgent {
     /// The id of a subagent; `None` for a teammate.
     pub id: Option<String>,
-    /// The type of the agent: the name of its role, else that of Claude Code, `general-purpose` or `Explore`.
+    /// The type of the agent: the name of its role. Without a role, the type that Claude Code uses: `general-purpose`
+    /// or `Explore`.
     pub kind: String,
 }
 
@@ -27,10 +28,10 @@ pub struct HookContext {
     pub transcript_path: String,
     /// The work directory of the agent. Hooks run in it, and relative paths of tool calls refer to it.
     pub dir: PathBuf,
-    /// The agent's permission mode in the terms of Claude Code, such as `default` or `plan`. With `None`, hooks get no
-    /// mode.
+    /// The agent's permission mode in the terms of Claude Code, such as `default` or `plan`. `None` if the input of
+    /// hooks should contain no mode.
     pub permission_mode: Option<String>,
-    /// `None` for the lead and the user.
+    /// The subagent or teammate in whose work the event happens; `None` if that is the lead or the user.
     pub agent: Option<HookAgent>,
     /// The name of the agent if it is a teammate, else `None`.
     pub teammate: Option<String>,
@@ -44,11 +45,10 @@ pub struct HookCall {
     /// The name of the tool in crewdeck, such as `read_file`.
     pub name: String,
     pub input: Value,
-    /// The id of the tool call.
     pub id: String,
 }
 
-/// An event with the facts that only this kind of event has.
+/// An event at which hooks run, with the data that only this kind of event has.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookInput {
     SessionStart {
@@ -70,13 +70,13 @@ pub enum HookInput {
         duration_ms: u64,
     },
     Stop {
-        /// Whether the agent still works only because a hook has already blocked the end of this turn.
+        /// Whether a hook has already blocked the end of this turn, so that the agent still works.
         is_active: bool,
         /// The text of the agent's last answer.
         last_message: String,
     },
     SubagentStop {
-        /// Whether the subagent still works only because a hook has already blocked its end.
+        /// Whether a hook has already blocked the end of the subagent, so that it still works.
         is_active: bool,
         /// The text of the subagent's last answer.
         last_message: String,
@@ -151,8 +151,9 @@ impl HookInput {
         Some(external_call(&call.name, &call.input, &context.dir))
     }
 
-    /// Returns the texts that a hook's matcher is compared with: the names of the tool as in [`ExternalCall::names`], the
-    /// type of the notification, the role or kind of the subagent, or the reason of the event. Empty if the event has no
+    /// Returns the texts that a hook's matcher is compared with. Depending on the event, these are the names of the
+    /// tool as in [`ExternalCall::names`], the type of the notification, the role or kind of the subagent, the source
+    /// of the session start, the reason of the session end, or the trigger of the compaction. Empty if the event has no
     /// such text.
     pub fn subjects(&self, context: &HookContext) -> Vec<String> {
         match self {
@@ -295,9 +296,10 @@ impl HookInput {
         out
     }
 
-    /// Returns a hash of the event, the agent, and what a hook can block: the tool call without its id, the prompt, the
-    /// task or the worktree; nothing more at the end of the agent's work and before a compaction. Blocks with the same
-    /// hash count as repeated blocks of the same action. The lead and the user are the same agent here.
+    /// Returns a hash that identifies the action that hooks can block. Two blocks with the same hash count as repeated
+    /// blocks of one action. The hash covers the event and the agent; the lead and the user count as one agent. It also
+    /// covers the tool call without its id, the subject of the task, the prompt or the name of the worktree, if the
+    /// event is about one. At the end of the agent's work and before a compaction, it covers nothing more.
     pub fn block_key(&self, context: &HookContext) -> u64 {
         let mut hash = DefaultHasher::new();
         self.event().hash(&mut hash);

@@ -1,5 +1,5 @@
-//! The `matcher` of a hook. It selects events by a text, such as the name of the tool, the reason of a session start or
-//! the type of a notification.
+//! The `matcher` of a hook. It selects events by a text, for example the name of the tool, the reason of a session
+//! start or the type of a notification.
 
 use regex::Regex;
 
@@ -49,7 +49,7 @@ impl Matcher {
         Ok(Matcher::Pattern(pattern))
     }
 
-    /// Returns whether at least one of the `subjects` matches. These are the texts of an event, see
+    /// Returns whether at least one of `subjects` matches. The subjects are the texts of an event, see
     /// [`super::HookInput::subjects`]. Without subjects, nothing matches, not even [`Matcher::All`].
     pub fn matches<'a>(&self, subjects: impl IntoIterator<Item = &'a str>) -> bool {
         subjects.into_iter().any(|subject| match self {

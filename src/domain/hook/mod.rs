@@ -1,7 +1,8 @@
 //! Hooks: programs and addresses of the user that crewdeck calls at certain events and that can block or change what
 //! happens.
 //!
-//! Files, matchers, input and answers follow the contract of Claude Code, so that its hooks run unchanged.
+//! The formats of the configuration files, matchers, inputs and answers are those of Claude Code, so that hooks written
+//! for it run unchanged.
 
 mod decision;
 mod event;

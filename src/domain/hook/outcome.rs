@@ -5,15 +5,15 @@ use serde_json::Value;
 use super::decision::{HookDecision, PermissionVerdict};
 use crate::domain::text::head_and_tail;
 
-/// Maximum length, in characters, of a text from a hook for a model or the user. If a text has more characters, its
-/// middle is cut out, so that at most this number of bytes remains, plus a note about the cut.
+/// Maximum length, in characters, of a text from a hook for a model or the user. The middle of a longer text is cut
+/// out, so that at most this number of bytes remains, plus a note about the cut.
 pub const CONTEXT_MAX: usize = 10_000;
 
 /// The merged decision of all hooks that ran for one event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookOutcome {
-    /// The strictest decision about a tool call, and the reasons of the hooks that made this decision, one per line.
-    /// From strict to weak: deny, defer, ask, allow. `None` if no hook decided.
+    /// The strictest decision about the tool call, and the reasons of the hooks that made this decision, one per line.
+    /// The order from strict to weak is deny, defer, ask, allow. `None` if no hook decided.
     pub permission: Option<(PermissionVerdict, String)>,
     /// The new input of the tool call, which replaces the whole input; `None` if no hook changes the input. In the
     /// result of [`merge`], the fields have the names of Claude Code; in the result of the hook runner, they have
@@ -23,8 +23,8 @@ pub struct HookOutcome {
     pub blocks: Vec<String>,
     /// Why a hook stops the agent, from the first hook that does; `None` if no hook does.
     pub stop: Option<String>,
-    /// Texts for the model, one per hook that gives one. If they have more than [`CONTEXT_MAX`] characters together, one
-    /// text that [`limit_length`] has shortened.
+    /// Texts for the model, one from each hook that has one. If they have more than [`CONTEXT_MAX`] characters
+    /// together, the list contains a single text, which [`limit_length`] has shortened.
     pub context: Vec<String>,
     /// Texts for the user.
     pub messages: Vec<String>,
@@ -42,7 +42,8 @@ pub struct HookOutcome {
 pub struct BlockQuestion {
     /// The text of the question, with one line for each hook that blocks the action.
     pub text: String,
-    /// The merged decision if the user ignores the hooks that block. The decisions of the other hooks stay in effect.
+    /// The merged decision that applies if the user ignores the hooks that block. The decisions of the other hooks stay
+    /// in effect.
     pub lifted: HookOutcome,
 }
 
@@ -52,8 +53,9 @@ impl HookOutcome {
         !self.blocks.is_empty() || matches!(self.permission, Some((PermissionVerdict::Deny, _)))
     }
 
-    /// Returns the reasons for a model or the user, one per line: those of the hooks that deny the tool call, otherwise
-    /// those of the hooks that block. Empty if no hook denies or blocks, or if the hooks give no reason.
+    /// Returns the reasons to show to a model or the user, one per line: the reasons of the hooks that deny the tool
+    /// call, otherwise the reasons of the hooks that block. Empty if no hook denies or blocks, or if the hooks give no
+    /// reason.
     pub fn reason(&self) -> String {
         match &self.permission {
             Some((PermissionVerdict::Deny, reason)) => reason.clone(),
@@ -62,8 +64,8 @@ impl HookOutcome {
     }
 }
 
-/// Returns `text`. If it has more than [`CONTEXT_MAX`] characters, keeps [`CONTEXT_MAX`] bytes of its start and end; a note
-/// between them says how many bytes were cut.
+/// Shortens `text` if it has more than [`CONTEXT_MAX`] characters: keeps [`CONTEXT_MAX`] bytes of its start and end,
+/// with a note between them that says how many bytes were cut.
 pub fn limit_length(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();
@@ -71,8 +73,9 @@ pub fn limit_length(text: &str) -> String {
     head_and_tail(text, CONTEXT_MAX)
 }
 
-/// Merges the decisions of hooks. The strictest decision about a tool call counts. Where only one other value can be
-/// used, such as the new input of a call, the first hook that gives one decides. A denied call has no new input.
+/// Merges the decisions of several hooks for one event. The strictest decision about a tool call counts. Of other
+/// values that can have only one source, such as the new input of a call, the value of the first hook that gives one is
+/// used. A denied call has no new input.
 pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
     let mut out = HookOutcome::default();
     let strictest = decisions

@@ -46,8 +46,8 @@ enum PathBase {
 }
 
 impl ToolRule {
-    /// Parses `TOOL` or `TOOL(PATTERN)`. In `TOOL`, `*` stands for any text. What `PATTERN` is compared with depends on the
-    /// tool:
+    /// Parses `TOOL` or `TOOL(PATTERN)`. In `TOOL`, `*` stands for any text. What `PATTERN` is compared with depends on
+    /// the tool:
     ///
     /// - `Bash`: each simple command of the shell command; `*` stands for any text.
     /// - `Read`, `Edit`, `Write`, `MultiEdit`, `Glob`, `Grep`: the path, as a glob in which `*` does not match `/`.
@@ -91,11 +91,11 @@ impl ToolRule {
         })
     }
 
-    /// Returns whether the rule matches a call. `dir` is the agent's work directory, to which relative paths refer. A rule
-    /// for `Edit` also matches calls of `Write`. A call without a path does not match a pattern for paths.
+    /// Returns whether the rule matches a call. `dir` is the agent's work directory, to which relative paths refer. A
+    /// rule for `Edit` also matches calls of `Write`. A call without a path does not match a pattern for paths.
     ///
-    /// A shell command that cannot be split safely always matches, so that a command substitution or an open quote cannot
-    /// hide a command from a hook. Quotes are part of the command: `rm *` does not match `'rm' x`.
+    /// A shell command that cannot be split safely always matches, so that a command substitution or an open quote
+    /// cannot hide a command from a hook. Quotes are part of the command: `rm *` does not match `'rm' x`.
     pub fn matches(&self, call: &ExternalCall, dir: &Path) -> bool {
         // A rule for `Edit` covers every tool that changes a file.
         let is_edit = self.tool.is_match("Edit") && call.names.iter().any(|name| name == "Write");
@@ -156,8 +156,9 @@ fn command_pattern(pattern: &str) -> Result<Regex, String> {
     }
 }
 
-/// Returns the glob for a path. `//PATH` is compared with the absolute path; `/PATH`, `./PATH` and a pattern with a slash
-/// with the path relative to the work directory; any other pattern with the file name.
+/// Parses the pattern for a path. `//PATH` is compared with the absolute path. `/PATH`, `./PATH` and any other pattern
+/// that contains a slash are compared with the path relative to the work directory. A pattern without a slash is
+/// compared with the file name.
 fn path_pattern(pattern: &str) -> Result<Argument, String> {
     let (pattern, base) = match pattern.strip_prefix("//") {
         Some(rest) => (format!("/{rest}"), PathBase::Root),
@@ -181,7 +182,7 @@ fn path_pattern(pattern: &str) -> Result<Argument, String> {
     })
 }
 
-/// Returns a regular expression that matches a whole text: `pattern`, in which `*` stands for any text, and then the
+/// Returns a regular expression that matches a whole text: first `pattern`, in which `*` stands for any text, then the
 /// regular expression `end`.
 fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
@@ -189,9 +190,10 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
         .map_err(|_| "the pattern in the field 'if' is too long: shorten it".into())
 }
 
-/// Splits a shell command into its simple commands. A command that follows keywords, assignments or redirections is
-/// returned with and without them. Returns `None` if the command cannot be split safely: it contains a substitution, an
-/// open quote or a quote of the form `$'…'`, or a comment or a here-document with a quote or a backslash.
+/// Splits a shell command into its simple commands. If keywords, assignments or redirections precede a command, returns
+/// the command with and without them. Returns `None` if the shell command cannot be split safely: it contains a
+/// substitution, an open quote or a quote of the form `$'…'`, or a comment or a here-document with a quote or a
+/// backslash.
 ///
 /// Hook patterns are compared with the command as it is written, including its quotes. The parser in `tools::policy` is
 /// not used, because it removes the quotes.
@@ -272,7 +274,8 @@ const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "while", "until", "do", "!", "time", "coproc",
 ];
 
-/// Returns `part`, and also what remains of it after each keyword, assignment or redirection at its start is removed.
+/// Returns `part`, a simple command, and also what remains of it after each keyword, assignment or redirection at its
+/// start is removed.
 fn without_prefixes(part: &str) -> Vec<String> {
     let mut rest = part.trim();
     let mut all = vec![rest.to_string()];

@@ -13,9 +13,9 @@ use super::rule::ToolRule;
 pub struct HookSource {
     /// The path of the file, as messages show it.
     pub file: String,
-    /// Whether the project's files declare the hook. It then runs only if the user has approved it.
+    /// Whether a file of the project declares the hook. The hook then runs only if the user has approved it.
     pub is_project: bool,
-    /// The position among all hooks of the file, counted from 0.
+    /// The position of the hook among all hooks of the file, counted from 0.
     pub index: usize,
 }
 
@@ -45,16 +45,16 @@ pub struct HookSpec {
     pub source: HookSource,
     pub event: HookEvent,
     pub matcher: Matcher,
-    /// The permission rule that a tool call must match; `None` if the hook runs for all calls. Only hooks of tool events
-    /// have a rule.
+    /// The permission rule that a tool call must match; `None` if the hook runs for all calls. Only hooks of tool
+    /// events have a rule.
     pub condition: Option<ToolRule>,
     pub handler: HookHandler,
-    /// Maximum run time; `None` for the default of the event.
+    /// Maximum run time of the hook; `None` for the default of the event.
     pub timeout: Option<Duration>,
     /// Whether crewdeck continues without waiting for the hook. The hook's answer then has no effect. At the end of a
     /// session, crewdeck waits for the hook nevertheless.
     pub is_async: bool,
-    /// Whether the hook also blocks if it fails, as it does with exit code 2.
+    /// Whether a failure of the hook blocks the event, as exit code 2 does.
     pub blocks_on_failure: bool,
 }
 
@@ -111,8 +111,8 @@ impl HookSpec {
     }
 }
 
-/// Returns the hooks that run for the event `input`, in the order of `hooks`. If several hooks have the same handler (the
-/// same command and arguments, or the same URL, headers and variables), returns only the first of them.
+/// Returns the hooks that run for the event `input`, in the order of `hooks`. If several hooks have the same handler
+/// (the same command and arguments, or the same URL, headers and variables), returns only the first of them.
 pub fn distinct<'a>(
     hooks: &'a [HookSpec],
     input: &HookInput,

@@ -1,4 +1,5 @@
-//! Converts tool calls to the tool names and fields of Claude Code, for which hook scripts are written, and back.
+//! Converts tool calls to the tool names and input fields of Claude Code, because hook scripts are written for these.
+//! Also converts the input of a call back.
 
 use std::path::Path;
 
@@ -7,13 +8,13 @@ use serde_json::{Map, Value, json};
 /// A tool call with the tool names and input fields of Claude Code, as hooks receive it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExternalCall {
-    /// The names by which matchers and rules can refer to the tool. The first name is the one that the input of hooks
-    /// contains. The last name is crewdeck's own.
+    /// The names by which matchers and rules can refer to the tool. The input of hooks contains the first name. The
+    /// last name is the one in crewdeck.
     pub names: Vec<String>,
     pub input: Value,
 }
 
-/// The names of a tool and its fields in Claude Code.
+/// One of crewdeck's tools with the names that Claude Code uses for the tool and its input fields.
 struct Alias {
     own: &'static str,
     names: &'static [&'static str],
@@ -117,17 +118,17 @@ pub fn own_tools(name: &str) -> Vec<&'static str> {
     found.map(|alias| alias.own).collect()
 }
 
-/// Returns the name that crewdeck's tool `tool` has in the input of hooks: that of Claude Code, or `tool` itself if Claude
-/// Code has no such tool.
+/// Returns the name that the input of hooks contains for crewdeck's tool `tool`: the first name of the tool in Claude
+/// Code, or `tool` itself if Claude Code has no such tool.
 pub fn external_name(tool: &str) -> &str {
     let names = alias(tool).and_then(|alias| alias.names.first());
     names.copied().unwrap_or(tool)
 }
 
-/// Returns the JSON value that hooks receive as the result of a successful call. `input` is the input in crewdeck's
-/// fields, `text` the result in crewdeck. For commands, for tools that read, write or edit a file, and for MCP tools, the
-/// value has the form that Claude Code uses for the tool; all text is in one field, because results in crewdeck are one
-/// text. For other tools, the value is an object with the field `content`.
+/// Returns the JSON value that hooks receive as the result of a successful call. `input` is the input with crewdeck's
+/// field names, and `text` is the result in crewdeck. For commands, for tools that read, write or edit a file, and for
+/// MCP tools, the value has the form that Claude Code uses for the tool. One field of it contains all of `text`. For
+/// other tools, the value is an object with the field `content`.
 pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> Value {
     let path = || external_call(tool, input, dir).input["file_path"].clone();
     match external_name(tool) {
@@ -140,8 +141,8 @@ pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> V
 }
 
 /// Converts a call of crewdeck's tool `tool` to the names and fields of Claude Code. Paths of tools that read, write or
-/// edit a file, which are relative to `dir`, become absolute. Time limits are converted from seconds to milliseconds, and
-/// fields with the value `null` are removed. The input of a tool that Claude Code does not have is unchanged.
+/// edit a file, which are relative to `dir`, become absolute. Time limits are converted from seconds to milliseconds,
+/// and fields with the value `null` are removed. The input of a tool that Claude Code does not have is unchanged.
 pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     let Some(alias) = alias(tool) else {
         return ExternalCall {
@@ -173,8 +174,9 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
 }
 
 /// Converts `input`, the `updatedInput` of a hook, to an input for crewdeck's tool `tool`, as the reverse of
-/// [`external_call`]. File paths below `dir` become relative to `dir`; other paths are unchanged. Time limits of commands
-/// are converted from milliseconds to seconds and rounded up; fields of commands that only Claude Code has are removed.
+/// [`external_call`]. File paths below `dir` become relative to `dir`; other paths are unchanged. Time limits of
+/// commands are converted from milliseconds to seconds and rounded up; fields of commands that only Claude Code has are
+/// removed.
 pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     let Some(alias) = alias(tool) else {
         return input.clone();

@@ -1,11 +1,12 @@
 //! Building blocks of the rules that recognize secrets by their format.
 
-/// The result of matching secrets at one position.
+/// The result of searching for a secret that begins at one position of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match<'a> {
     Nothing,
     /// A secret. `length` is the number of matched bytes. The first `prefix` of them only introduce the secret, as
-    /// `Bearer ` does, and are not redacted. `label` is the text of the placeholder: the kind of secret, or the name of a known value.
+    /// `Bearer ` does, and are not redacted. `label` is the text for the placeholder: the kind of secret, or the name
+    /// of a known value.
     Secret {
         prefix: usize,
         length: usize,
@@ -13,8 +14,8 @@ pub enum Match<'a> {
     },
     /// A secret may begin at this position; more input is needed to decide.
     Incomplete,
-    /// Like `Secret`, but the secret may continue after `length` bytes. Bytes of `body` that follow in the input belong
-    /// to the secret too.
+    /// Like `Secret`, but the secret may continue after `length` bytes: following bytes of the input belong to the
+    /// secret as long as they are characters of `body`.
     OpenSecret {
         prefix: usize,
         length: usize,
@@ -23,7 +24,7 @@ pub enum Match<'a> {
     },
 }
 
-/// Whether more input may follow.
+/// Whether the input is complete, or more of it may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputState {
     Complete,
@@ -32,10 +33,10 @@ pub enum InputState {
 
 /// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Known values are
 /// shorter. A longer private key, and a longer JSON web token whose header is complete, is redacted as soon as this
-/// limit is exceeded. Any other text that is still undecided then is output unredacted.
+/// limit is exceeded. Other text for which the limit is exceeded is output unredacted.
 pub const PENDING_MAX: usize = 20 * 1024;
 
-/// The characters that a secret can consist of after its prefix.
+/// The set of characters of which a secret can consist after its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretBody {
     /// Letters, digits, `-` and `_`.

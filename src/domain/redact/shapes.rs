@@ -1,7 +1,8 @@
 //! Keys recognized by their format. Each rule requires enough random-looking characters that ordinary words, class
 //! names and placeholders do not match.
 //!
-//! The crate `regex` is not used: at the end of a chunk, it cannot tell whether a match may still begin or grow.
+//! The crate `regex` is not used: if the input ends in the middle of a possible secret, it cannot report that more
+//! input is needed.
 
 use super::rules::{
     InputState, Match, PENDING_MAX, Requirement, SecretBody, is_random, is_word, no_match_yet,
@@ -41,8 +42,8 @@ const EXAMPLE_PASSWORDS: &[&str] = &["password", "pass", "passwd", "pw", "pwd", 
 /// that begins with one of these bytes is not redacted.
 const PLACEHOLDER_STARTS: &[u8] = b"$<{*%[";
 
-/// Returns for each byte value whether [`match_at`] can match anything that begins with that byte: a secret, or the text
-/// that introduces one, such as `Bearer ` or `://`.
+/// Returns for each byte value whether [`match_at`] can match anything that begins with that byte: a secret, or the
+/// text that introduces one, such as `Bearer ` or `://`.
 pub fn first_bytes() -> [bool; 256] {
     let starts = TOKENS.iter().map(|format| format.start);
     let starts = starts.chain(AWS.iter().copied());
@@ -61,8 +62,9 @@ pub fn first_bytes() -> [bool; 256] {
     table
 }
 
-/// Matches all known formats at the start of `rest`, which is not empty. `before` is the byte in front of `rest`;
-/// `None` at the start of the input. Returns the result of the first format that does not return [`Match::Nothing`].
+/// Checks whether a secret with one of the known formats begins at the start of `rest`, which is not empty. `before` is
+/// the byte in front of `rest`; `None` at the start of the input. Returns the result of the first format that does not
+/// return [`Match::Nothing`].
 pub fn match_at(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     let can_match = |format: &&TokenFormat| format.start.as_bytes().first() == rest.first();
     let found = TOKENS

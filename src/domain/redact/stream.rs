@@ -12,8 +12,8 @@ pub struct RedactingStream {
     pending: Vec<u8>,
     /// The byte that was output last; `None` at the start of the input.
     before: Option<u8>,
-    /// If the last redacted secret may continue in the next input, the characters that it consists of; otherwise
-    /// `None`.
+    /// The kind of characters with which the last redacted secret may continue in the next input. Such characters are
+    /// redacted too. `None` if no secret can continue.
     open_secret: Option<SecretBody>,
 }
 
@@ -27,8 +27,8 @@ impl RedactingStream {
         }
     }
 
-    /// Adds a piece of input and returns the redacted output. Bytes at the end that may be the start of a secret, at most
-    /// `PENDING_MAX`, are held back until a later call decides. The output can therefore be empty.
+    /// Adds a piece of input and returns the redacted output. Bytes at the end that may be the start of a secret, at
+    /// most `PENDING_MAX`, are held back until a later call decides. The output can therefore be empty.
     pub fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         self.pending.extend_from_slice(piece);
         self.process(InputState::Partial)

@@ -14,8 +14,8 @@ pub struct TokenFormat {
     /// Minimum number of bytes after the prefix.
     pub min: usize,
     pub requirement: Requirement,
-    /// Whether the prefix counts only at the start of a word. Without this condition, the `sk-` in `task-…` would count
-    /// as the prefix of a key.
+    /// Whether the prefix is recognized only at the start of a word. Without this condition, the `sk-` in `task-…`
+    /// would be taken for the prefix of a key.
     pub begins_word: bool,
 }
 
@@ -30,8 +30,8 @@ const fn token(start: &'static str, label: &'static str, min: usize) -> TokenFor
     }
 }
 
-/// The known token formats. If a prefix begins with another one, as `sk-ant-` does with `sk-`, the longer one comes
-/// first.
+/// The known token formats. If a prefix begins with another prefix, as `sk-ant-` does with `sk-`, the format with the
+/// longer prefix comes first.
 pub const TOKENS: &[TokenFormat] = &[
     token("sk-ant-", "Anthropic key", 20),
     TokenFormat {
@@ -81,8 +81,9 @@ pub const JWT_START: &str = "eyJ";
 /// Minimum length of each part of a JSON web token, in bytes.
 const JWT_PART_MIN: usize = 10;
 
-/// Matches a JSON web token at the start of `rest`: two JSON objects in base64 and a signature, joined by dots. A single
-/// JSON object in base64, as in a source map, does not match. If `before` is part of a word, nothing matches.
+/// Matches a JSON web token at the start of `rest`: two JSON objects in base64 and a signature, joined by dots. A
+/// single JSON object in base64, as in a source map, does not match. `before` is the byte in front of `rest`. If it is
+/// a character of a word, nothing matches.
 pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if is_word(before) {
         return Match::Nothing;
@@ -120,8 +121,8 @@ pub fn jwt(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
 /// base64 that is followed by a dot. The dot is not counted.
 ///
 /// # Errors
-/// Returns what the caller returns in turn: [`Match::Incomplete`] if more input is needed, otherwise
-/// [`Match::Nothing`].
+/// Fails with [`Match::Incomplete`] if more input is needed to decide, otherwise with [`Match::Nothing`]. The caller
+/// returns this value as its result.
 fn part(rest: &[u8], end: InputState) -> Result<usize, Match<'static>> {
     strip_start(JWT_START, rest, end)?;
     let length = SecretBody::Token.length(rest);

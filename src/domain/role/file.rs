@@ -30,9 +30,8 @@ pub(super) const FIELDS: &[&str] = &[
     "maxTurns",
     "color",
 ];
-/// Fields that Claude Code knows and crewdeck does not use, each with the reason or with what to use instead. Two of
-/// them can have an effect: `permissionMode: plan` takes tools away, and some `hooks` make the file invalid (see
-/// `limits.rs`).
+/// Fields of Claude Code that crewdeck does not use, each with the reason or with what to use instead. Two of them can
+/// have an effect: `permissionMode: plan` takes tools away, and some `hooks` make the file invalid (see `limits.rs`).
 pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
     (
         "permissionMode",
@@ -53,8 +52,8 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "the lead or a team preset writes the first prompt",
     ),
 ];
-/// Model names that have a meaning only in Claude Code. In crewdeck, such a name means the named model of that name. If
-/// there is none, the name counts as empty.
+/// Model names that have a meaning only in Claude Code. If a role names such a model, crewdeck uses the entry of the
+/// setting `models` with that name, or the lead's model if there is no such entry.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
 
 /// Returns whether `model` is a model name that has a meaning only in Claude Code.
@@ -156,7 +155,7 @@ pub(super) struct RoleReader<'a> {
     front: &'a FrontMatter<'a>,
     /// The names of all built-in tools.
     pub(super) built_in: &'a [&'a str],
-    /// The fields that are not read yet, with their values.
+    /// The fields of the front matter that were not read yet, with their values.
     pub(super) fields: Map<String, Value>,
     notices: Vec<RoleNotice>,
 }
@@ -315,8 +314,8 @@ impl RoleReader<'_> {
         entries.iter().map(|e| clip(&single_line(e), 200)).collect()
     }
 
-    /// Records a notice for each field that was not read, and returns the first [`NOTICES_MAX`] notices, sorted by line
-    /// and without duplicates.
+    /// Records a notice for each field that was not read. Returns the first [`NOTICES_MAX`] of all notices, sorted by
+    /// line and without duplicates.
     fn finish(mut self) -> Vec<RoleNotice> {
         for field in std::mem::take(&mut self.fields).keys() {
             let shown = one_line(&clip(field, 40));

@@ -17,7 +17,7 @@ const ROUNDS_MAX: u64 = 1000;
 /// or is misspelled: without the limit, the agent could do more than the role's author wants. An invalid `mcpServers`
 /// is an exception: the role is then used without any MCP server.
 const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
-/// Hook events with which a role of Claude Code can limit the agent's tools. A file with hooks for them is rejected,
+/// Events for which hooks in a role's file can limit the agent's tools. A file with hooks for these events is rejected,
 /// because crewdeck does not run the hooks of roles.
 const LIMITING_HOOKS: &[&str] = &["PreToolUse", "PermissionRequest"];
 /// The tools that an agent does not have with `permissionMode: plan`, written like entries of `disallowedTools`.
@@ -35,8 +35,8 @@ impl RoleReader<'_> {
         }
     }
 
-    /// Checks the fields that limit what the agent may do. Must be called before these fields are taken, because it checks
-    /// only the fields that are not read yet.
+    /// Checks the fields that limit what the agent may do. Must be called before these fields are taken, because it
+    /// checks only the fields that are not read yet.
     ///
     /// # Errors
     /// Fails if a limit has no value, if an unknown field is probably a misspelled limit, or if the role has hooks for
@@ -67,8 +67,8 @@ impl RoleReader<'_> {
         Ok(())
     }
 
-    /// Removes a field that contains a list of tools from the fields not read yet, and returns the resolved entries;
-    /// `None` if the field is absent.
+    /// Returns the resolved entries of `field`, which contains a list of tools, and removes the field from the fields
+    /// that were not read yet. Returns `None` if the field is absent.
     ///
     /// # Errors
     /// Fails if the value is neither a list nor a text, or has more than [`LIST_MAX`] entries.
@@ -166,8 +166,9 @@ impl RoleReader<'_> {
         Ok(names)
     }
 
-    /// Returns the tools that `permissionMode: plan` denies, and records a notice about them. Returns no tools for other
-    /// modes: in Claude Code, they would allow more, but here the settings and the user decide what is allowed.
+    /// Returns the tools that the agent does not have because of `permissionMode: plan`, and records a notice about
+    /// them. Returns no tools for other modes: in Claude Code, these allow more, but in crewdeck the settings and the
+    /// user decide what is allowed.
     pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
         let is_plan = |mode: &Value| {
             mode.as_str()

@@ -23,25 +23,28 @@ pub const DESCRIPTION_MAX: usize = 4096;
 /// Maximum number of entries in each list of a role. Further skills and servers are dropped; further tools are an
 /// error.
 pub const LIST_MAX: usize = 128;
-/// Maximum size of the list of roles in a prompt, in bytes, without the names of further roles at its end.
+/// Maximum size, in bytes, of the list of roles in a prompt. The names of the roles that do not fit follow the list and
+/// are not counted.
 const PROMPT_LIST_MAX: usize = 2 * 1024;
-/// Maximum length of the names of further roles, at the end of that list, in characters.
+/// Maximum length, in characters, of the names that follow the list of roles in a prompt because their roles do not fit
+/// into the list.
 const PROMPT_NAMES_MAX: usize = 1024;
 /// Maximum length of a description in the list of roles in a prompt, in characters.
 const PROMPT_DESCRIPTION_MAX: usize = 160;
 
-/// The origin of a role. Of two roles with the same name, the one whose source is listed first here is used.
+/// The origin of a role. If two sources contain a role of the same name, the source that is declared first here is
+/// used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleSource {
     /// The user's own folder, whose roles are available in all projects. It comes first, so that a repository cannot
     /// replace a role of the user by one with weaker limits.
     User,
-    /// `.crewdeck/agents/` of the project.
+    /// The folder `.crewdeck/agents/` of the project.
     Project,
-    /// `.claude/agents/` of the project.
+    /// The folder `.claude/agents/` of the project.
     Claude,
-    /// Part of crewdeck.
+    /// The role is part of crewdeck.
     BuiltIn,
 }
 
@@ -55,7 +58,7 @@ impl RoleSource {
     }
 }
 
-/// The reasoning effort that a role asks of its model, from the lowest to the highest level.
+/// The reasoning effort that a role sets for its agents, from the lowest to the highest level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoleEffort {
@@ -67,8 +70,8 @@ pub enum RoleEffort {
 }
 
 impl RoleEffort {
-    /// Returns the name of the effort, such as `high`, as users see it and as requests to the model's server contain it.
-    /// The only exception: requests to the APIs of OpenAI contain `xhigh` for `Max`.
+    /// Returns the name of the effort, such as `high`, as users see it and as requests to the model's server contain
+    /// it. The only exception: requests to the APIs of OpenAI contain `xhigh` for `Max`.
     pub fn word(self) -> &'static str {
         match self {
             RoleEffort::Low => "low",
@@ -98,8 +101,8 @@ impl RoleServer {
     }
 }
 
-/// Serializes the server as the role's file writes it, but without the values of an inline configuration, which can be
-/// secret.
+/// Serializes a named server as its name, and an inline server as a map from its name to `inline`. Leaves out the
+/// configuration, which can contain secrets.
 impl Serialize for RoleServer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -133,9 +136,9 @@ pub struct AgentRole {
     pub tools: ToolSelection,
     /// The name of the model; empty for the lead's model.
     pub model: String,
-    /// `None` means that requests to the model's server contain no effort.
+    /// The reasoning effort of the agent; `None` for the effort that is configured for its model.
     pub effort: Option<RoleEffort>,
-    /// The names of the skills whose text is part of the prompt.
+    /// The names of the skills whose text becomes part of the agent's system prompt.
     pub skills: Vec<String>,
     /// The MCP servers whose tools the agent may use. `None` means all servers of the crew.
     #[serde(rename = "mcpServers")]
@@ -170,8 +173,8 @@ pub struct BrokenRole {
     pub why: String,
     #[serde(skip)]
     pub source: RoleSource,
-    /// The names that the role in this file could have. Empty if the names are unknown, or if another file defines a
-    /// role with such a name.
+    /// The names that the role in the unusable file could have. Empty if the names are unknown, or if another file
+    /// defines a role with such a name.
     #[serde(skip)]
     pub names: Vec<String>,
 }
@@ -204,13 +207,13 @@ impl RoleCatalog {
         self.roles.iter().find(|r| r.name.to_lowercase() == name)
     }
 
-    /// Returns the role that a text names; `None` if the text is a free description of what an agent does. A text names
+    /// Returns the role that `text` names; `None` if `text` is a free description of what an agent does. The text names
     /// a role if it equals the role's name, regardless of case and surrounding blanks.
     ///
     /// # Errors
-    /// Fails if the text is the name of a role that cannot be used. If [`RoleCatalog::incomplete`] is set, also fails for
-    /// every other text except [`DEFAULT_ROLE`], because the text could be the name of a role that was not read. If such
-    /// a text counted as a free description, the agent would have all tools, without the limits of the role.
+    /// Fails if the text is the name of a role that cannot be used. If [`RoleCatalog::incomplete`] is set, also fails
+    /// for every other text except [`DEFAULT_ROLE`], because the text could be the name of a role that was not read. If
+    /// such a text counted as a free description, the agent would have all tools, without the limits of the role.
     pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
         if let Some(role) = self.find(text) {
             return Ok(Some(role));
@@ -226,8 +229,9 @@ impl RoleCatalog {
         }
     }
 
-    /// Returns the list of roles for the lead's prompt, built-in roles last. Empty if only built-in roles exist. The list
-    /// with descriptions has at most 2 KiB. The names of further roles follow it, cut to about 1000 characters.
+    /// Returns the list of roles for the lead's prompt, built-in roles last. Empty if only built-in roles exist. The
+    /// list with descriptions has at most 2 KiB. The names of the roles that do not fit follow the list, cut to about
+    /// 1000 characters.
     pub fn prompt_list(&self) -> String {
         let is_own = |role: &AgentRole| role.source != RoleSource::BuiltIn;
         if !self.roles.iter().any(is_own) {

@@ -1,5 +1,5 @@
-//! The tools of a role: resolves the entries of its lists, which are names of Claude Code's or crewdeck's tools, and
-//! decides which tools an agent has.
+//! The tools of a role. Resolves the entries in the role's lists of tools, which are names of tools in Claude Code or
+//! crewdeck, and decides which tools an agent has.
 
 use serde::Serialize;
 
@@ -24,8 +24,8 @@ pub(super) const ALL: &str = "*";
 /// Entry of a [`ToolSelection`] that stands for all built-in tools.
 const BUILT_IN: &str = "built-in";
 
-/// Further names of Claude Code's tools, some from older versions, each with crewdeck's tools for the same purpose.
-/// [`own_tools`] does not know these names.
+/// Further names of tools in Claude Code, some of them from older versions, each with crewdeck's tools for the same
+/// purpose. [`own_tools`] does not know these names.
 const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("LS", &["glob"]),
     ("BashOutput", &["check_background"]),
@@ -61,10 +61,10 @@ const MISSING: &[(&str, &str)] = &[
     ),
 ];
 
-/// Tools that an entry `bash` in a role's list also stands for.
+/// Tools that are added when a list of tools in a role contains `bash`.
 const WITH_BASH: &[&str] = &["background_run", "check_background", "stop_background"];
 
-/// Returns whether an entry of a [`ToolSelection`] stands for the tool, alone or together with other tools.
+/// Returns whether `entry`, an entry of a [`ToolSelection`], stands for `tool`, alone or together with other tools.
 fn names(entry: &str, tool: &str) -> bool {
     match entry {
         ALL => true,
@@ -73,12 +73,12 @@ fn names(entry: &str, tool: &str) -> bool {
     }
 }
 
-/// Selects the tools that an agent has.
+/// The allowed and denied tools of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ToolSelection {
     /// The allowed tools: crewdeck's names of built-in tools, names or patterns of MCP servers' tools as in
-    /// [`matches_tool`], `built-in` for all built-in tools, or `*` for all tools. `None` allows all; an empty list allows
-    /// only tools of [`ToolUse::Coordination`].
+    /// [`matches_tool`], `built-in` for all built-in tools, or `*` for all tools. `None` allows all; an empty list
+    /// allows only tools of [`ToolUse::Coordination`].
     #[serde(rename = "tools")]
     pub allowed: Option<Vec<String>>,
     /// The denied tools, written as in `allowed`. A tool in both lists is denied.
@@ -87,8 +87,9 @@ pub struct ToolSelection {
 }
 
 impl ToolSelection {
-    /// Returns whether an agent with this selection has the tool: the tool is not denied, and is allowed or used for
-    /// [`ToolUse::Coordination`]. `used_for` is [`ToolUse::Work`] for all tools of MCP servers.
+    /// Returns whether an agent with this selection has the tool. A denied tool is never permitted. Any other tool is
+    /// permitted if the selection allows it, or if it is used for [`ToolUse::Coordination`]. `used_for` is
+    /// [`ToolUse::Work`] for all tools of MCP servers.
     pub fn permits(&self, tool: &str, used_for: ToolUse) -> bool {
         let has = |list: &[String]| list.iter().any(|entry| names(entry, tool));
         if has(&self.denied) {
@@ -100,8 +101,8 @@ impl ToolSelection {
         }
     }
 
-    /// Returns whether the selection may permit a tool of the MCP server. Can return true although no tool is permitted,
-    /// because the names of the server's tools are unknown here.
+    /// Returns whether the selection may permit a tool of the MCP server. Can return true although no tool is
+    /// permitted, because the names of the server's tools are unknown here.
     pub fn permits_server(&self, server: &str) -> bool {
         let all_tools = format!("{TOOL_PREFIX}{server}__*");
         let is_denied = self.denied.iter().any(|entry| names(entry, &all_tools));

@@ -15,8 +15,8 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the entries of a list, or the parts into which `split` divides a string, number or boolean. Returns `None`
-/// for `null`, maps, and lists that contain a list, a map or `null`.
+/// Returns the entries of `value` if it is a list. If it is a string, number or boolean, returns the parts into which
+/// `split` divides it. Returns `None` for `null`, maps, and lists that contain a list, a map or `null`.
 pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option<Vec<String>> {
     match value {
         Value::Array(entries) => entries.iter().map(scalar).collect(),
@@ -25,7 +25,8 @@ pub(super) fn list(value: &Value, split: impl Fn(&str) -> Vec<String>) -> Option
     }
 }
 
-/// Splits a list of tools at commas and whitespace outside of parentheses. Entries can be empty.
+/// Splits a text with names of tools at commas and whitespace outside of parentheses. Entries of the result can be
+/// empty.
 pub(super) fn split_tools(text: &str) -> Vec<String> {
     let mut depth = 0_u32;
     let mut entries = vec![String::new()];

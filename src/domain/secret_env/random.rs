@@ -7,13 +7,13 @@ const VALUE_MAX: usize = 1024;
 /// Minimum length, in characters, of a key that consists of uppercase letters, lowercase letters and digits. Separators
 /// in the key are not counted.
 const MIXED_MIN: usize = 20;
-/// For a key that consists of digits and letters of one case: minimum length, in characters, of its longest part without
-/// separators.
+/// Minimum length, in characters, of the longest part without separators of a key that consists of digits and letters
+/// of one case.
 const PLAIN_MIN: usize = 24;
 /// Minimum number of groups of digits in a key with letters of one case. A name with a version or a year has only one
 /// or two groups.
 const PLAIN_GROUPS: usize = 4;
-/// For a hexadecimal key with letters of one case: minimum length, in characters, of its longest part without separators.
+/// Minimum length, in characters, of the longest part without separators of a hexadecimal key with letters of one case.
 const HEX_MIN: usize = 32;
 /// Minimum share of adjacent character pairs whose two characters are of different kinds (uppercase, lowercase, digit).
 /// Random text has 0.62, names with versions have up to 0.43.

@@ -97,9 +97,9 @@ pub struct SkillCatalog {
     /// The SKILL.md and command files that cannot be used. At most [`SKILLS_MAX`] entries are about SKILL.md files; if
     /// there are more such files, one of the entries only counts the rest.
     pub broken: Vec<BrokenSkill>,
-    /// The commands that the user can type as `/NAME`: those of `.claude/commands` and the skills, sorted by name. A
-    /// command file takes precedence over a skill of the same name. Skills whose name is not a valid command name are
-    /// left out.
+    /// The commands that the user can type as `/NAME`: the command files in `.claude/commands` and the skills, sorted
+    /// by name. A command file takes precedence over a skill of the same name. Skills whose name is not a valid command
+    /// name are left out.
     #[serde(default)]
     pub commands: Vec<SlashCommand>,
 }
@@ -115,7 +115,7 @@ impl SkillCatalog {
         self.commands.iter().find(|c| c.name == name)
     }
 
-    /// Returns the unusable files that `before` does not list, or lists with another problem.
+    /// Returns the files that cannot be used and that `before` does not contain, or contains with another problem.
     pub fn newly_broken<'a>(
         &'a self,
         before: &'a SkillCatalog,

@@ -22,26 +22,27 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
-    /// The branch has commits that the branch `into` lacks, and `into` does not have their changes in other commits, as far
-    /// as this is computed.
+    /// The branch has commits that the branch `into` lacks, and `into` is not known to have the same changes in other
+    /// commits. Also the status of a branch whose changes were not compared with `into` yet.
     Unmerged {
-        /// The target of this branch; an abbreviated commit if no branch is checked out in the root and the branch that the
-        /// worktree started from no longer exists.
+        /// The target of this branch; an abbreviated commit if no branch is checked out in the root and the branch that
+        /// the worktree started from no longer exists.
         into: String,
-        /// The size of the branch's changes; `None` if it was not computed yet or git failed.
+        /// The size of the branch's changes; `None` if it was not computed yet, or if git failed.
         size: Option<ChangeSize>,
     },
     /// The branch `into` contains all changes of this branch.
     Merged {
-        /// The branch that contains the changes of this branch; as in `Unmerged`.
+        /// The branch that contains the changes of this branch; an abbreviated commit if no branch is checked out in
+        /// the root and the branch that the worktree started from no longer exists.
         into: String,
         /// The abbreviated merge commit; empty if crewdeck did not merge the branch, or if the merge is not among the
         /// newest commits of `into`.
         commit: String,
     },
-    /// The branch has no commits since it was created from its base branch, or the branch is missing although the folder
-    /// exists. Also a branch whose commits are all in its base branch, if the commit that it started from is unknown and no
-    /// merge is recorded.
+    /// The branch has no commits since it was created from its base branch, or the branch is missing although the
+    /// folder exists. Also a branch whose commits are all in its base branch, if the commit that it started from is
+    /// unknown and no merge is recorded.
     Empty,
     /// The worktree was removed, or both its folder and its branch are missing.
     Gone,
@@ -58,8 +59,8 @@ pub struct Unmerged<'a> {
 }
 
 /// Returns one completed task for each unmerged branch, ordered by task number. Branches without a completed task are
-/// left out. `is_unmerged` returns for the name of a worktree whether its branch is unmerged. It must return false for the
-/// empty name, which tasks without a worktree have.
+/// left out. `is_unmerged` returns whether the branch of the worktree with the given name is unmerged. It must return
+/// false for the empty name, which tasks without a worktree have.
 pub fn unmerged_branches(
     graph: &TaskGraph,
     is_unmerged: impl Fn(&str) -> bool,
@@ -82,7 +83,8 @@ pub fn unmerged_branches(
     all
 }
 
-/// Like [`unmerged_branches`], but returns only tasks whose branch can be merged now, because its worktree has no open task.
+/// Returns the tasks of [`unmerged_branches`] whose branch can be merged now, because no open task uses the same
+/// worktree.
 pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) -> Vec<&Task> {
     let all = unmerged_branches(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());

@@ -41,7 +41,7 @@ pub enum WorktreeError {
         ".worktrees/{0} is not a worktree of this repository. If the repository was moved, run git worktree repair .worktrees/{0}. Otherwise, check what the folder contains and move it away"
     )]
     Foreign(WorktreeName),
-    /// Something else than the worktree's own branch is checked out in the worktree.
+    /// The worktree's own branch is not checked out in the worktree, but another branch, a commit or nothing.
     #[error(
         "worktree {name} has {on} checked out instead of {own}: run git switch {own} in the worktree first"
     )]
@@ -52,8 +52,8 @@ pub enum WorktreeError {
         /// The worktree's own branch.
         own: String,
     },
-    /// The branch or commit that is checked out has commits that the worktree's own branch and the base branch lack. Tasks
-    /// that build on the worktree's own branch would miss these commits.
+    /// The branch or commit that is checked out has commits that the worktree's own branch and the base branch lack.
+    /// Tasks that build on the worktree's own branch would miss these commits.
     #[error(
         "worktree {name} has commits on {on} that are missing on {own}: first run git switch {own} and git merge {commit} in the worktree"
     )]

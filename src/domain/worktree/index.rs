@@ -7,7 +7,7 @@ use super::{Worktree, WorktreeError, WorktreeName, WorktreeStatus};
 use crate::domain::ids::TaskId;
 use crate::domain::text::join_names;
 
-/// Maximum number of removed worktrees in the index. If there are more, those that were removed first are dropped.
+/// Maximum number of removed worktrees in the index. If there are more, the ones with the earliest removal are dropped.
 pub const REMOVED_MAX: usize = 1000;
 /// Maximum number of worktree names that an error message lists.
 const NAMES_MAX: usize = 12;
@@ -18,7 +18,7 @@ pub struct WorktreeIndex {
     /// All worktrees, including removed ones.
     #[serde(default)]
     pub worktrees: Vec<IndexEntry>,
-    /// Fields written by other programs.
+    /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -29,13 +29,14 @@ pub struct WorktreeIndex {
 pub enum IndexEntry {
     /// A valid entry.
     Known(Box<Worktree>),
-    /// An entry that is not valid, for example because of its name or status. It is written back unchanged and otherwise
-    /// ignored.
+    /// An entry that is not valid, for example because of its name or status. It is written back unchanged and
+    /// otherwise ignored.
     Foreign(Value),
 }
 
 impl WorktreeIndex {
-    /// Returns the worktrees that are not removed, in file order. If a name occurs twice, only the first is returned.
+    /// Returns the worktrees that are not removed, in file order. If several of them have the same name, only the first
+    /// is returned.
     pub fn existing_worktrees(&self) -> Vec<&Worktree> {
         let mut all: Vec<&Worktree> = Vec::new();
         for tree in self.known_worktrees().filter(|t| t.exists()) {
@@ -111,7 +112,7 @@ impl WorktreeIndex {
         Err(unknown)
     }
 
-    /// Returns a notice for the user about each entry that is ignored.
+    /// Returns a notice for the user about each entry that is ignored because it is not valid.
     pub fn notices(&self) -> Vec<String> {
         let name = |value: &Value| value.get("name").unwrap_or(value).to_string();
         self.worktrees

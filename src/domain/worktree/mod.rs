@@ -78,7 +78,7 @@ impl WorktreeName {
         })
     }
 
-    /// Returns the task to whose [`WorktreeName::candidates`] this name belongs; `None` if it belongs to no task.
+    /// Returns the task for which [`WorktreeName::candidates`] contains this name; `None` if there is no such task.
     pub fn task(&self) -> Option<TaskId> {
         let rest = self.as_str().strip_prefix("task-")?;
         let number = rest.split('-').next()?;
@@ -177,20 +177,21 @@ pub struct Worktree {
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
-    /// The branch that the worktree started from and is merged into. If it is empty or no longer exists, the worktree is
-    /// merged into the branch that is checked out in the main worktree.
+    /// The branch that the worktree started from and is merged into. If it is empty or no longer exists, the worktree
+    /// is merged into the branch that is checked out in the main worktree.
     #[serde(default, deserialize_with = "or_default")]
     pub base: String,
     /// The commit that the worktree started from; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub base_commit: String,
-    /// The last agent that claimed the task, or another task in the worktree; empty if unknown.
+    /// The agent that last claimed a task in this worktree; empty if unknown.
     #[serde(default, deserialize_with = "or_default")]
     pub owner: String,
-    /// The subject that the task had when the worktree was created, used in the message of the merge commit; may be empty.
+    /// The subject that the task had when the worktree was created, used in the message of the merge commit; may be
+    /// empty.
     #[serde(default, deserialize_with = "or_default")]
     pub subject: String,
-    /// Fields written by other programs.
+    /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -227,8 +228,8 @@ impl Worktree {
         self.kept_at = Some(now);
     }
 
-    /// Records that the branch was merged. `commit` is the merge commit; empty if it is unknown or the merge created none.
-    /// Only the status `Active` changes to `Merged`: a worktree that is marked to be kept stays so.
+    /// Records that the branch was merged. `commit` is the merge commit; empty if it is unknown or the merge created
+    /// none. Only the status `Active` changes to `Merged`: a worktree that is marked to be kept stays so.
     pub fn mark_merged(&mut self, commit: &str, now: Timestamp) {
         if self.status == WorktreeStatus::Active {
             self.status = WorktreeStatus::Merged;
@@ -237,13 +238,14 @@ impl Worktree {
         self.merged_commit = commit.into();
     }
 
-    /// Returns whether a merge of the branch is recorded and the worktree was not [reopened](Self::reopen) since. The branch
-    /// can have newer commits, because work that continues in the existing folder does not reopen the worktree.
+    /// Returns whether a merge of the branch is recorded and the worktree was not [reopened](Self::reopen) since. The
+    /// branch can have newer commits, because work that continues in the existing folder does not reopen the worktree.
     pub fn is_merged(&self) -> bool {
         self.merged_at.is_some() && self.status != WorktreeStatus::Active
     }
 
-    /// Makes the worktree active again, for `owner`. Used when the lost folder of the worktree is created again.
+    /// Makes the worktree active again, with the owner `owner`. Used when the lost folder of the worktree is created
+    /// again.
     pub fn reopen(&mut self, owner: &str) {
         self.status = WorktreeStatus::Active;
         self.owner = owner.into();

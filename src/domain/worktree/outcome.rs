@@ -36,9 +36,10 @@ pub enum Origin {
 /// The result of merging the branches of a task's blockers into its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BranchMerges {
-    /// Branches that were merged. Does not list branches that do not exist or whose changes the worktree already contained.
+    /// Branches that were merged into the worktree. Does not list branches that do not exist or whose changes the
+    /// worktree already contained.
     pub merged: Vec<String>,
-    /// Branches that the agent in the worktree must merge itself.
+    /// Branches that were not merged, so that the agent in the worktree must merge them itself.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -57,8 +58,8 @@ pub enum Merge {
     /// The base branch already contained all changes of the branch, for example because the branch was squashed or
     /// rebased.
     AlreadyMerged {
-        /// The base branch; a commit hash if no branch is checked out in the root and the branch that the worktree started
-        /// from is unknown or no longer exists.
+        /// The base branch; a commit hash if no branch is checked out in the root and the branch that the worktree
+        /// started from is unknown or no longer exists.
         into: String,
     },
     /// The merge failed because of conflicts and was undone.
@@ -75,17 +76,17 @@ pub enum Merge {
 pub enum BranchOutcome {
     /// The branch was deleted, or did not exist.
     Deleted,
-    /// The branch with this name was kept: it has unmerged commits, is checked out in another folder, or changed while it
-    /// was to be deleted.
+    /// The branch with this name was kept: it has unmerged commits, is checked out in another folder, or changed while
+    /// it was to be deleted.
     Kept(String),
 }
 
-/// The changes of a worktree since it branched off its base. For a merged worktree without later changes, the changes of
-/// its merge if it is found.
+/// The changes of a worktree since it branched off its base. If the worktree was merged and not changed later, these
+/// are the changes of the merge, if its commit is found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
-    /// One line for each changed file, and a last line with the sums, as `git diff --stat` prints them. Cut after 16 KiB,
-    /// with a line that says so.
+    /// One line for each changed file, and a last line with the sums, as `git diff --stat` prints them. Cut after 16
+    /// KiB, with a line that says so.
     pub stat: String,
     /// The unified diff of committed and uncommitted changes. Cut after 256 KiB, with a line that says so.
     pub text: String,

@@ -13,7 +13,8 @@ pub enum RemovalMode {
 
 /// Checks whether a worktree may be removed (guarantee 6 in docs/GUARANTEES.md). With [`RemovalMode::OnlyIfSafe`], no
 /// work may be lost and the worktree must not be marked to be kept. With [`RemovalMode::Confirmed`], any work may be
-/// lost except [`WorktreeState::unreachable_commit`]. A folder that is not a worktree of this repository is never removed.
+/// lost except [`WorktreeState::unreachable_commit`]. A folder that is not a worktree of this repository is never
+/// removed.
 ///
 /// # Errors
 /// Returns what would be lost, or why the folder cannot be removed.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::text::join_names;
 
-/// Maximum length of each list of files (uncommitted, untracked, in conflict) and of nested repositories.
+/// Maximum number of paths in each list of files (uncommitted, untracked or in conflict) and of nested repositories.
 pub const FILES_MAX: usize = 20;
 /// Maximum number of unmerged commits whose subjects are listed.
 pub const SUBJECTS_MAX: usize = 20;
@@ -93,18 +93,18 @@ pub struct WorktreeState {
     /// The name of the checked-out branch, or `commit` and an abbreviated hash. `None` if the worktree's own branch is
     /// checked out, or if there is no folder or no commit.
     pub other_checkout: Option<String>,
-    /// The checked-out commit, abbreviated, if the removal of the worktree would lose it: it is on no branch,
-    /// remote-tracking branch or tag, and the base branch lacks its changes. Otherwise `None`; also `None` while a git
-    /// operation is in progress.
+    /// The checked-out commit, abbreviated, if the removal of the worktree would lose it. This is so if the commit is
+    /// on no branch, remote-tracking branch or tag, and the base branch lacks its changes. `None` otherwise, and while
+    /// a git operation is in progress.
     pub unreachable_commit: Option<String>,
-    /// The git operation in progress, if any.
+    /// The git operation in progress in the worktree; `None` if there is none.
     pub busy: Option<GitOperation>,
     /// Number of uncommitted files. An untracked folder counts as one.
     pub dirty: usize,
     /// Paths of the first uncommitted files, relative to the worktree, at most [`FILES_MAX`].
     pub files: Vec<String>,
-    /// Number of commits on the worktree's branch, and on another branch or commit that is checked out in it, whose hashes
-    /// are not in the base branch.
+    /// Number of commits that the base branch lacks, compared by hash. Counts commits on the worktree's branch, and on
+    /// another branch or commit that is checked out in the worktree.
     pub ahead: u64,
     /// Whether the base branch contains the changes of the `ahead` commits, possibly under other hashes.
     pub content: ContentStatus,
@@ -149,7 +149,7 @@ pub struct Losses {
     /// Paths of the first nested repositories, relative to the worktree, at most [`FILES_MAX`]. Their commits would be
     /// lost.
     pub nested: Vec<String>,
-    /// The git operation in progress, whose state would be lost.
+    /// The git operation in progress in the worktree, whose state would be lost; `None` if there is none.
     pub busy: Option<GitOperation>,
 }
 

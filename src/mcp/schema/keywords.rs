@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
-/// The formats that all vendors accept. Others, such as `uint64`, are removed.
+/// The values of the keyword `format` that all vendors accept. The keyword is removed if it has another value, such as
+/// `uint64`.
 const FORMATS: &[&str] = &[
     "date-time",
     "time",
@@ -30,15 +31,16 @@ const PATTERN_MAX: usize = 32 * 1024;
 /// What the value of a keyword contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeywordKind {
-    /// A schema.
+    /// The value is a schema, as for `items`.
     Schema,
-    /// A list of schemas.
+    /// The value is a list of schemas, as for `anyOf`.
     Schemas,
-    /// An object whose keys are names and whose values are schemas.
+    /// The value is an object whose keys are names and whose values are schemas, as for `properties`.
     NamedSchemas,
-    /// Any JSON value that is not a schema.
+    /// The value is any JSON value that is not a schema, as for `default`.
     Data,
-    /// Text, a number, a boolean or a list of names. Also any value of a keyword that crewdeck does not know.
+    /// The value is text, a number, a boolean or a list of names, as for `title`. Also used for any value of a keyword
+    /// that crewdeck does not know.
     Plain,
 }
 

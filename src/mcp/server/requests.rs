@@ -17,7 +17,7 @@ const REASON_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Server {
     /// Starts the server if necessary, and sends it a request. If the request fails, stores the error as the server's
-    /// last error, unless it is [`CallError::Cancelled`]. A server that could not be started is not such an error.
+    /// last error. Does not store [`CallError::Cancelled`], nor the error if the server could not be started.
     ///
     /// # Errors
     /// Fails if the server is not available, rejects the request or does not answer in time, or if `cancel` is

@@ -1,4 +1,4 @@
-//! Connects to an MCP server, and keeps the connection open and the list of tools up to date until the connection ends.
+//! Connects to an MCP server, and keeps the list of its tools up to date until the connection ends.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -152,7 +152,8 @@ impl Server {
         Ok(())
     }
 
-    /// Serves a connection. Returns why it ended; `None` if the user or the pool has ended it.
+    /// Waits until a connection ends. Meanwhile lists the tools again when the server reports that they changed.
+    /// Returns why the connection ended; `None` if the user or the pool has ended it.
     async fn serve(
         &self,
         connection: Connection,

@@ -1,5 +1,6 @@
-//! Keeps a subscription to changes of an MCP server's lists open. A subscription is needed only in protocol versions
-//! without `initialize`. In versions with `initialize`, servers report changes without a subscription.
+//! Subscribes to changes of an MCP server's lists, and subscribes again when the subscription ends. A subscription is
+//! needed only in protocol versions without `initialize`. In versions with `initialize`, servers report changes without
+//! a subscription.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,7 +19,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 enum SubscriptionEnd {
     /// The server does not support subscriptions, although it reports changes.
     Unsupported,
-    /// Another subscription may succeed.
+    /// The subscription failed or has ended. Another attempt may succeed.
     Ended,
 }
 
@@ -42,8 +43,8 @@ pub async fn watch_lists(link: &Link, options: &PoolOptions) -> Infallible {
     std::future::pending().await
 }
 
-/// Returns which changes to subscribe to: those that the server says it reports. `None` if it reports none, or reports
-/// them without a subscription.
+/// Returns the changes to subscribe to: all that the server announces in its capabilities. Returns `None` if the server
+/// announces none, or reports changes without a subscription.
 fn subscription_filter(link: &Link) -> Option<SubscriptionFilter> {
     let info = link.peer.peer_info()?;
     if info.protocol_version.has_initialize() {
@@ -57,8 +58,8 @@ fn subscription_filter(link: &Link) -> Option<SubscriptionFilter> {
     (filter != SubscriptionFilter::new()).then_some(filter)
 }
 
-/// Subscribes, and reports changes until the subscription ends. When the subscription begins, reports that everything
-/// has changed, because changes before it were not reported.
+/// Subscribes, and reports changes until the subscription ends. When the subscription begins, reports that all
+/// subscribed lists have changed, because earlier changes were not reported.
 async fn follow(link: &Link, filter: &SubscriptionFilter) -> SubscriptionEnd {
     let listen = link.peer.listen(filter.clone());
     let mut subscription = match tokio::time::timeout(ANSWER_TIMEOUT, listen).await {

@@ -29,15 +29,15 @@ pub struct Decoder {
     size: SizeLimit,
 }
 
-/// A content block of the response.
+/// A content block of the response whose start event was received. It stays in the list after its stop event.
 #[derive(Debug)]
 struct OpenBlock {
     index: u64,
     part: BlockContent,
-    /// Joins surrogate pairs in the block's text or input.
+    /// Joins surrogate pairs in the block's text or input that are split between two events.
     joiner: Joiner,
-    /// Whether the stop event of the block was received. [`Decoder::is_repeat`] then takes a start event with the same
-    /// index for a new block, unless it has the id of a known tool call.
+    /// Whether the stop event of the block was received. After it, [`Decoder::is_repeat`] treats a start event with the
+    /// same index as the start of a new block, except for a tool call whose id was already received.
     is_closed: bool,
 }
 

@@ -93,10 +93,10 @@ const FORMS_MAX: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Anthropic {
     http: Http,
-    /// The provider and the origin of the server. Together with the model, it marks the thinking that may be sent back
-    /// to this server.
+    /// The provider and the origin of the server as one text. Together with the model's name, it identifies the answers
+    /// whose thinking may be sent back to this server.
     server: Arc<str>,
-    /// The forms that the server accepted after it had refused another one, by the name of the model.
+    /// For each model name, the form that the server accepted after it had refused another form.
     forms: Arc<Mutex<BTreeMap<String, ThinkingForm>>>,
 }
 

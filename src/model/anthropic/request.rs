@@ -10,16 +10,16 @@ use crate::model::{ErrorKind, ModelError, ModelRequest, effort, known_models};
 
 use super::decode::REDACTED;
 
-/// What a request says about thinking.
+/// Which settings for thinking, and which thinking of earlier answers, a request contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingForm {
-    /// The maximum number of tokens for thinking (`ModelRequest::thinking_budget`), and the thinking of earlier
-    /// answers.
+    /// The request contains the maximum number of tokens for thinking (`ModelRequest::thinking_budget`) and the
+    /// thinking of earlier answers. Both are left out if the server would refuse the maximum in the current turn.
     Budget,
-    /// The thinking of earlier answers, but no maximum number of tokens: the model decides how much it thinks. Without
-    /// an effort in the request, `ModelRequest::thinking_budget` is converted to one.
+    /// The request contains the thinking of earlier answers, but no maximum number of tokens: the model decides how
+    /// much it thinks. Without an effort in the request, `ModelRequest::thinking_budget` is converted to one.
     Adaptive,
-    /// Nothing: neither a maximum number of tokens nor the thinking of earlier answers.
+    /// The request contains neither a maximum number of tokens for thinking nor the thinking of earlier answers.
     LeftOut,
 }
 
@@ -33,11 +33,11 @@ impl ThinkingForm {
         }
     }
 
-    /// Returns the form in which to repeat `request` after it was sent in the form `self` and refused with `error`.
-    /// This is the other of [`ThinkingForm::Budget`] and [`ThinkingForm::Adaptive`] if `may_switch` is true and the
-    /// error names the kind of thinking, else [`ThinkingForm::LeftOut`]. Returns `None` if the error has another cause,
-    /// or if `self` is already [`ThinkingForm::LeftOut`]. The words of the error message decide, because there is no
-    /// error code for this.
+    /// Returns the form in which to repeat `request` after it was sent in the form `self` and refused with `error`. If
+    /// `may_switch` is true and the error names the kind of thinking, [`ThinkingForm::Budget`] is replaced by
+    /// [`ThinkingForm::Adaptive`], and vice versa. Otherwise the next form is [`ThinkingForm::LeftOut`]. Returns `None`
+    /// if the error has another cause, or if `self` is already [`ThinkingForm::LeftOut`]. The words of the error
+    /// message decide, because there is no error code for this.
     pub fn after_refusal(
         self,
         error: &ModelError,

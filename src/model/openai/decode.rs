@@ -103,8 +103,8 @@ impl Decoder {
     }
 
     /// Completes the reply at the `[DONE]` marker. Does not wait for the end of the stream, because some servers keep
-    /// the connection open after the marker. If the server has sent no finish reason, derives one from the content;
-    /// without a text or tool call, does nothing.
+    /// the connection open after the marker. If the server has sent no finish reason, derives one from the content. If
+    /// there is no content either, does nothing.
     fn done(&mut self, out: &mut Vec<Delta>) {
         let guessed = if !self.calls.is_empty() {
             Some(StopReason::ToolUse)

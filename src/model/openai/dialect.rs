@@ -7,7 +7,7 @@ use crate::model::call_ids::IdForm;
 pub const MAX_TOKENS: &str = "max_tokens";
 pub const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 
-/// How a server differs from the documented API.
+/// How a server differs from the documented Chat Completions API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     /// The name of the request field that limits the tokens of a response.

@@ -81,8 +81,8 @@ pub(super) fn bearer(config: &ModelServerConfig) -> Option<(&'static str, String
 pub struct OpenAi {
     http: Http,
     dialect: Dialect,
-    /// The provider and the origin of the server. Together with the model, it marks the items that may be sent back to
-    /// this server.
+    /// The provider and the origin of the server as one text. Together with the model's name, it identifies the answers
+    /// whose [`ProviderItem`](crate::domain::chat::ProviderItem)s may be sent back to this server.
     server: Arc<str>,
 }
 
@@ -105,8 +105,8 @@ impl OpenAi {
         OpenAi::with(config, bearer(config), dialect)
     }
 
-    /// Like [`OpenAi::new`], but with the given dialect and with `key_header`, the name and the value of the header
-    /// with the API key, in place of the `authorization` header.
+    /// Like [`OpenAi::new`], but with the given dialect and key header. `key_header` is the name and the value of the
+    /// header with the API key; `None` sends no key.
     pub(super) fn with(
         config: &ModelServerConfig,
         key_header: Option<(&'static str, String)>,

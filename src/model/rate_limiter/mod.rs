@@ -5,7 +5,7 @@
 //! it. The rules are in `call_queue.rs`.
 //!
 //! If a call fails for a reason that affects all calls to the server, [`ModelError::wait`] is set to the shared
-//! back-off, so that the agent retries no earlier than all others.
+//! back-off, so that the agent does not retry before the back-off ends.
 
 mod call_queue;
 

@@ -289,7 +289,7 @@ fn has_refusal(item: &Value) -> bool {
     parts.any(|part| text(part, "type") == "refusal")
 }
 
-/// Reads the token counts. The reasoning tokens are part of the output tokens.
+/// Reads the token counts of a response into `usage`. The output tokens include the reasoning tokens.
 fn read_usage(usage: &mut Usage, value: &Value) {
     let count = |path: &str| parse_tokens(value.pointer(path));
     if let Some(input) = count("/input_tokens") {

@@ -32,7 +32,8 @@ pub struct OutputItem {
 pub enum ItemContent {
     Message {
         text: String,
-        /// The role of the message within the turn. Newer models expect it back with the message.
+        /// The field `phase`, with which newer models state the role of the message within the turn. They expect the
+        /// field to be sent back with the message.
         phase: Option<String>,
     },
     Reasoning {
@@ -90,10 +91,10 @@ impl OutputItem {
         }
     }
 
-    /// Appends `more` to the text, the reasoning or the arguments of the item. Returns it as a delta, or `None` if it
-    /// belongs to arguments or is empty. Ignores `more` if it is for another type of item than this one (`kind` is the
-    /// type that it is for), or if the item is already complete. `has_halves` is `Parsed::has_placeholders` of the
-    /// event that contains `more`.
+    /// Appends `more` to the text, the reasoning or the arguments of the item. `kind` is the item type to which `more`
+    /// belongs. Ignores `more` if this item has another type or is already complete. Returns the appended text as a
+    /// delta; `None` for arguments, or if nothing was appended. `has_halves` is `Parsed::has_placeholders` of the event
+    /// that contains `more`.
     pub fn push(&mut self, more: &str, has_halves: bool, kind: &str) -> Option<Delta> {
         if self.is_complete {
             return None;
@@ -121,9 +122,9 @@ impl OutputItem {
         }
     }
 
-    /// Replaces the content by that of the complete item `value`. Returns a delta with the end of the text that earlier
-    /// deltas did not contain, or with the name of a call if it was not known before. Returns `None` if there is
-    /// nothing new to show.
+    /// Replaces the content by the content of the complete item `value`. Returns a delta with the end of the text that
+    /// earlier deltas did not contain, or with the name of a tool call if no earlier event contained the name. Returns
+    /// `None` if there is nothing new to show.
     pub fn complete(&mut self, value: &Value) -> Option<Delta> {
         self.is_complete = true;
         match &mut self.content {

@@ -52,11 +52,11 @@ const REFUSALS_MAX: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Responses {
     http: Http,
-    /// The provider and the origin of the server. Together with the model, it marks the items that may be sent back to
-    /// this server.
+    /// The provider and the origin of the server as one text. Together with the model's name, it identifies the answers
+    /// whose [`ProviderItem`](crate::domain::chat::ProviderItem)s may be sent back to this server.
     server: Arc<str>,
-    /// The parts that the server accepts, by the name of the model. Contains only models for which it has refused a
-    /// part.
+    /// The parts about reasoning that the server accepts in a request. Key: the name of the model. Contains only models
+    /// for which the server has refused a part.
     refused: Arc<Mutex<BTreeMap<String, ReasoningParts>>>,
 }
 

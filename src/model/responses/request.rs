@@ -14,7 +14,7 @@ use crate::model::{ErrorKind, ModelError, ModelRequest, ToolSpec, effort};
 /// Maximum length of a tool's description, in characters. Longer ones are cut, as for Chat Completions.
 const DESCRIPTION_MAX: usize = 1024;
 
-/// The parts of a request that concern reasoning. Some models and accounts refuse them.
+/// Which parts about reasoning a request contains. Some models and accounts refuse some of these parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReasoningParts {
     /// Whether the encrypted reasoning of earlier answers is sent.
@@ -33,9 +33,9 @@ impl ReasoningParts {
         summary: true,
     };
 
-    /// Returns the parts without those that the server refuses with `error`. Returns `None` if the error has another
-    /// cause, or if the refused part was not sent. The words of the error message decide, because servers use different
-    /// codes.
+    /// Returns the parts for the next try: `self` without the parts that the server has refused with `error`. Returns
+    /// `None` if the error has another cause, or if the refused part was not sent. The words of the error message
+    /// decide, because servers use different codes.
     pub fn without_refused(self, error: &ModelError) -> Option<ReasoningParts> {
         if error.kind != ErrorKind::BadRequest {
             return None;

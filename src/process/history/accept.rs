@@ -71,9 +71,9 @@ impl RefusedRef {
         }
     }
 
-    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None` if
-    /// the change was refused for a reason other than that the ref was not created in this work directory or would lose
-    /// commits.
+    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None`
+    /// unless the change was refused because the ref was not created in this work directory or because the branch would
+    /// lose commits.
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
@@ -91,10 +91,10 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies to the repository the changes that [`refs::verdict`] accepts, and returns the refused ones, including
-    /// those that git has refused. Private refs are skipped. If `has_all_objects` is false, also refuses each change
-    /// whose new value needs objects that the repository lacks. Keeps commits that would lose their last ref below
-    /// [`KEPT_COMMITS`], and records in the file `made` which refs commands have created.
+    /// Applies to the repository the changes that [`refs::verdict`] accepts. Returns the refused changes, including
+    /// those that git refuses. Private refs are skipped. If `has_all_objects` is false, also refuses each change whose
+    /// new value needs objects that the repository lacks. For commits that no ref would reach any more, creates a ref
+    /// below [`KEPT_COMMITS`]. Records in the file `made` which refs commands have created.
     pub(super) fn accept(
         &self,
         dir: &Folder,

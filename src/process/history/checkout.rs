@@ -294,7 +294,7 @@ fn is_index(bytes: &[u8]) -> bool {
     bytes.len() >= INDEX_MIN && bytes.starts_with(b"DIRC")
 }
 
-/// Returns the reflog `copy`, followed by those valid entries of the reflog `now` that `copy` lacks.
+/// Returns the reflog `copy`, followed by the valid entries of the reflog `now` that `copy` lacks.
 fn with_new_entries(copy: &[u8], now: &[u8]) -> Vec<u8> {
     let lines = |bytes| <[u8]>::split(bytes, |byte| *byte == b'\n');
     let have: BTreeSet<&[u8]> = lines(copy).collect();

@@ -19,7 +19,7 @@ const NOTES: &str = "notes";
 pub struct CommandLock(File);
 
 impl CommandLock {
-    /// Takes the lock. Blocks while [`if_unused`] holds the lock exclusively.
+    /// Acquires the lock. Blocks while [`if_unused`] holds the lock exclusively.
     pub(super) fn take(dir: &Folder) -> io::Result<CommandLock> {
         let file = dir.lock_file(COMMANDS)?;
         file.lock_shared()?;
@@ -54,7 +54,7 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
 }
 
 /// If the transfer has a note, adds it to the stored notes, so that the result of the next command shows it. If the
-/// notes would reach [`FILE_MAX`], deletes the older ones.
+/// notes would reach [`FILE_MAX`], deletes the older notes.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());

@@ -12,7 +12,7 @@ use super::{FOLDER, PrivateHistory, command_lock, lock};
 
 /// The subfolders of a private folder that git writes to.
 const SEARCHED: &[&str] = &["refs", "logs", "objects"];
-/// Maximum depth of folders below those in [`SEARCHED`]. Deeper folders are not searched.
+/// Maximum depth of folders below the subfolders in [`SEARCHED`]. Deeper folders are not searched.
 const DEPTH_MAX: usize = 32;
 
 /// Removes the lock files and temporary files that killed git processes left in the private folder `dir`, but only if
@@ -85,9 +85,9 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Calls `search` on the private folder, unless a command runs there or none has ever run. Returns the absolute
-    /// paths of the lock files that `search` has returned, sorted; empty if `search` was not called. Blocks while a
-    /// transfer runs.
+    /// Calls `search` on the private folder. Does not call it while a command runs in the work directory, or if no
+    /// command has ever run there. Returns the absolute paths of the lock files that `search` has returned, sorted;
+    /// empty if `search` was not called. Blocks while a transfer runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::was_used(&dir)? {

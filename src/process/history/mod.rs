@@ -67,11 +67,11 @@ const KEPT_REFS: &str = "refs/crewdeck/";
 const STASH_MAX: usize = 64;
 /// Maximum size of a small file in the private folder, such as `notes`, in bytes.
 const FILE_MAX: u64 = 64 * 1024;
-/// Maximum size of the stash's reflog, in bytes. A larger one counts as an empty stash.
+/// Maximum size of the stash's reflog, in bytes. A larger reflog counts as an empty stash.
 const LOG_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum size of the repository's `objects/info/alternates`, in bytes.
 const ALTERNATES_MAX: u64 = 1024 * 1024;
-/// Maximum size of a repository's `config`, in bytes. A larger one counts as empty.
+/// Maximum size of a repository's `config`, in bytes. A larger file counts as empty.
 const CONFIG_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum number of refused refs that the result of a command lists. Of the others, the result says only how many
 /// there are.
@@ -99,7 +99,7 @@ pub enum TransferPhase {
     /// Before a command that writes to the repository itself, because the user approved it or the history is not
     /// protected.
     BeforeRepository,
-    /// After a command that wrote to the private history.
+    /// After a command that wrote to the private history, to copy its git changes to the repository.
     After,
     /// When the worktrees of the repository are read or changed, to recover changes of a killed crew.
     Recovery,
@@ -250,8 +250,8 @@ impl PrivateHistory {
     /// Copies objects and ref changes that commands have made from the private history to the repository. Then updates
     /// the private refs to those of the repository. Blocks while another transfer runs.
     ///
-    /// Before a command: takes the command lock and stores it in `own`. If no other command runs in the work directory
-    /// and the new command writes to the private history, also saves copies of the files of [`Checkout`].
+    /// Before a command: acquires the command lock and stores it in `own`. If no other command runs in the work
+    /// directory and the new command writes to the private history, also saves copies of the files of [`Checkout`].
     ///
     /// After a command: releases the lock. If no other command runs in the work directory, also restores damaged files
     /// of [`Checkout`]. Files that a killed command has damaged are restored before the next command.
@@ -311,8 +311,8 @@ impl PrivateHistory {
     }
 
     /// Moves the file `shallow.set-aside` into the private folder, and returns a note for the model about it. The
-    /// supervisor creates this file by renaming a `shallow` file that appeared while a command ran. Returns `None`
-    /// without such a file, and for a worktree.
+    /// supervisor creates this file by renaming a `shallow` file that appeared while a command ran. Returns `None` if
+    /// there is no such file, and for a worktree.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
@@ -434,7 +434,7 @@ pub fn recover(root_git: &Path, common: &Path) {
     }
 }
 
-/// Returns the private history of the root, and that of each worktree that has a private folder.
+/// Returns the private histories of a repository: of the root, and of each worktree that has a private folder.
 fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     let root = PrivateHistory::of(
         root_git,
@@ -453,8 +453,8 @@ fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     root.into_iter().chain(trees)
 }
 
-/// Takes the transfer lock of a private folder, which is held until the returned file is closed. Blocks while another
-/// transfer runs.
+/// Acquires the transfer lock of a private folder. The lock is released when the returned file is closed. Blocks while
+/// another transfer runs.
 fn lock(dir: &Folder) -> io::Result<fs::File> {
     let lock = dir.lock_file("lock")?;
     lock.lock()?;

@@ -99,9 +99,9 @@ pub fn move_aside(dir: &Folder, from: &Folder, name: &OsStr, to: &str) -> io::Re
     Ok(Path::new(ASIDE).join(free))
 }
 
-/// Copies the undamaged ones of the objects `names` to the repository. Finds them by bisection: if a part cannot be
-/// copied, tries its halves, with at most [`SALVAGE_MAX`] attempts in total. Returns whether git can write objects to
-/// the repository at all.
+/// Copies the undamaged objects among `names` to the repository. Finds them by bisection: if a part cannot be copied,
+/// tries its halves, with at most [`SALVAGE_MAX`] attempts in total. Returns whether git can write objects to the
+/// repository at all.
 fn salvage(names: &[String], private: &Path, common: &Path) -> bool {
     let mut parts = vec![names];
     let mut tries = SALVAGE_MAX;
@@ -126,8 +126,9 @@ struct PrivateObjects {
     packs: Vec<OsString>,
 }
 
-/// Lists the objects in the private folder `objects`. Removes files that are directly in it, except locks, and
-/// everything but regular files from the folders of objects, because special files could block git.
+/// Lists the objects in the private folder `objects`. Removes files that are directly in `objects`, except lock files.
+/// In the subfolders with objects, removes all entries that are not regular files, because special files could block
+/// git.
 fn find(objects: &Folder) -> io::Result<PrivateObjects> {
     let mut found = PrivateObjects::default();
     for (name, kind) in objects.entries()? {

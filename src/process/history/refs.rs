@@ -168,7 +168,7 @@ pub fn is_private(name: &str) -> bool {
         .any(|own| name == *own || own.ends_with('/') && name.starts_with(own))
 }
 
-/// Returns whether `text` is a hash, but not the one of all zeros that git uses for a missing ref.
+/// Returns whether `text` is a hash and not the all-zero hash, which git uses for a missing ref.
 pub fn is_object(text: &str) -> bool {
     is_hash(text) && text.bytes().any(|b| b != b'0')
 }

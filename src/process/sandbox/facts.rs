@@ -55,13 +55,13 @@ const CREDENTIALS: &[&str] = &[
 /// Where a command writes git history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HistoryReach {
-    /// To a private copy of the history, one per work directory. After the command, the changes in this copy are
-    /// transferred to the repository. Some changes are refused, such as those that would lose commits of the root's
-    /// branch. Where a setting or the format of the repository prevents a private copy, the command writes to the
-    /// repository.
+    /// The command writes to a private copy of the history, one per work directory. After the command, the changes in
+    /// this copy are transferred to the repository. Some changes are refused, such as those that would lose commits of
+    /// the root's branch. Where a setting or the format of the repository prevents a private copy, the command writes
+    /// to the repository.
     #[default]
     Private,
-    /// To the repository itself. Only for git commands that the user has approved.
+    /// The command writes to the repository itself. Only for git commands that the user has approved.
     Repository,
 }
 
@@ -116,7 +116,7 @@ const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they 
     namespaces or set sandbox = \"files\".]";
 
 /// Returns the folders that all commands can write: first known caches below `home`, then the folders `named`, in which
-/// a leading `~` stands for `home`. Without `home`, there are no caches and `~` is kept.
+/// a leading `~` stands for `home`. Without `home`, there are no caches and `~` is not replaced.
 pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
     let caches = home
         .into_iter()

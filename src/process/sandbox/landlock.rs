@@ -67,7 +67,7 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::AUDIT_WRITE);
 
 /// Drops all capabilities except [`KEPT_CAPABILITIES`] for the processes that this thread starts. Does nothing if this
-/// process lacks the privilege to drop capabilities, because it then has no others.
+/// process lacks the privilege to drop capabilities, because such a process has no other capabilities either.
 fn drop_capabilities() -> Result<(), String> {
     for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);

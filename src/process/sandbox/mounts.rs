@@ -238,9 +238,9 @@ fn hide(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Mounts a private, empty folder over `/dev/shm`, and mounts those of the paths `kept` that are below `/dev/shm` back
-/// into it. The folder's size is limited to a quarter of the machine's memory, and to `memory_mb` MiB. Does nothing if
-/// there is no `/dev/shm`, or if `kept` contains `/dev/shm` itself.
+/// Mounts a private, empty folder over `/dev/shm`, and mounts the paths in `kept` that are below `/dev/shm` back into
+/// it. The folder's size is limited to a quarter of the machine's memory, and to `memory_mb` MiB. Does nothing if there
+/// is no `/dev/shm`, or if `kept` contains `/dev/shm` itself.
 fn mount_shared_memory(kept: &[PathBuf], memory_mb: Option<u64>) -> io::Result<()> {
     let Ok(shared) = fs::canonicalize(SHARED_MEMORY) else {
         return Ok(()); // no shared memory on this machine
@@ -337,8 +337,8 @@ fn mount_git_folder(dir: &Path, private: Option<&PrivateHistory>) -> io::Result<
     filled
 }
 
-/// Mounts the private objects, refs and reflogs over those of the git folder that all worktrees share. Before that,
-/// mounts the original objects read-only at `crewdeck/shared`. Also makes `packed-refs` read-only.
+/// Mounts the private folders for objects, refs and reflogs over the same folders in the git folder that all worktrees
+/// share. Before that, mounts the original objects read-only at `crewdeck/shared`. Also makes `packed-refs` read-only.
 fn mount_history(private: &PrivateHistory) -> io::Result<()> {
     let (common, own) = (&private.common, &private.dir);
     let shared = common.join(FOLDER).join(SHARED_OBJECTS);

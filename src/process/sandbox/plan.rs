@@ -136,12 +136,13 @@ pub enum Mount {
     /// read-only. Objects, refs and reflogs come from the private history, if one is given. New files in the folder
     /// itself, such as git's lock of `packed-refs`, are visible only to the command and vanish when the command ends.
     GitFolder(PathBuf, Option<PrivateHistory>),
-    /// Mounts the private objects, refs and reflogs over those of a git folder, and makes `packed-refs` read-only.
+    /// Mounts the private folders for objects, refs and reflogs over the same folders in a git folder, and makes
+    /// `packed-refs` read-only.
     History(PrivateHistory),
     /// Hides a file, a socket or a folder: the path is empty for the command.
     Hidden(PathBuf),
     /// Replaces the shared memory folder by a private one of limited size. The private folder contains only these paths
-    /// of the original one.
+    /// of the original folder.
     SharedMemory(Vec<PathBuf>),
     /// Replaces the terminal devices by a private set of terminal devices.
     Terminals,

@@ -101,7 +101,8 @@ const DISABLE_PROTECTION: &str =
     "sandbox = \"files\" in config.toml to give up the protection of the history";
 
 impl SandboxReport {
-    /// Returns what is missing to enforce these network rules, as one line for the user; `None` if nothing is missing.
+    /// Returns what is missing to enforce the network rules `rules`, as one line for the user; `None` if nothing is
+    /// missing.
     pub fn missing_network(&self, rules: NetworkRules) -> Option<String> {
         match &self.network {
             Availability::No { why } if !rules.is_on_for_all() => Some(format!(
@@ -112,8 +113,9 @@ impl SandboxReport {
     }
 }
 
-/// Runs the supervisor `program` in a mode in which it reports what is available. Blocks, usually for some
-/// milliseconds, at most about `TIMEOUT`. If the program fails, returns a report in which nothing is available.
+/// Returns which sandbox mechanisms this machine supports. For this, runs the supervisor `program` in a mode that tries
+/// the mechanisms. Blocks, usually for some milliseconds, at most about `TIMEOUT`. If the program fails, returns a
+/// report in which no mechanism is available.
 ///
 /// `program` is the program of a [`Supervisor`](crate::process::supervisor::Supervisor); `None` if this operating
 /// system has no supervisor.

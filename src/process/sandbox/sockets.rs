@@ -201,9 +201,10 @@ pub fn unset(allowed: &[SocketGroup]) -> Vec<String> {
     names
 }
 
-/// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups:
-/// without symbolic links, sorted, and none inside another one. Entries of the runtime folder that belong to no known
-/// group are hidden too. Sockets below the project root `own` belong to the project and are not hidden.
+/// Returns the existing sockets and folders of sockets to hide from commands that can use only the `allowed` groups.
+/// The paths contain no symbolic links, are sorted, and none is inside another one. Entries of the runtime folder that
+/// belong to no known group are hidden too. Sockets below the project root `own` belong to the project and are not
+/// hidden.
 pub fn hidden_paths(allowed: &[SocketGroup], home: Option<&Path>, own: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     let is_denied = |group: &SocketGroup| !allowed.contains(group);
@@ -303,7 +304,7 @@ fn group_of(path: &Path) -> Option<SocketGroup> {
     found.map(|(group, _)| *group)
 }
 
-/// Returns those of `paths` that are not inside another one of them, sorted and without duplicates.
+/// Returns the `paths` that are not inside another path of `paths`, sorted and without duplicates.
 fn outermost(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = paths.collect();
     let mut out: Vec<PathBuf> = Vec::new();

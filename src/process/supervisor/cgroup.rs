@@ -1,5 +1,5 @@
-//! A control group of the kernel for one command. The kernel counts memory and processes exactly and at once, where the
-//! [`Monitor`](super::monitor::Monitor) can only measure at intervals.
+//! A control group of the kernel for one command. The kernel counts memory and processes exactly and immediately,
+//! whereas the [`Monitor`](super::monitor::Monitor) can only measure at intervals.
 //!
 //! Not every user may create a control group: a login shell and a container often have only read access. The command
 //! then runs without a control group, and the monitor alone enforces the limits.
@@ -15,9 +15,10 @@ use rustix::process::{Pid, getpid, test_kill_process};
 use super::monitor::{KERNEL_LIMIT_FACTOR, MIB};
 use crate::domain::sandbox::CommandLimits;
 
-/// The name of a group is this prefix and the process id of the supervisor that has created it.
+/// Prefix of the name of a group. The prefix is followed by the process id of the supervisor that has created the
+/// group.
 const PREFIX: &str = "crewdeck-";
-/// Maximum depth of the groups in a command's group that are removed with it.
+/// Maximum depth of nested groups that are removed together with a command's group.
 const NESTED_MAX: usize = 32;
 const MEMORY: &str = "memory";
 const PROCESSES: &str = "pids";
@@ -26,7 +27,7 @@ const PROCESSES: &str = "pids";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
     Memory,
-    /// A new process or thread.
+    /// The kernel refused to create a process or thread, because of the process limit.
     Process,
 }
 
@@ -102,8 +103,8 @@ struct Hierarchy {
     parents: Vec<PathBuf>,
 }
 
-/// Returns the hierarchies with a controller for memory or processes. `own` is the text of `/proc/self/cgroup`,
-/// `mounts` that of `/proc/self/mountinfo`.
+/// Returns the hierarchies with a controller for memory or processes. `own` is the text of `/proc/self/cgroup`, and
+/// `mounts` is the text of `/proc/self/mountinfo`.
 fn hierarchies(own: &str, mounts: &str) -> Vec<Hierarchy> {
     let lines = own.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -163,7 +164,7 @@ fn hierarchies(own: &str, mounts: &str) -> Vec<Hierarchy> {
     lines.collect()
 }
 
-/// One group of the kernel. The descriptors stay valid in a mount view.
+/// One control group of the kernel for a command. The file descriptors stay valid in a mount view.
 #[derive(Debug)]
 struct Group {
     version: Version,
@@ -213,7 +214,7 @@ impl Group {
         is_limited.then_some(group)
     }
 
-    /// Sets the limits. Returns whether the kernel has accepted at least one.
+    /// Sets the memory and process limits of the group. Returns whether the kernel has accepted at least one of them.
     fn set_limits(&mut self, limits: CommandLimits) -> bool {
         let memory = limits
             .memory_mb
@@ -253,8 +254,8 @@ impl Group {
 
     /// Returns whether the kernel has refused a member the resource `refused` because of the limit of this group.
     ///
-    /// A machine or a group above that runs out of memory or processes raises the same counters, so the counters of the
-    /// own limit are read too.
+    /// The kernel's counters also rise if the machine or a parent group runs out of memory or processes. Therefore the
+    /// values that show whether this group has reached its own limit are read too.
     fn has_refused(&self, refused: Refused) -> bool {
         let read = |file: &str| self.read(file);
         match (refused, self.version) {
@@ -300,7 +301,7 @@ impl Drop for Group {
 }
 
 /// Removes a group and the groups that a command has created in it, at most `depth` levels deep. A group with members
-/// stays, for example if a process could not be killed. The next command removes it then.
+/// stays, for example if a process could not be killed. A later command removes it.
 fn remove_groups(folder: &Path, depth: usize) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {

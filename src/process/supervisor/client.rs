@@ -124,7 +124,7 @@ impl SupervisorClient {
     /// the program that runs as the supervisor. Returns the supervisor's process and its client.
     ///
     /// # Errors
-    /// As [`Self::start`].
+    /// Fails in the same cases as [`Self::start`].
     pub async fn start_service(
         program: &Path,
         service: &ServiceSpec,
@@ -143,7 +143,8 @@ impl SupervisorClient {
         SupervisorClient::spawn(command, &request, Some(stdin)).await
     }
 
-    /// Spawns a supervisor and sends it the request.
+    /// Starts a supervisor with `command`, and sends it `request`. If `stdin` is given, passes it to the supervisor
+    /// first.
     async fn spawn(
         mut command: Command,
         request: &StartRequest,

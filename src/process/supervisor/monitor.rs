@@ -4,8 +4,8 @@
 //! the kernel has refused, and counts the processes. Otherwise it measures both.
 //!
 //! A scan of all processes takes a millisecond or more, so not every check includes a scan. A check scans if the last
-//! scan is long ago, or if the machine has many more tasks or much less available memory than when the command began.
-//! Reading these two values takes microseconds.
+//! scan was at least `FORCED_SCAN_INTERVAL` ago, or if the machine has many more tasks or much less available memory
+//! than when the command began. Reading these two values takes microseconds.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -51,9 +51,9 @@ const BLOCK: u64 = 512;
 /// Checks at intervals whether one command exceeds its process or memory limit.
 pub struct Monitor {
     limits: CommandLimits,
-    /// The group of the command, if this user may create one.
+    /// The control group of the command; `None` if it could not be created or entered.
     cgroup: Option<Cgroup>,
-    /// Whether the processes of the command can write the files of the kernel's groups, and so leave their group.
+    /// Whether the processes of the command can write the files of control groups, and so leave their group.
     can_leave_cgroup: bool,
     began: Instant,
     last_scan: Instant,
@@ -65,7 +65,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// Starts to watch a command that begins now; `None` if no limit is set. `can_leave_cgroup` is true if the command
-    /// has no mount view, in which the files of the kernel's groups are read-only.
+    /// has no mount view, in which the files of control groups are read-only.
     pub fn new(
         limits: CommandLimits,
         cgroup: Option<Cgroup>,

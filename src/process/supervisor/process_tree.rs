@@ -29,7 +29,7 @@ pub fn reap(on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Waits until this process has no descendants, or until `within` has passed. Returns whether some are left.
+/// Waits until this process has no descendants, or until `within` has passed. Returns whether descendants are left.
 pub fn wait(within: Duration, on_exit: &mut impl FnMut(Pid, WaitStatus)) -> bool {
     let until = Instant::now() + within;
     loop {

@@ -115,8 +115,8 @@ pub enum AgentEvent {
         #[serde(default)]
         calls: u64,
     },
-    /// An agent uses another model or another reasoning effort from now on. Also sent before an agent's first model call,
-    /// and before a call for which the size of the context window is newly known.
+    /// An agent uses another model or another reasoning effort from now on. Also sent before an agent's first model
+    /// call, and before a call for which the size of the context window is newly known.
     ModelChanged {
         /// The model, by the name that its server uses.
         model: String,
@@ -137,7 +137,7 @@ pub enum AgentEvent {
     },
     /// An agent's conversation was emptied. Answers [`crate::protocol::Command::Clear`].
     Cleared {
-        /// The file that keeps the old conversation, relative to the project's root.
+        /// The file that contains the old conversation, relative to the project's root.
         transcript: String,
     },
     /// An agent replaced its todo list.
@@ -151,8 +151,8 @@ pub enum AgentEvent {
         /// The kind of the subagent, which decides what it may do.
         kind: SubagentKind,
         prompt: String,
-        /// The colour of the subagent's role, in which the subagent's name is shown; `None` if the subagent has no role, or
-        /// the role sets no colour.
+        /// The colour of the subagent's role, in which the subagent's name is shown; `None` if the subagent has no
+        /// role, or the role sets no colour.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         color: Option<RoleColor>,
     },

@@ -29,8 +29,8 @@ pub enum CrewEvent {
     /// The limits of the crew have changed, because the user raised a budget, or because the usage of the day and the
     /// month has changed and a budget limits it. Also sent once at the start.
     LimitsChanged(Limits),
-    /// The skills or command files on disk have changed. Also sent once at the start. A notice follows for each skill or
-    /// command file that cannot be used and was not reported before.
+    /// The skills or command files on disk have changed. Also sent once at the start. A notice follows for each skill
+    /// or command file that cannot be used and was not reported before.
     SkillsChanged(SkillCatalog),
     /// The state or the tools of an MCP server have changed. The event has the state of all servers. Also sent once at
     /// the start if a server is configured.
@@ -65,9 +65,9 @@ pub enum CrewEvent {
         /// The reason and what to do.
         why: String,
     },
-    /// All agents are idle, no job is running, no message waits for an agent, no idle agent can claim a task, and no request
-    /// is open. Requests that the lead has not decided even after its last reminder do not count, and teammates that wait
-    /// for these count as idle. Sent again only after an agent has worked. A headless run ends here.
+    /// All agents are idle, no job is running, no message waits for an agent, no idle agent can claim a task, and no
+    /// request is open. Requests that the lead has not decided even after its last reminder do not count, and teammates
+    /// that wait for these count as idle. Sent again only after an agent has worked. A headless run ends here.
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }

@@ -25,7 +25,8 @@ use crate::protocol::CommandId;
 /// A numbered event with its time. One event is one line of `crewdeck run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Increases by one with each event; 1 for the first event of a crew. A gap means that a delta was merged or dropped.
+    /// Increases by one with each event; 1 for the first event of a crew. A gap means that a delta was merged or
+    /// dropped.
     pub seq: u64,
     pub at: Timestamp,
     #[serde(flatten)]
@@ -47,8 +48,8 @@ pub enum TurnEnd {
         /// What the user can do about it; may be empty.
         hint: String,
     },
-    /// crewdeck ended the turn: it had too many model calls or was in a loop, an answer reached the token limit, the model
-    /// refused to answer, or a budget or a hook prevented the next model call.
+    /// crewdeck ended the turn: it had too many model calls or was in a loop, an answer reached the token limit, the
+    /// model refused to answer, or a budget or a hook prevented the next model call.
     Stopped {
         /// The reason, in one line.
         why: String,
@@ -76,12 +77,12 @@ pub enum CompactionMethod {
     },
     /// The whole conversation was replaced by a summary.
     Summary {
-        /// The file that keeps the full conversation, relative to the project's root.
+        /// The file that contains the full conversation, relative to the project's root.
         transcript: String,
     },
 }
 
-/// Maximum number of branches in one event.
+/// Maximum number of branches in one [`BoardEvent::BranchesChanged`].
 pub const BRANCHES_MAX: usize = 200;
 
 /// A change that the user made to a task.
@@ -131,8 +132,8 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Returns whether the event is a delta: a piece of output as it arrives, or a number of calls. Deltas may be merged
-    /// or dropped under load, because a later event has the full data.
+    /// Returns whether the event is a delta: a piece of output as it arrives, or a number of calls. Deltas may be
+    /// merged or dropped under load, because a later event has the full data.
     pub fn is_delta(&self) -> bool {
         match self {
             EventKind::Agent { event, .. } => event.is_delta(),

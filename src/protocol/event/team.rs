@@ -28,8 +28,8 @@ pub enum TeamEvent {
         message: MailMessage,
         step: DeliveryState,
     },
-    /// A request was made, decided or withdrawn. At the start of a crew, events of this type report all requests on disk.
-    /// Also answers [`crate::protocol::Command::Decide`].
+    /// A request was made, decided or withdrawn. At the start of a crew, events of this type report all requests on
+    /// disk. Also answers [`crate::protocol::Command::Decide`].
     RequestChanged {
         /// The current state of the request.
         request: Request,

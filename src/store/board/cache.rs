@@ -27,12 +27,12 @@ const TASKS_PER_SECOND: usize = 200;
 /// The tasks of a board and the state of their files.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    /// The tasks. As long as a snapshot shares them, a change first copies them.
+    /// The tasks on the board. While a snapshot shares this graph, a change first copies it.
     pub graph: Arc<TaskGraph>,
     files: HashMap<TaskId, CachedFile>,
     /// The tasks that are not on the board because their files cannot be used.
     unusable: BTreeSet<TaskId>,
-    /// The highest task number that this process has found or used so far, including those of damaged files.
+    /// The highest task number that this process has found or used so far, including the numbers of damaged files.
     pub last: u64,
     /// The cache contains all changes of the change log up to this revision; `None` if no log has been read yet.
     revision: Option<Revision>,

@@ -66,8 +66,8 @@ pub(super) fn name(id: TaskId) -> String {
 /// `json.damaged-1`.
 pub(super) const CURRENT: &str = "json";
 
-/// Splits the name of a task file into the task number and the suffix. The suffix of `task_3.json` is `json`
-/// ([`CURRENT`]), that of `task_3.json.damaged-1` is `json.damaged-1`. Returns `None` for other names.
+/// Splits the name of a task file into the task number and the suffix. For example, `task_3.json` has the suffix `json`
+/// ([`CURRENT`]), and `task_3.json.damaged-1` has the suffix `json.damaged-1`. Returns `None` for other names.
 pub(super) fn id_and_suffix(name: &str) -> Option<(TaskId, &str)> {
     let (number, suffix) = name.strip_prefix("task_")?.split_once('.')?;
     if suffix != CURRENT && !suffix.starts_with("json.damaged") {

@@ -338,8 +338,8 @@ impl Board {
         Ok(removed)
     }
 
-    /// Renames the task files that the last refresh found damaged, and that still are, to `NAME.damaged-N`. Returns a notice
-    /// for each. Also deletes the temporary files of killed writers.
+    /// Renames each task file that the last refresh found damaged to `NAME.damaged-N`, unless the file was fixed since
+    /// then. Returns a notice for each renamed file. Also deletes the temporary files of killed writers.
     ///
     /// # Errors
     /// When a damaged file cannot be renamed, or another file cannot be read or written.

@@ -1,4 +1,4 @@
-//! A set of tasks.
+//! A set of tasks of one board: all of them, or the tasks with given numbers.
 
 use std::collections::BTreeSet;
 

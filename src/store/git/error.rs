@@ -59,8 +59,8 @@ pub enum GitError {
 }
 
 /// Extracts git's error message from `stderr` as one line: everything from the first `fatal:` or `error:` line on, else
-/// the last four lines. Leaves out `hint:` lines, and cuts the message after [`MESSAGE_MAX`] characters. Empty if `stderr`
-/// is.
+/// the last four lines. Leaves out `hint:` lines, and cuts the message after [`MESSAGE_MAX`] characters. Returns an
+/// empty text if `stderr` contains no other text.
 pub fn error_message(stderr: &str) -> String {
     let of = |line: &&str| line.starts_with("fatal:") || line.starts_with("error:");
     let from = stderr.lines().position(|l| of(&l)).unwrap_or(0);

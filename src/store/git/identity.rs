@@ -9,8 +9,8 @@ const FALLBACKS: [(&str, &str); 2] = [
 ];
 
 impl Git {
-    /// Returns a copy of this [`Git`] whose commits have an author: the user. For a name or an e-mail address that the
-    /// user has not configured, the copy uses crewdeck's.
+    /// Returns a copy of this [`Git`] that creates commits with the user as author. If the user has configured no name
+    /// or no e-mail address, the copy uses the value in `FALLBACKS` instead.
     ///
     /// # Errors
     /// When git's settings cannot be read.

@@ -136,9 +136,9 @@ pub fn left_behind(
         .collect()
 }
 
-/// Removes the lock files that no process holds. The parameters are those of [`left_behind`]. Blocks the thread up to four
-/// seconds while files are too young or in use, but does not wait for [`LockHolder::Invisible`]. Returns the removed
-/// files, then the remaining files, each with the reason.
+/// Removes the lock files that no process holds. The parameters are the same as for [`left_behind`]. Blocks the thread
+/// up to four seconds while files are too young or in use, but does not wait for [`LockHolder::Invisible`]. Returns the
+/// removed files, then the remaining files, each with the reason.
 pub fn clear(
     root: &Path,
     common: &Path,

@@ -186,8 +186,8 @@ impl Git {
         git
     }
 
-    /// Returns a copy that does not fetch the missing objects of a partial clone. A fetch can start programs: those
-    /// that are configured for the remote repository. Git before 2.45 fetches the objects nevertheless.
+    /// Returns a copy that does not fetch the missing objects of a partial clone. A fetch can start programs that are
+    /// configured for the remote repository. Git before 2.45 fetches the objects nevertheless.
     #[must_use]
     pub fn without_fetching(&self) -> Git {
         let mut git = self.clone();

@@ -125,7 +125,7 @@ impl Repo {
         head(&self.git)?.ok_or(GitError::NoCommits)
     }
 
-    /// Returns the commit of a branch; `None` if there is no such branch.
+    /// Returns the hash of the last commit on the branch `name`; `None` if there is no such branch.
     ///
     /// # Errors
     /// When git fails.

@@ -11,8 +11,8 @@ use super::{GitError, Repo};
 #[derive(Debug, Clone, Default)]
 pub struct RepoCache(Arc<Mutex<Option<(DotGit, Repo)>>>);
 
-/// Identifies the file or folder `.git` in the root. If two values are equal, git finds the same repository at both
-/// times.
+/// Identifies the file or folder `.git` in the root. If the values at two points in time are equal, git finds the same
+/// repository both times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DotGit {
     device: u64,
@@ -24,8 +24,8 @@ struct DotGit {
 }
 
 impl RepoCache {
-    /// Returns the repository at `root`. The caller passes the same `root` at each call. Runs git only until a call has
-    /// succeeded, and if the repository was replaced or damaged since then.
+    /// Returns the repository at `root`. The caller passes the same `root` at each call. Runs git only if no earlier
+    /// call has succeeded, or if the repository was replaced or damaged since then.
     ///
     /// # Errors
     /// As [`Repo::open`].

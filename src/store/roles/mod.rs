@@ -13,8 +13,8 @@ use crate::domain::role::{
 use crate::domain::text::one_line;
 use built_in::BUILT_IN;
 
-/// Reads the roles that are available in a project. Cheap to clone. Roles are not cached, so changed files apply at
-/// once.
+/// Reads the roles that are available in a project. Cheap to clone. Roles are not cached, so a changed file applies at
+/// the next read.
 #[derive(Debug, Clone)]
 pub struct Roles {
     root: PathBuf,
@@ -202,7 +202,8 @@ fn written_name(text: &str) -> Option<String> {
 }
 
 /// Removes each role whose name is also the name of a broken role file, if that file is from the same source or from
-/// one with higher precedence. The role must not replace the broken file, because the role may allow more.
+/// one with higher precedence. The role must not replace the broken file, because the role may allow more than the file
+/// was meant to allow.
 fn reject_shadowed(catalog: &mut RoleCatalog) {
     let broken = &catalog.broken;
     let is_shadowed = |role: &AgentRole| {

@@ -94,8 +94,8 @@ impl Skills {
         }
     }
 
-    /// Returns the folders to watch for changes of command files: that of the command files with its subfolders, at
-    /// most `most`, and the one above it, if they exist.
+    /// Returns the existing folders to watch for changes of command files: the folder above the commands folder, the
+    /// commands folder, and at most `most` of its subfolders.
     pub(super) fn command_folders(&self, most: usize) -> Vec<PathBuf> {
         let folder = self.commands_folder();
         let mut all: Vec<PathBuf> = Vec::new();
@@ -168,8 +168,8 @@ impl Skills {
     }
 }
 
-/// Returns the name of the command in the file at `path`, which is relative to the commands folder: that of
-/// `git/fix.md` is `git:fix`. Returns `None` if [`command_name`] rejects the name.
+/// Returns the name of the command in the file at `path`, which is relative to the commands folder. For example, the
+/// file `git/fix.md` contains the command `git:fix`. Returns `None` if [`command_name`] rejects the name.
 fn name_of(path: &Path) -> Option<String> {
     let path = path.with_extension("");
     let parts: Vec<String> = path

@@ -47,7 +47,7 @@ pub struct SearchResult {
     pub visited: Vec<PathBuf>,
     /// Number of files and folders that the search has checked so far.
     checked: usize,
-    /// Device and inode number of each searched folder. A folder to which a link leads too is searched only once.
+    /// Device and inode number of each searched folder, so that a folder to which links lead is searched only once.
     folders: BTreeSet<(u64, u64)>,
 }
 

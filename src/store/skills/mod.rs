@@ -20,8 +20,8 @@ use find::{SearchResult, SkillsDir};
 /// Maximum number of folders to watch for changes of skills. Changes in further folders are found by polling.
 const WATCHED_MAX: usize = 128;
 
-/// Reads the skills that are available in a project. Cheap to clone. Keeps no skills in memory, so that changes of the
-/// files apply at once.
+/// Reads the skills that are available in a project. Cheap to clone. Skills are not cached, so a changed file applies
+/// at the next read.
 #[derive(Debug, Clone)]
 pub struct Skills {
     root: PathBuf,
@@ -40,8 +40,8 @@ pub struct SkillsFingerprint(u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedSkill {
     pub skill: Skill,
-    /// The instructions for the agent, at most [`crate::domain::skill::BODY_MAX`] bytes (63 KiB) and a note about the
-    /// cut.
+    /// The instructions for the agent, at most [`crate::domain::skill::BODY_MAX`] bytes (63 KiB). If longer
+    /// instructions were cut, a note about this follows.
     pub body: String,
     /// The skill's folder, relative to the project's root. `None` if the folder contains no other file besides SKILL.md, and
     /// for skills outside of the root, built-in skills, and a SKILL.md directly in the skills folder.

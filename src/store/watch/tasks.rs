@@ -35,8 +35,8 @@ pub(super) enum PollOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollScope {
     All,
-    /// The files that had an event since the last poll, and the files that were too new for a fingerprint. If the
-    /// folder has changed without an event, all files.
+    /// Only the files that had an event since the last poll, and the files that were too new for a fingerprint. All
+    /// files if the folder has changed without an event.
     Uncertain,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct TaskFiles {
 }
 
 impl TaskFiles {
-    /// Tracks the files in `folder`. The first poll reports the whole board.
+    /// Creates the state for the task files in `folder`. The first poll reports the whole board.
     pub(super) fn new(folder: PathBuf) -> TaskFiles {
         TaskFiles {
             folder,

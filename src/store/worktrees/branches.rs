@@ -59,8 +59,9 @@ impl BranchSnapshot {
 /// When [`Worktrees::branches`] computes the status of the branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanMode {
-    /// Only if the registry or a base branch may have changed since the last scan, or that scan was partial. New commits on
-    /// the worktrees' own branches alone cause no scan, except in a repository with reftable.
+    /// The status is computed only if the registry or a base branch may have changed since the last scan, or if that
+    /// scan was partial. New commits on the worktrees' own branches alone cause no scan, except in a repository with
+    /// reftable.
     IfChanged,
     Always,
 }
@@ -92,8 +93,9 @@ struct BaseBranch {
 }
 
 impl Worktrees {
-    /// Returns the branches whose status differs from `seen`, and updates `seen`. The first scan returns all branches, and
-    /// also reports which worktrees in `named` (those that the board refers to) no longer exist.
+    /// Returns the branches whose status differs from `seen`, and updates `seen`. `named` contains the worktrees to
+    /// which the board refers. The first scan returns all branches, and reports each worktree in `named` that no longer
+    /// exists.
     ///
     /// # Errors
     /// When the root is not a repository, the registry cannot be read, or git fails.
@@ -128,8 +130,8 @@ impl Worktrees {
         Ok(out)
     }
 
-    /// Returns the state of the registry, `HEAD` and the files of the branches, except those of the worktrees' own branches.
-    /// Runs no git.
+    /// Returns the state of the registry, of `HEAD` and of the files in which git stores branches. Leaves out the
+    /// worktrees' own branches. Runs no git.
     fn file_states(&self) -> Vec<FileState> {
         let mut paths: Vec<PathBuf> = vec![self.root.join(".worktrees/index.json")];
         paths.extend(

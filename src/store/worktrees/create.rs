@@ -24,7 +24,7 @@ pub struct NewWorktree {
     pub owner: String,
     /// The branch to start from; `None` to start from what the main worktree has checked out.
     pub base: Option<String>,
-    /// The branches to merge into the new worktree: those of the task's blockers.
+    /// The branches of the task's blockers, which are merged into the new worktree.
     pub needs: Vec<String>,
     /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
     /// made one.
@@ -107,9 +107,9 @@ impl Worktrees {
         }
     }
 
-    /// Returns the name that the next worktree of a task gets if it starts from what the main worktree has checked out. As
-    /// [`Worktrees::create`], first removes what interrupted creations left under the names that it tries, and branches of
-    /// these names that are merged.
+    /// Returns the name that the next worktree of a task gets if it starts from what the main worktree has checked out.
+    /// As [`Worktrees::create`], first removes what interrupted creations left under the names that it tries, and the
+    /// merged branches with these names.
     ///
     /// # Errors
     /// When no name is free, the registry cannot be read, or git fails.
@@ -176,7 +176,8 @@ impl OpenRegistry {
     }
 
     /// Returns whether `name` can be used for a new worktree that starts at the commit `base`. First removes what an
-    /// interrupted creation left under that name, and a branch of that name whose content `base` has. No work is lost.
+    /// interrupted creation left under that name, and a branch of that name whose content is already in `base`. No work
+    /// is lost.
     fn name_status(
         &self,
         name: &WorktreeName,
@@ -240,8 +241,9 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Removes git's entry of a worktree whose folder is gone or empty, and an empty folder. Fails if the folder has
-    /// content. `git worktree prune` is not used: it would also remove worktrees on a disk that is not mounted.
+    /// Removes git's entry for the worktree `name`, whose folder must be missing or empty. Also removes the empty
+    /// folder. Fails if the folder has content. `git worktree prune` is not used: it would also remove worktrees on a
+    /// disk that is not mounted.
     pub(super) fn unregister(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         if dir.exists() {
@@ -283,8 +285,8 @@ impl OpenRegistry {
         Ok(())
     }
 
-    /// Returns those of `branches` that exist and that the worktree `name` does not contain yet, each with its commit.
-    /// `git` runs in that worktree.
+    /// Returns those of `branches` that exist and that the worktree `name` does not contain yet, each with its last
+    /// commit. `git` runs in that worktree.
     fn missing_branches<'b>(
         &self,
         name: &WorktreeName,

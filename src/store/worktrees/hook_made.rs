@@ -42,8 +42,9 @@ impl OpenRegistry {
         })
     }
 
-    /// Moves the worktree `made` to the folder `.worktrees/NAME` and checks out the branch `wt/NAME` in it: a new branch,
-    /// or one whose worktree was lost.
+    /// Moves the worktree `made` to the folder `.worktrees/NAME` and checks out the branch `wt/NAME` in it. With
+    /// [`Origin::Base`], the branch is new. With [`Origin::Branch`], it exists because the folder of its former
+    /// worktree was lost.
     pub(super) fn take_over(
         &self,
         name: &WorktreeName,

@@ -147,8 +147,8 @@ impl WorktreeLog {
         Ok(lines.filter_map(of).collect())
     }
 
-    /// Returns the start times of the operations without a recorded end: those of the worktrees whose last event has a
-    /// tag that ends with `.before`.
+    /// Returns the start times of the operations without a recorded end. The last operation on a worktree has no
+    /// recorded end if the tag of the worktree's last event ends with `.before`.
     ///
     /// # Errors
     /// When the log cannot be read.

@@ -30,9 +30,9 @@ impl Worktrees {
     /// branch.
     ///
     /// # Errors
-    /// When there is no worktree with that name, its folder is gone, has an operation in progress, or has another branch
-    /// checked out together with uncommitted files or with commits that the worktree's own branch and the base branch lack,
-    /// or git fails.
+    /// When there is no worktree with that name, its folder is gone, a git operation is in progress in the folder, or
+    /// git fails. Also when another branch is checked out in the folder, and there are uncommitted files, or commits on
+    /// that branch that neither the worktree's own branch nor the base branch has.
     pub fn commit_leftovers(
         &self,
         name: &WorktreeName,
@@ -145,7 +145,7 @@ impl Worktrees {
 
 impl OpenRegistry {
     /// Checks that the worktree has its own branch checked out, is clean and has no operation in progress; fails
-    /// otherwise. If the folder is gone, the check passes, because only the branch is left.
+    /// otherwise. If the folder is gone, the check passes, because only the branch is merged.
     fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
         if self.folder(name).on_disk == FolderState::Missing {
             return Ok(());

@@ -204,9 +204,9 @@ impl OpenRegistry {
     /// completed it. Keeps the user's changes, and any merge that the user has started since. Returns a line for the
     /// report, or `None` if there is nothing to report.
     ///
-    /// Whether a merge in progress is crewdeck's or the user's is decided by what git wrote and not by times, because a
-    /// hook may run for minutes and the user may act within a second. The merge is crewdeck's if `HEAD` is still the
-    /// commit at which crewdeck started the merge, and `MERGE_MSG` and `MERGE_MODE` match crewdeck's command.
+    /// What git wrote, and not the time, shows whether a merge in progress is crewdeck's or the user's: a hook may run
+    /// for minutes, and the user may act within a second. The merge is crewdeck's if `HEAD` is still the commit at
+    /// which crewdeck started the merge, and `MERGE_MSG` and `MERGE_MODE` match crewdeck's command.
     pub(super) fn undo_interrupted_merge(
         &mut self,
         name: &WorktreeName,

@@ -19,7 +19,7 @@ const DELETING_PREFIX: &str = ".removed-";
 #[derive(Debug)]
 pub struct TrashCandidate {
     home: PathBuf,
-    /// The current path of the folder.
+    /// The path of the folder while it is checked; its name begins with `CHECKING_PREFIX`.
     pub dir: PathBuf,
     trash: PathBuf,
 }
@@ -107,8 +107,8 @@ pub fn is_trash(name: &str) -> bool {
     parse_name(name).is_some()
 }
 
-/// Parses the phase of a removal and the worktree's name from a folder name; `None` if the folder is not one that a
-/// removal has renamed.
+/// Parses the phase of a removal and the worktree's name from a folder name; `None` if it is not the name of a folder
+/// that a removal has renamed.
 fn parse_name(name: &str) -> Option<(TrashPhase, &str)> {
     let (phase, name) = match name.strip_prefix(CHECKING_PREFIX) {
         Some(name) => (TrashPhase::Checking, name),

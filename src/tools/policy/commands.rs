@@ -181,7 +181,7 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     if is(KILLERS) {
         return Some(format!("{name} stops other programs"));
     }
-    if is(NETWORK) && !only_here(args) {
+    if is(NETWORK) && !only_here(name, args) {
         return Some(format!("{name} connects to other machines"));
     }
     if is(REMOTE) {
@@ -237,10 +237,10 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     }
 }
 
-/// Returns whether the program `name` is in a list of this module whose programs run, change or contact what their
-/// arguments name: wrappers, shells, interpreters, and programs that change the machine, write files, stop processes or
-/// use the network. A permission for the first two words of such a command would cover too much. Returns false for
-/// programs in [`REMOTE`], because their first argument is a subcommand, and for programs in no list.
+/// Returns whether a permission for the first two words of a command of the program `name` would cover too much,
+/// because the program runs, changes or contacts what its arguments name. True for wrappers, shells, interpreters, and
+/// programs that change the machine, write files, stop processes or use the network. False for programs in [`REMOTE`],
+/// because their first argument is a subcommand, and for all other programs.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
         SHELLS,
@@ -373,10 +373,10 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns the reason why the program `name` needs approval: the first argument that commands may not write without
-/// approval (see [`CommandDir::may_write`]), and for `mv` also a device. Checks only arguments that the shell expands
-/// at run time and those that look like a path: they begin with `/`, `~`, `.git`, `.team` or `.tasks`, or contain `..`.
-/// Returns `None` if no argument needs approval.
+/// Returns why the program `name`, which writes to its arguments, needs approval. The reason is the first argument to
+/// which commands may not write without approval (see [`CommandDir::may_write`]); for `mv`, devices need approval too.
+/// Checks only arguments that the shell expands at run time, and arguments that look like a path: they begin with `/`,
+/// `~`, `.git`, `.team` or `.tasks`, or contain `..`. Returns `None` if no argument needs approval.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands
@@ -392,17 +392,71 @@ fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     Some(format!("{name} changes {}", format_word(target)))
 }
 
-fn only_here(args: &[Word]) -> bool {
-    let mut addresses = args
-        .iter()
-        .filter(|a| a.text.contains("://") || a.text.contains("localhost"))
-        .peekable();
-    addresses.peek().is_some()
-        && addresses.all(|a| {
-            let host = a.text.split("://").last().unwrap_or_default();
-            let host = host.split(['/', ':']).next().unwrap_or_default();
-            a.is_plain() && ["localhost", "127.0.0.1"].contains(&host)
-        })
+/// Options of curl whose value is the next argument. A value is not an address.
+const CURL_VALUES: &[&str] = &[
+    "-o",
+    "-d",
+    "-H",
+    "-X",
+    "-u",
+    "-F",
+    "-A",
+    "-m",
+    "-w",
+    "--output",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--json",
+    "--header",
+    "--request",
+    "--user",
+    "--form",
+    "--max-time",
+    "--connect-timeout",
+    "--retry",
+    "--write-out",
+];
+
+/// Returns whether the program `name` connects only to this machine: all arguments but options are addresses of it, and
+/// there is at least one. Only the options in [`CURL_VALUES`] are known to have a value.
+fn only_here(name: &str, args: &[Word]) -> bool {
+    let mut has_address = false;
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        if !arg.is_plain() {
+            return false;
+        }
+        if name == "curl" && CURL_VALUES.contains(&arg.text.as_str()) {
+            // What is sent may be known only at run time.
+            args.next();
+        } else if !arg.text.starts_with('-') {
+            let is_port = has_address && is_version_of(&arg.text, "");
+            let takes_port = ["nc", "ncat", "netcat", "telnet"].contains(&name);
+            if !is_here(&arg.text) && !(is_port && takes_port) {
+                return false;
+            }
+            has_address = true;
+        } else if arg.text.contains(['.', ':', '=']) {
+            // An option with its value, which may be an address, such as that of a proxy.
+            return false;
+        }
+    }
+    has_address
+}
+
+fn is_here(address: &str) -> bool {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("http", address));
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let name = host.split_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|b| b.is_ascii_digit()) {
+            name
+        } else {
+            // What follows `@` would be the host.
+            ""
+        }
+    });
+    matches!(scheme, "http" | "https" | "ws" | "wss") && ["localhost", "127.0.0.1"].contains(&name)
 }
 
 fn publishes(args: &[Word]) -> bool {

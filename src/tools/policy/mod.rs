@@ -213,7 +213,8 @@ fn flagged_commands<'a>(
 }
 
 /// Returns whether the command begins with the words of an entry of `rules.allow`. Returns false for a command with
-/// redirections or assignments, which an entry never allows: `PATH=x` or `DOCKER_HOST=x` would change what it allows.
+/// redirections or assignments, because an assignment such as `PATH=x` or `DOCKER_HOST=x` would change what the allowed
+/// command does.
 fn is_allowed(simple: &words::SimpleCommand, rules: &PermissionRules) -> bool {
     simple.redirects.is_empty()
         && !simple.assigns

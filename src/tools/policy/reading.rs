@@ -11,8 +11,8 @@ const READERS: &[&str] = &[
 const GIT_READERS: &[&str] = &["diff", "log", "show", "status"];
 const GIT_EXCEPTIONS: &[&str] = &["--output", "--ext-diff", "--textconv"];
 
-/// Returns whether a shell command certainly only reads files. Returns false for all other commands, also for those that
-/// read and are not known here.
+/// Returns whether a shell command certainly only reads files. Returns false for all other commands, and for commands
+/// that only read but use a program that is not in the lists of this module.
 pub fn only_reads(command: &str) -> bool {
     words::parse(command).is_ok_and(|all| !all.is_empty() && all.iter().all(is_reader))
 }

@@ -51,8 +51,8 @@ pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ru
     }
 }
 
-/// Returns the title of a tool and the first sentence of its description as a quotation of the server, for the end of a
-/// reason. Empty if the tool has neither.
+/// Returns the title of a tool and the first sentence of its description as a quotation of the server, to be appended
+/// to the reason why a call needs approval. Empty if the tool has neither.
 fn words_of(tool: &McpTool) -> String {
     let description = tool.description.trim_start();
     let line = description.lines().next().unwrap_or_default();

@@ -3,6 +3,7 @@
 //!
 //! Crates such as `shlex` are not enough: they split words, but do not know operators, substitutions or redirections.
 
+mod braces;
 mod expansions;
 
 use super::here_document::HereDocument;
@@ -22,6 +23,8 @@ pub struct Word {
     pub expands: bool,
     /// Whether the word contains a file name pattern or a brace list, such as `{a,b}`, outside of quotes.
     pub globs: bool,
+    /// Whether the word contains a brace list outside of quotes that is not expanded yet.
+    pub(super) has_braces: bool,
 }
 
 impl Word {
@@ -196,7 +199,22 @@ impl Lexer<'_> {
                 return;
             }
         }
-        simple.words.push(word);
+        if !word.has_braces {
+            simple.words.push(word);
+            return;
+        }
+        let part = |text| Word {
+            text,
+            has_braces: false,
+            ..word.clone()
+        };
+        match braces::expand(&word.text) {
+            Some(texts) => simple.words.extend(texts.into_iter().map(part)),
+            None => simple.words.push(Word {
+                expands: true,
+                ..part(String::new())
+            }),
+        }
     }
 
     /// Adds the current simple command to the parsed commands, unless it is empty, and begins a new one.
@@ -313,7 +331,11 @@ impl Lexer<'_> {
                 '$' | '`' => self.expansion(&mut word)?,
                 '*' | '?' | '[' | '{' | '~' => {
                     word.globs |= match c {
-                        '{' => self.is_brace_list(),
+                        '{' => {
+                            let is_list = self.is_brace_list();
+                            word.has_braces |= is_list;
+                            is_list
+                        }
                         // At the start of a word, `[` or `[[` is a program name, not a pattern.
                         '[' => {
                             !word.text.is_empty()
@@ -336,11 +358,22 @@ impl Lexer<'_> {
     /// Returns whether the brace at the current position begins a list, such as `{a,b}` or `{1..3}`. Only such a brace
     /// is expanded by the shell, to several words.
     fn is_brace_list(&self) -> bool {
-        let rest = &self.chars[self.at..];
-        let end = rest.iter().position(|c| matches!(c, '}' | ' ' | '\n'));
-        end.is_some_and(|end| {
-            rest[end] == '}' && rest[..end].iter().any(|c| matches!(c, ',' | '.'))
-        })
+        let mut quote = None;
+        let mut separates = false;
+        let mut chars = self.chars[self.at..].iter();
+        while let Some(&c) = chars.next() {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '\'' | '"') => quote = Some(c),
+                (None | Some('"'), '\\') => drop(chars.next()),
+                (Some(_), _) => {}
+                (None, '}') => return separates,
+                (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>') => return false,
+                (None, ',' | '.') => separates = true,
+                (None, _) => {}
+            }
+        }
+        false
     }
 }
 

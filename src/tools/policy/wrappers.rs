@@ -86,8 +86,8 @@ pub fn is_wrapper(name: &str) -> bool {
 
 /// A command without its leading [`WRAPPERS`].
 pub struct Unwrapped {
-    /// The words without wrappers and their options. After `xargs` and `parallel`, which append arguments, the last word
-    /// expands: the appended arguments are unknown.
+    /// The words without wrappers and their options. After `xargs` and `parallel`, which append arguments, a word with
+    /// [`Word::expands`] is at the end, because the appended arguments are unknown.
     pub words: Vec<Word>,
     /// The name of the last wrapper; `None` if the command has none.
     pub wrapper: Option<&'static str>,

@@ -1,11 +1,11 @@
-//! Converts the indentation of new lines to that of the file. Lines that are both in the model's text and in the file
-//! show how to convert it.
+//! Converts the indentation of new lines from the style of the model's text to the style of the file. Lines that are
+//! both in the model's text and in the file show how to convert it.
 
 use std::collections::BTreeMap;
 
 use super::lines::FileLine;
 
-/// How the indentation of a model's text differs from that of the file.
+/// How the indentation of a model's text differs from the indentation of the same lines in the file.
 pub struct Indents {
     /// One entry for each line of the model's old text that is not blank and matches a line of the file. It contains
     /// the index of the line in the old text, its indentation in the old text, and its indentation in the file.
@@ -19,10 +19,10 @@ pub struct Indents {
 }
 
 impl Indents {
-    /// Compares the indentation of the lines of `old` with that of the lines of the file. For each line of `old`,
-    /// `pairs` contains the index of the matching line of `file`, counted from 0, or `None` if no line matches. `new`
-    /// helps only to detect one level of the model's indentation. A level that cannot be detected is 4 spaces in the
-    /// file, and the file's level in the model's text.
+    /// Compares the indentation of the lines of `old` with the indentation of the matching lines of the file. For each
+    /// line of `old`, `pairs` contains the index of the matching line of `file`, counted from 0, or `None` if no line
+    /// matches. `new` helps only to detect one level of the model's indentation. A level that cannot be detected is 4
+    /// spaces in the file, and the file's level in the model's text.
     pub fn new(
         file: &[FileLine<'_>],
         old: &[&str],
@@ -54,10 +54,10 @@ impl Indents {
         }
     }
 
-    /// Returns `line`, a line of the new text, with its indentation converted to that of the file. Returns it unchanged
-    /// if all compared lines have the same indentation in the model's text and in the file. Otherwise, a blank line
-    /// becomes empty. `near` is an index into the lines of the old text and may be past the end: if several of these
-    /// lines show how to convert the indentation, the one that is closest to `near` decides.
+    /// Returns `line`, a line of the new text, with its indentation converted to the style of the file. Returns it
+    /// unchanged if all compared lines have the same indentation in the model's text and in the file. Otherwise, a
+    /// blank line becomes empty. `near` is an index into the lines of the old text and may be past the end: if several
+    /// of these lines show how to convert the indentation, the one that is closest to `near` decides.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();

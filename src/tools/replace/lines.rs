@@ -7,9 +7,9 @@ use std::collections::HashMap;
 /// How many occurrences of the old text the file may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrences {
-    /// Exactly one. With more, the edit fails.
+    /// The file must contain the text exactly once. If it contains the text more than once, the edit fails.
     One,
-    /// Any number. All are replaced.
+    /// The file may contain the text any number of times. All occurrences are replaced.
     All,
 }
 
@@ -44,8 +44,8 @@ pub enum Tolerance {
     LineEnds,
     /// Ignores whitespace at both ends of lines.
     Indentation,
-    /// Also ignores spacing within lines, except whether two words are separated, typographic variants of ASCII
-    /// characters, and blank lines.
+    /// Also ignores blank lines, typographic variants of ASCII characters, and spacing within lines. Whether there is a
+    /// space between two words still matters.
     Spacing,
     /// Also ignores which kind of quotes is used, and commas and semicolons at the end of lines.
     Quotes,
@@ -190,8 +190,8 @@ pub fn pair_blanks(file: &[FileLine<'_>], pairs: &mut [Option<usize>]) {
     }
 }
 
-/// Returns the indexes in `text` at which `pattern`, which must not be empty, begins; with [`Occurrences::All`], only
-/// those of occurrences that do not overlap. Uses the Knuth-Morris-Pratt algorithm, which takes linear time even if
+/// Returns the indexes in `text` at which `pattern`, which must not be empty, begins; with [`Occurrences::All`], leaves
+/// out occurrences that overlap an earlier one. Uses the Knuth-Morris-Pratt algorithm, which takes linear time even if
 /// lines repeat.
 fn occurrences(text: &[usize], pattern: &[usize], places: Occurrences) -> Vec<usize> {
     let mut border = vec![0; pattern.len()];

@@ -20,8 +20,8 @@ pub const SIMILARITY_MIN: f64 = 0.9;
 pub const LEAD_MIN: f64 = 0.1;
 const LINES_MIN: usize = 2;
 const LINES_MAX: usize = 200;
-/// Maximum number of places in the file that are compared with the old text character by character: those with the most
-/// equal lines.
+/// Maximum number of places in the file that are compared with the old text character by character. The places with the
+/// most equal lines are compared.
 const PLACES_MAX: usize = 50;
 /// Maximum length, in bytes, of lines that are compared by Levenshtein distance, which takes quadratic time. Of longer
 /// lines, only the common beginning and the common end are counted.
@@ -47,7 +47,8 @@ pub fn find(file: &[FileLine<'_>], old: &[&str]) -> Option<Pairs> {
 /// A block of the file that may match the old text.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// For each line of the old text, the index of its line in the file.
+    /// For each line of the old text, the index of the line of the file with which it was compared; `None` for a blank
+    /// line without a counterpart.
     pub pairs: Pairs,
     /// The similarity of the block to the old text: the share of characters that need not change, from 0 to 1.
     pub alike: f64,

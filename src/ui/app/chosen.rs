@@ -9,7 +9,7 @@ use crate::ui::keymap::pane::Focus;
 use crate::ui::keymap::{Action, Context, KeyMap};
 
 impl App {
-    /// Restores a saved layout.
+    /// Applies the saved pane layout of the project, and passes it on to the panes.
     pub fn set_screen(&mut self, screen: ScreenSettings) {
         self.arrangement.screen = screen;
         self.ask_panes(PaneRequest::ScreenRestored(screen));

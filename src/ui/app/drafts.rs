@@ -56,7 +56,8 @@ pub enum RestoredTo {
 }
 
 impl Drafts {
-    /// Iterates over the agents to which there is a draft, except the one whose conversation is open.
+    /// Iterates over the agents with a stored draft, oldest draft first. The draft to the agent whose conversation is
+    /// open is not stored here but in the composer.
     pub fn others(&self) -> impl Iterator<Item = &Name> {
         self.others.iter().map(|(name, _)| name)
     }

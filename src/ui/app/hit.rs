@@ -11,9 +11,9 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 pub enum Drag {
     #[default]
     Nothing,
-    /// The border between two columns.
+    /// The border between two columns. Dragging it changes the widths of the columns.
     Border,
-    /// The background of a pane, whose content follows the mouse. Holds the mouse position at the last event.
+    /// The background of a pane. Dragging it pans the content of the pane. Holds the mouse position at the last event.
     Ground(Pane, Position),
     /// The progress bar of a replay. Holds the area of the bar.
     Replay(Rect),
@@ -23,7 +23,7 @@ pub enum Drag {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScrollTarget {
     Pane(Pane),
-    /// The topmost popup.
+    /// The scrollbar of the topmost popup.
     Popup,
 }
 
@@ -31,7 +31,7 @@ pub enum ScrollTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pointer {
     pub drag: Drag,
-    /// The target of the last click, which a second click on the same target opens. `None` after a key press.
+    /// The target of the last click. A second click on the same target opens it. `None` after a key press.
     pub clicked: Option<Hit>,
 }
 
@@ -42,7 +42,7 @@ pub enum Hit {
     /// The progress bar of a replay. Holds the area of the bar.
     Replay(Rect),
     Scrollbar(ScrollTarget, Scrollbar),
-    /// The border between two columns.
+    /// The border between two columns, which can be dragged to change their widths.
     Border,
     /// A tab, or an item of the status line, that focuses this pane.
     Tab(Pane),

@@ -54,10 +54,10 @@ impl App {
         }
     }
 
-    /// Returns the index in the list of queued prompts of the message that can be taken back now: the last message to
-    /// the lead, while the lead works, its conversation is shown and the composer is empty. Other messages cannot be
-    /// taken back, because they are delivered at once. Returns `None` if no message can be taken back, in a replay, and
-    /// if the crew does not run in this process.
+    /// Returns which queued prompt the user can take back now, as an index in the list of queued prompts. This is the
+    /// last prompt to the lead, while the lead works, its conversation is shown and the composer is empty. Prompts to
+    /// other agents cannot be taken back, because they are delivered immediately. Returns `None` if no prompt can be
+    /// taken back, in a replay, and if the crew does not run in this process.
     pub(in crate::ui) fn recallable(&self) -> Option<usize> {
         let is_free = self.input.composer.is_empty() && self.replay.is_none();
         let waits = self.shown.is_lead() && self.is_running(&self.shown);
@@ -72,9 +72,10 @@ impl App {
 pub enum SavedHistory {
     #[default]
     Unread,
-    /// The front end was asked to read the messages and has not returned them yet.
+    /// The front end was asked to read the messages of earlier sessions and has not returned them yet.
     Requested {
-        /// Whether the user has asked for the previous message. If so, the composer shows it when the messages arrive.
+        /// Whether the user has asked for a message before the oldest one in the history. If so, the composer shows the
+        /// newest message of the earlier sessions when they arrive.
         recalls: bool,
     },
     Loaded,

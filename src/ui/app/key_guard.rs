@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::domain::ids::RequestId;
 use crate::domain::timestamp::Timestamp;
 
-/// Time for which keys are ignored after the focus has moved or the focused content has changed, if no key press was
-/// the cause. A key that the user pressed for the previous content must not act on the new content.
+/// How long keys are ignored after the focus or the focused content has changed without a key press. A key that the
+/// user pressed for the previous content must not act on the new content.
 pub const SETTLE: Duration = Duration::from_millis(400);
 
-/// State for ignoring keys that were meant for the previous focus or content, after a change that no key press has
-/// caused.
+/// State of the key guard. After a change of the focus or of the focused content that no key press has caused, the key
+/// guard ignores keys for the time [`SETTLE`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyGuard {
     /// When the focus last moved, or the focused content last changed, without a key press; `None` if keys are not

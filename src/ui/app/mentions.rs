@@ -9,7 +9,8 @@ use crate::domain::mention::{self, Mention};
 use crate::ui::app::App;
 use crate::ui::keymap::pane::Focus;
 
-/// Maximum number of paths that are remembered because they are known to exist. Further paths are not remembered.
+/// Maximum number of paths of existing files and directories that [`Mentions`] remembers. Further paths are not
+/// remembered.
 const KNOWN_MAX: usize = 1000;
 
 /// The result of a search for files of the project that match the text after an `@`.
@@ -41,7 +42,7 @@ pub enum FileListState {
     Cut(usize),
 }
 
-/// The last search result, and the paths that are known to exist.
+/// State of the mentions in the composer: the result of the last file search, and the paths that are known to exist.
 #[derive(Debug, Default)]
 pub struct Mentions {
     /// The result of the last search; `None` before the first one.
@@ -92,8 +93,8 @@ impl Mentions {
     }
 
     /// Returns the files that match `query`, best match first. Until the front end has searched for `query`, returns
-    /// those matches of the previous query for which `still_matches` is true. Returns none before the first search, and
-    /// if `query` is the whole path of a found file.
+    /// the matches of the previous query for which `still_matches` is true. Returns none before the first search, if
+    /// `query` does not begin with the previous query, and if `query` is the whole path of a found file.
     pub fn matches(
         &self,
         query: &str,
@@ -128,10 +129,10 @@ impl App {
     }
 }
 
-/// Returns the mentions for a pasted text that consists of paths of images, each followed by a blank; `None` for other
-/// texts. An image is a file with the extension `png`, `jpg`, `jpeg` or `webp`, and its path must begin with `/`, `./`,
-/// `../` or `~/`. Terminals paste the paths of dropped files as words of a shell command, as `file:` URLs, or one path
-/// as it is.
+/// Returns the mentions for a pasted text that consists only of paths of images, with a space after each mention;
+/// `None` for other texts. An image is a file with the extension `png`, `jpg`, `jpeg` or `webp`, and its path must
+/// begin with `/`, `./`, `../` or `~/`. Terminals paste the paths of dropped files as words of a shell command, as
+/// `file:` URLs, or as a single path without quotes.
 pub fn pasted_images(text: &str) -> Option<String> {
     let text = text.trim();
     let urls = || -> Option<Vec<String>> {

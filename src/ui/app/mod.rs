@@ -137,8 +137,8 @@ impl Deref for App {
 }
 
 impl App {
-    /// Returns the agent whose conversation is shown. Adds an agent without data to the model if no event has named
-    /// this one.
+    /// Returns the agent whose conversation is shown. If no event has named this agent yet, first adds it to the model,
+    /// without data.
     pub(in crate::ui) fn shown_agent(&mut self) -> &mut AgentView {
         self.model.agents.entry(&self.shown)
     }
@@ -192,7 +192,8 @@ impl App {
         self.apply_image_drawing();
     }
 
-    /// Sets how conversations draw images: as the terminal can, or as labels only if the theme has no colours.
+    /// Sets how conversations draw images: in the way that the terminal supports, or as labels only with the theme
+    /// `mono`.
     pub(in crate::ui) fn apply_image_drawing(&mut self) {
         let is_mono = self.prefs.theme == ThemeChoice::BuiltIn(ThemeName::Mono);
         let drawing = if is_mono {
@@ -213,8 +214,8 @@ impl App {
         self.dirty = true;
     }
 
-    /// Assigns an id to a command. If the crew rejects the command, it names this id. The front end calls this function
-    /// once for each command that it sends.
+    /// Assigns an id to a command. If the crew rejects the command, the rejection contains this id. The front end calls
+    /// this function once for each command that it sends.
     pub fn assign_id(&mut self, command: Command) -> SentCommand {
         self.input.sent_commands.assign_id(command)
     }

@@ -19,7 +19,7 @@ const STEPS_MAX: usize = 40;
 /// Maximum length of a text on a setup page, in characters. A longer text is cut.
 const WORDS_MAX: usize = 2000;
 /// Maximum length, in bytes, of a prompt that returns to the composer if the model does not answer it. A longer prompt
-/// is not kept.
+/// is not stored and does not return.
 const PROMPT_MAX: usize = 256 * 1024;
 
 /// The content of a setup page, which is shown in place of the conversation while something prevents the first prompt.
@@ -161,7 +161,8 @@ impl App {
         (counts && self.replay.is_none()).then_some(page)
     }
 
-    /// Returns the causes of all setup pages that report a problem; none if no page applies.
+    /// Returns the cause of each setup page that reports a problem, not of pages that only recommend something. Empty
+    /// if no setup page is shown.
     pub(in crate::ui) fn onboarding_causes(&self) -> impl Iterator<Item = &str> {
         let pages = self
             .onboarding_page()
@@ -273,8 +274,8 @@ pub fn visible_page(app: &App) -> Option<&OnboardingPage> {
     page.filter(|_| !has_spoken(app))
 }
 
-/// Returns whether the keys that the setup page offers work now: the lead's conversation has the focus, and no popup
-/// and no search takes the keys.
+/// Returns whether the keys that the setup page offers work now: the lead's conversation has the focus, no popup is
+/// open, and no search text is being typed.
 pub fn has_keys(app: &App) -> bool {
     let here = app.focus == Focus::Pane(Pane::Lead) && app.shown.is_lead();
     here && app.popups.is_empty() && !app.is_searching() && app.onboarding_page().is_some()

@@ -198,7 +198,7 @@ impl Next {
     }
 }
 
-/// The text field that receives typed text: one of a popup, or the composer.
+/// The text field that receives typed text: a text field of the topmost popup, or the composer.
 #[derive(Debug)]
 pub enum TextInput<'a> {
     /// A single line, such as a search or a filter.
@@ -212,8 +212,8 @@ pub enum TextInput<'a> {
 }
 
 impl TextInput<'_> {
-    /// Returns `text` as this text field accepts it: on one line if the field can take several rows but no line breaks,
-    /// otherwise unchanged.
+    /// Converts `text` to a text that this field can contain. In an area without line breaks, joins the lines with
+    /// spaces; otherwise returns `text` unchanged.
     pub fn fit(&self, text: &str) -> String {
         if let TextInput::Area {
             is_multiline: false,

@@ -112,7 +112,8 @@ impl PopupStack {
         }
     }
 
-    /// Calls `change` with the kept state of the type `T`, which is the default if there is none yet.
+    /// Calls `change` with the state of the type `T` that is kept after popups are closed. If there is no such state
+    /// yet, creates the default one.
     pub fn with_kept<T: PopupMemory + Default, R>(
         &mut self,
         change: impl FnOnce(&mut T) -> R,

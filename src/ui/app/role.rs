@@ -96,8 +96,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the text that is appended to the request to press the quit key again, if quitting does not end a crew.
-    /// The text may be empty. Returns `None` if quitting ends a crew.
+    /// Returns the sentence about the crew that follows the message "press the key again to quit", if quitting does not
+    /// end a crew. The sentence may be empty. Returns `None` if quitting ends a crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),

@@ -29,8 +29,8 @@ pub struct StatusMessage {
     pub until: Timestamp,
     /// The request that the message warns about; `None` if it does not warn about a request.
     pub request: Option<RequestId>,
-    /// The pane for which the message says that the pane has nothing to preview; `None` for other messages. The message
-    /// is removed once the pane has something to preview.
+    /// If the message says that a pane has nothing to preview, this pane; `None` for other messages. The message is
+    /// removed once the pane has something to preview.
     pub nothing_in: Option<Pane>,
     holds: Holds,
     /// Which part of the screen received the keys when the message was first shown; `None` until the end of the update
@@ -144,9 +144,9 @@ impl App {
         }
     }
 
-    /// Removes the status message if another part of the screen receives the keys than when the message was first
-    /// shown, because the message was about that part. A warning or an error is removed only after it has been shown
-    /// for long enough to be read. Called at the end of each update.
+    /// Removes the status message if the part of the screen that receives the keys has changed since the message was
+    /// first shown: the message was about the earlier part. A warning or an error is removed only after it has been
+    /// shown for long enough to be read. Called at the end of each update.
     pub(in crate::ui) fn withdraw_elsewhere(&mut self) {
         let popup = self.popups.last();
         let here = MessagePlace {

@@ -31,8 +31,9 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Builds the changes from the output of `git diff --stat`, of which only the last line is used, the output of
-    /// `git diff`, and the names of untracked files.
+    /// Builds the changes from three sources: `stat`, the output of `git diff --stat`; `text`, the output of `git
+    /// diff`; and `untracked`, the names of untracked files. Of `stat`, only the last line is used, which has the
+    /// totals.
     pub fn new(stat: &str, text: &str, untracked: &[String]) -> Changes {
         let last = stat.trim_end().lines().next_back().unwrap_or_default();
         let names: Vec<String> = untracked.iter().map(|name| one_line(name)).collect();
@@ -65,12 +66,12 @@ impl Changes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
     pub row: Row,
-    /// The role of the row in navigation between files; `None` if the row has none. Only the first row of a wrapped heading
-    /// or list entry has a role.
+    /// Marks the row for navigation between files; `None` if it is neither the heading of a file nor an entry of the
+    /// file list. Only the first row of a wrapped heading or entry has a mark.
     pub file_mark: Option<FileMark>,
 }
 
-/// The role of a row in navigation between files.
+/// Marks a row of the diff page for navigation between files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileMark {
     /// The heading of a file's changes. Holds the index of the file, from 0.
@@ -79,9 +80,9 @@ pub enum FileMark {
     LeadsTo(usize),
 }
 
-/// Returns the index, from 0, of the file whose changes contain the row with the index `line`; `None` if the diff has no
-/// files. Rows above the first file's heading count as part of the first file, rows beyond the end as part of the last.
-/// `spots` holds the mark of each row of the page.
+/// Returns the index, from 0, of the file whose changes contain the row with the index `line`; `None` if the diff has
+/// no files. Rows above the first file's heading count as part of the first file, rows beyond the end as part of the
+/// last. `spots` holds the mark of each row of the page.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {

@@ -13,14 +13,14 @@ use crate::ui::highlight::{Language, OpenToken};
 use crate::ui::text::wrap::{Break, Margin, Row, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum width of the column for line numbers, in digits. A number with more digits is drawn in full and moves the rest
-/// of its line to the right.
+/// Maximum width of the column for line numbers, in digits. A number with more digits is drawn in full and moves the
+/// rest of its line to the right.
 const DIGITS_MAX: usize = 7;
 /// Minimum width, in columns, to show the old and the new version side by side. In a narrower area, most lines of code
 /// would wrap.
 const SIDE_BY_SIDE_MIN: usize = 110;
 /// Maximum number of lines of a diff with syntax highlighting. Further lines are shown in one colour, so that a long
-/// diff opens at once. An unchanged line that is drawn side by side counts twice.
+/// diff opens without delay. An unchanged line that is drawn side by side counts twice.
 const HIGHLIGHTED_MAX: usize = 1000;
 /// Maximum length of a shown line, in bytes. A longer line is cut in the middle.
 const LINE_MAX: usize = 4 * 1024;
@@ -29,7 +29,8 @@ pub(super) const CUT: &str = "[… ";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffPlacement {
-    /// Below the line of a tool call. That line already shows the file and the size of the change.
+    /// The diff is in a conversation, below the line of a tool call. That line already shows the file and the size of
+    /// the change.
     Conversation,
     Page,
 }
@@ -74,7 +75,7 @@ pub struct DiffPainter<'a> {
     look: DiffParams<'a>,
     /// The language of the current file; `None` if it is unknown, so that the file gets no syntax highlighting.
     language: Option<Language>,
-    /// For the old and the new version, the comment or string that is still open at the end of the last processed line.
+    /// For the old and the new version, the comment or string that has not ended in the last processed line.
     open: [OpenToken; 2],
     /// The number of further lines that may get syntax highlighting.
     highlighted: usize,
@@ -175,8 +176,8 @@ impl<'a> DiffPainter<'a> {
         out
     }
 
-    /// Processes `lines` without rendering them, so that rendering can continue after them. Forgets an open comment or
-    /// string: syntax highlighting starts again after `lines`.
+    /// Processes `lines` without rendering them, so that rendering can continue after them. Syntax highlighting starts
+    /// again after `lines`, as if no comment or string continued there.
     pub fn skip(&mut self, lines: &[DiffLine<'_>]) {
         for line in lines {
             match line {
@@ -195,8 +196,8 @@ impl<'a> DiffPainter<'a> {
         self.growth = 0;
     }
 
-    /// Begins the file, and renders its heading, such as `path  new  +3 −1`. Returns no rows in a conversation, where the
-    /// line of the tool call shows the file.
+    /// Prepares the painter for the lines of `file`, and renders the heading of the file, such as `path  new  +3 −1`.
+    /// Returns no rows in a conversation, where the line of the tool call shows the file.
     fn heading(&mut self, file: &DiffFile<'_>, text_offset: &mut usize) -> Vec<Row> {
         self.begin(file);
         let look = self.look;
@@ -261,7 +262,7 @@ impl<'a> DiffPainter<'a> {
         joined.collect()
     }
 
-    /// Renders removed lines and the added lines that follow them.
+    /// Renders `block`, a run of removed lines and the added lines that follow them. Marks the words that differ.
     fn change(&mut self, block: &[DiffLine<'_>], text_offset: &mut usize) -> Vec<Row> {
         let (mut old, mut new) = (Vec::new(), Vec::new());
         for line in block {
@@ -344,9 +345,9 @@ impl<'a> DiffPainter<'a> {
         rows.into_iter().map(fill).collect()
     }
 
-    /// Returns the spans of a line, with its changed words marked. If the theme has no backgrounds for changes, all spans
-    /// have `style`. Otherwise, they have the colours of the syntax highlighting, or the text colour if the language is
-    /// unknown or [`HIGHLIGHTED_MAX`] is reached.
+    /// Returns the spans of a line, with its changed words marked. If the theme has no backgrounds for changes, all
+    /// spans have `style`. Otherwise, they have the colours of the syntax highlighting, or the text colour if the
+    /// language is unknown or [`HIGHLIGHTED_MAX`] is reached.
     fn spans(&mut self, line: &SourceLine, style: Style) -> Vec<Span<'static>> {
         let theme = self.look.theme;
         let whole = |style| vec![Span::styled(line.text.clone(), style)];

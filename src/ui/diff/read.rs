@@ -18,8 +18,8 @@ pub enum DiffLine<'a> {
     Same(usize, &'a str),
     /// An added line without its sign, and its number in the new file, from 1.
     Added(usize, &'a str),
-    /// A removed line without its sign, and its number in the old file, from 1. In a combined diff, the number is that of
-    /// the next line in the new file.
+    /// A removed line without its sign, and its number in the old file, from 1. In a combined diff, the number is that
+    /// of the next line in the new file.
     Removed(usize, &'a str),
     /// Text that is neither a line of a file nor a diff header, kept as it is.
     Other(&'a str),

@@ -29,7 +29,7 @@ impl DiffParams<'_> {
     }
 
     /// Joins a row of the old version and a row of the new version into one row. The side of a missing row is blank.
-    /// `text_offset` becomes that of the joined row.
+    /// The joined row gets the offset `text_offset`, in visible characters.
     pub(super) fn join(self, left: Option<Row>, right: Option<Row>, text_offset: usize) -> Row {
         let (has_left, left) = (left.is_some(), left.unwrap_or_default());
         let right = right.unwrap_or_default();

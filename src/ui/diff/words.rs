@@ -14,7 +14,7 @@ const COMMON_MIN: usize = 40;
 const COMPARED_MAX: usize = 256;
 
 /// Returns the byte ranges that differ in two versions of a line: first the ranges in `old`, then those in `new`, each
-/// in order. Returns none if the lines have little in common ([`COMMON_MIN`]), or if one of them is longer than
+/// in order. Both lists are empty if the lines have little in common ([`COMMON_MIN`]), or if one of them is longer than
 /// [`LINE_MAX`].
 pub fn changed_ranges(old: &str, new: &str) -> [Vec<Range<usize>>; 2] {
     if old.len().max(new.len()) > LINE_MAX {

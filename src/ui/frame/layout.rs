@@ -13,8 +13,8 @@ pub const WIDTH_MIN: u16 = 60;
 /// Minimum height of the screen, in rows, to show panes.
 pub const HEIGHT_MIN: u16 = 16;
 
-/// Minimum width of the screen, in columns, to show all panes at once at any height. From [`MIDDLE`] to this width, all
-/// panes are shown only on a high screen.
+/// Minimum width of the screen, in columns, to show panes in two columns without tabs, however low the screen is. From
+/// [`MIDDLE`] to this width, the columns need no tabs only on a high screen.
 pub const WIDE: u16 = 140;
 
 /// Minimum height, in rows, of a screen narrower than `MIDDLE` to show two panes, one above the other.
@@ -29,9 +29,10 @@ pub enum SizeClass {
     Small,
     /// Room for one pane at a time, or for two if the screen has at least [`TALL`] rows.
     Narrow,
-    /// The conversation and a column: on a high screen with all other panes, on a lower one with tabs.
+    /// Room for the conversation and a column of panes beside it. On a low screen, the column has tabs: it shows the
+    /// pane of the selected tab, and other panes only if they fit.
     Middle,
-    /// The conversation and a column with all panes.
+    /// Room for the conversation and a column of panes beside it that needs no tabs, however low the screen is.
     Wide,
 }
 
@@ -115,8 +116,8 @@ pub fn viewport(talk: Rect) -> Viewport {
     }
 }
 
-/// Returns whether the layout shows only one pane at a time: it is [`PaneLayout::Focus`], or the screen is narrow and has
-/// fewer than [`TALL`] rows. A pane in full screen does not count.
+/// Returns whether the layout shows only one pane at a time: it is [`PaneLayout::Focus`], or the screen is narrow and
+/// has fewer than [`TALL`] rows. A pane in full screen does not count.
 pub fn shows_one(app: &App) -> bool {
     is_one_pane(
         class(app.size),
@@ -125,9 +126,9 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether the status line and the hints leave it to another part of the screen to announce open requests. True on
-/// a narrow screen that shows one pane, unless that pane is "Needs you": there, a line above the pane, a card above the
-/// composer or the tour line announces them.
+/// Returns whether a part of the screen other than the status line and the hints announces open requests: a line above
+/// the pane, a card above the composer, or the tour line. True on a narrow screen that shows one pane at a time, unless
+/// the pane "Needs you" is in view.
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }

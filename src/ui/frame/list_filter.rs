@@ -14,7 +14,7 @@ use crate::ui::widgets::line_input::LineInput;
 /// A filter that the user types for a list. It is unset until the user starts typing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
-    /// The hint that explains the syntax while the text is empty.
+    /// The hint that explains the syntax of the filter. Shown while the text is empty.
     syntax: &'static str,
     filter: Option<Filter>,
 }

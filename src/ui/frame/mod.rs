@@ -72,9 +72,9 @@ impl Titles {
     }
 }
 
-/// Draws a pane's border, titles, scrollbar and placeholder. The pane that has the focus has a border on all sides if no
-/// popup takes the keys; other panes have one only at the top. A pane with a height of one row has no content, and its
-/// placeholder is beside the title. Returns the area of the content, which lies inside of all four sides.
+/// Draws a pane's border, titles, scrollbar and placeholder. The pane that has the focus has a border on all sides if
+/// no popup receives the keys; other panes have one only at the top. A pane with a height of one row has no content,
+/// and its placeholder is beside the title. Returns the area of the content, which lies inside of all four sides.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -250,8 +250,8 @@ pub fn search_edge(
     Position::new(row.x.saturating_add(column), row.y)
 }
 
-/// Returns the position of the selected row, counted from 1, as `7 of 20`, where `len` is 20. Empty if no row is selected
-/// or all rows fit into `height` rows.
+/// Returns the position of the selected row, counted from 1, as `7 of 20`, where `len` is 20. Empty if no row is
+/// selected or all rows fit into `height` rows.
 pub fn position(
     selected: Option<usize>,
     len: usize,
@@ -321,11 +321,11 @@ pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buf
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowHighlight {
-    /// Selected in the focused pane.
+    /// The row is selected, and its pane has the focus.
     Selected,
-    /// Selected, but a popup has the focus.
+    /// The row is selected, and its pane has the focus, but a popup above the pane receives the keys.
     Covered,
-    /// Not selected, or in a pane without the focus.
+    /// The row is not selected, or its pane does not have the focus.
     Plain,
 }
 

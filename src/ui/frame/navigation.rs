@@ -44,7 +44,7 @@ pub fn show_request(app: &mut App, id: RequestId) {
     focus(app, Pane::Needs);
 }
 
-/// Shows and focuses the conversation of `agent`. Adds an agent that is not known yet to the known agents.
+/// Shows and focuses the conversation of `agent`. If the agent is not in the view model yet, adds it.
 pub fn show(app: &mut App, agent: &Name) {
     app.model.agents.entry(agent);
     app.open_conversation(agent);

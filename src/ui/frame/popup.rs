@@ -13,8 +13,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area;
 use crate::ui::widgets::line_input::LineInput;
 
-/// Draws the border of a popup with its title, with `below` at the lower right, and with a close button if the mouse is in
-/// use. Returns the area inside the border.
+/// Draws the border of a popup with its title, with `below` at the lower right, and with a close button if the mouse is
+/// in use. Returns the area inside the border.
 pub fn open(
     app: &App,
     title: &str,
@@ -62,8 +62,8 @@ pub fn clear_beside(theme: &Theme, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Blanks wide characters that extend across the left edge of `area`, because terminals cannot draw half of a
-/// character.
+/// Replaces each wide character that extends across the left edge of `area` with a space, because terminals cannot draw
+/// half of a character.
 pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
     let Some(x) = area.x.checked_sub(1).filter(|x| *x >= buffer.area.x) else {
         return;
@@ -76,8 +76,8 @@ pub fn clear_halves(area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// Clears `area` and draws the border of a popup around it, without a close button. `below` is drawn at the right of the
-/// lower border. Returns the area inside.
+/// Clears `area` and draws the border of a popup around it, without a close button. `below` is drawn at the right of
+/// the lower border. Returns the area inside the border.
 pub fn draw_border(
     title: &str,
     below: Vec<Span<'static>>,

@@ -1,4 +1,4 @@
-//! Caches for drawing that outlive a frame.
+//! Caches for drawing that later frames use again.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct ViewCache {
     transcripts: BTreeMap<Name, TranscriptCache>,
     /// The cache of the previewed conversation, by agent. Holds at most one agent.
     pub(in crate::ui) peeked: BTreeMap<Name, TranscriptCache>,
-    /// The pictures on the screen, loaded or not.
+    /// The pictures that the current frame has placed on the screen, whether or not they are loaded.
     pictures: Vec<PictureKey>,
 }
 
@@ -42,7 +42,7 @@ impl ViewCache {
             .sum()
     }
 
-    /// Starts a frame: no picture is on the screen until it is placed again.
+    /// Starts a frame: forgets which pictures the last frame has placed on the screen.
     pub(in crate::ui) fn begin_frame(&mut self) {
         let all = self
             .transcripts
@@ -67,7 +67,7 @@ impl ViewCache {
         draw_placed(self.peeked.values(), &mut self.pictures, pictures, buffer);
     }
 
-    /// Returns the pictures that the last frame had room for, loaded or not.
+    /// Returns the pictures that the last frame has placed on the screen, whether or not they are loaded.
     pub fn pictures(&self) -> &[PictureKey] {
         &self.pictures
     }

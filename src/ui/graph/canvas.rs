@@ -36,15 +36,15 @@ struct Gap {
     beside: usize,
 }
 
-/// The gaps to try, widest first.
+/// The gaps between layers to choose from, widest first.
 const GAPS: [Gap; 3] = [
     Gap { step: 2, beside: 5 },
     Gap { step: 1, beside: 5 },
     Gap { step: 1, beside: 4 },
 ];
 
-/// Number of columns for each layer in the choice of a gap. A gap wider than the narrowest one is chosen only if each
-/// layer can have this width or its preferred width, whichever is smaller.
+/// Width of a layer, in columns, for which a gap wider than the narrowest one must leave room. Such a gap is chosen
+/// only if each layer can have this width, or its preferred width if that is smaller.
 const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
@@ -112,7 +112,7 @@ impl Columns {
         self.start[layer] + self.width[layer] + 2 + track * self.gap.step
     }
 
-    /// Returns the width of `node`, in columns: its preferred width, at most that of its layer.
+    /// Returns the width of `node`, in columns: its preferred width, but at most the width of its layer.
     fn node_width(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
     }

@@ -4,10 +4,11 @@
 use crate::ui::graph::layers::LayeredGraph;
 
 /// Number of rounds that move points towards their neighbours. Each round goes over all layers forward, then backward,
-/// and considers only the neighbours in the layer before. A last pass considers the neighbours in both adjacent layers.
+/// and considers only the neighbours in the layer that was visited before. A last pass considers the neighbours in both
+/// adjacent layers.
 const ROUNDS: usize = 3;
 
-/// Returns the row of each point, from 0.
+/// Returns the row of each point of `web`, in the order of the points. Rows are counted from 0 at the top.
 pub fn rows(web: &LayeredGraph) -> Vec<usize> {
     let mut rows: Vec<isize> = crate::ui::graph::crossing::positions(web)
         .into_iter()
@@ -32,7 +33,8 @@ pub fn rows(web: &LayeredGraph) -> Vec<usize> {
 }
 
 /// Moves the points of a layer towards the median row of their neighbours. Points stay in order and at least one row
-/// apart. `near` and `also` return the neighbours of a point that count: those in one adjacent layer, or none.
+/// apart. `near` and `also` each return neighbours of a point that are considered: its neighbours in one adjacent
+/// layer, or none.
 fn settle<'a>(
     web: &LayeredGraph,
     layer: usize,
@@ -68,7 +70,8 @@ fn settle<'a>(
     }
 }
 
-/// Returns the median of sorted numbers, of two middle ones the smaller; `None` for an empty list.
+/// Returns the median of sorted numbers; for an even count, the smaller one of the two middle numbers. `None` for an
+/// empty list.
 fn middle(sorted: &[isize]) -> Option<isize> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }

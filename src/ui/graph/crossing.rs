@@ -110,8 +110,8 @@ pub fn crossings(web: &LayeredGraph) -> usize {
     all
 }
 
-/// A multiset of numbers. Adding a number, and counting those up to a given number, takes logarithmic time (a Fenwick
-/// tree).
+/// A multiset of numbers. Adding a number, and counting the numbers below or equal to a given number, takes logarithmic
+/// time (a Fenwick tree).
 struct Counter(Vec<usize>);
 
 impl Counter {

@@ -82,8 +82,8 @@ const HEAVY: [(u8, u8, char); 51] = {
 };
 
 /// Returns the line character `glyph` with the given arms drawn heavy. Arms that `glyph` does not have are ignored.
-/// Returns `glyph` unchanged if it is not a line character, or if [`HEAVY`] has no character for the remaining arms: none,
-/// or only one of a corner or of `─`.
+/// Returns `glyph` unchanged if it is not a line character, or if [`HEAVY`] has no such character. The latter is the
+/// case if no arm is to be heavy, or only one arm of a corner or of `─`.
 pub fn heavy(glyph: char, arms: u8) -> char {
     let own = ARMS.iter().find(|(of, _)| *of == glyph).map(|(_, a)| *a);
     let Some(all) = own else { return glyph };

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub struct Layering {
     /// The layer of each node: the number of edges in the longest path that leads to the node.
     pub layer: Vec<usize>,
-    /// The distinct edges in ascending order, without those that close a cycle, lead from a node to itself, or name a node
-    /// that does not exist.
+    /// The distinct edges in ascending order. An edge is left out if it closes a cycle, leads from a node to itself, or
+    /// names a node that does not exist.
     pub edges: Vec<(usize, usize)>,
     /// Number of edges that were removed because they close a cycle. An edge from a node to itself does not count.
     pub removed_edges: usize,

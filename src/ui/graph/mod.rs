@@ -41,8 +41,8 @@ pub struct GraphInput {
     /// columns. Otherwise the drawing is wider.
     pub columns: usize,
     pub overflow: NodeOverflow,
-    /// The minimum width of each node, in columns, for drawings in which all nodes can have their minimum width. Empty
-    /// means [`NODE_MIN`] for all nodes.
+    /// The minimum width of each node, in columns; empty means [`NODE_MIN`] for all nodes. Ignored if the drawing has
+    /// no room for all these widths.
     pub min_widths: Vec<usize>,
     /// The minimum number of rows of each node; empty means 1 for all nodes. Has an effect only with
     /// [`NodeOverflow::Wrapped`], and never exceeds its limit. A node may need more rows than its width suggests,
@@ -53,15 +53,15 @@ pub struct GraphInput {
 /// How to show a node that gets fewer columns than preferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum NodeOverflow {
-    /// Truncated to one row.
+    /// The node's text is truncated to one row.
     #[default]
     Cut,
     /// The node's text is wrapped to this many rows, but never to more than [`ROWS_MAX`].
     Wrapped(usize),
 }
 
-/// Returns the number of rows for a node that prefers a width of `natural` columns and gets `columns` columns: at least 1,
-/// at most `most` and [`ROWS_MAX`].
+/// Returns the number of rows for a node that prefers a width of `natural` columns and gets `columns` columns: at least
+/// 1, at most `most` and [`ROWS_MAX`].
 pub fn rows_for(natural: usize, columns: usize, most: usize) -> usize {
     let missing = natural.saturating_sub(columns);
     // Continuation rows are indented and break at words, so they hold fewer characters.
@@ -119,8 +119,8 @@ pub struct Drawing {
     pub paths: Vec<Path>,
     /// The largest number of layers that a connected component of the graph has.
     pub layers: usize,
-    /// Number of edges that are not drawn, because they close a cycle. An edge from a node to itself is not drawn either,
-    /// but does not count.
+    /// Number of edges that are not drawn, because they close a cycle. An edge from a node to itself is not drawn
+    /// either, but does not count.
     pub omitted_edges: usize,
 }
 

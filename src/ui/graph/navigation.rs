@@ -10,9 +10,9 @@ pub enum GraphMove {
     Left,
     /// To the nearest task that the selected one blocks, or to the nearest node on the right if it blocks none.
     Right,
-    /// Up by a number of nodes.
+    /// Up by this number of nodes.
     Up(usize),
-    /// Down by a number of nodes.
+    /// Down by this number of nodes.
     Down(usize),
     /// To the topmost node in the first layer of the first connected component.
     First,

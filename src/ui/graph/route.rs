@@ -31,7 +31,7 @@ pub struct Wire {
     /// the target.
     ends: BTreeSet<usize>,
     /// Position of the line among the vertical lines of its channel, from 0 at the left. A line without a vertical part
-    /// needs no position and keeps 0.
+    /// needs no position and has 0.
     pub track: usize,
 }
 
@@ -132,7 +132,8 @@ struct VerticalLine {
 
 struct Planner {
     lines: Vec<VerticalLine>,
-    /// For each track, from the left, the spans of the lines that are already on it: first and last row, both inclusive.
+    /// For each track, from the left, the spans of the lines that are already on it: first and last row, both
+    /// inclusive.
     taken: Vec<Vec<(usize, usize)>>,
 }
 
@@ -181,8 +182,8 @@ impl Planner {
         Ok(())
     }
 
-    /// Assigns a line to the first allowed track that is free over its whole span; a line without a vertical part gets no
-    /// track. Then releases the lines that must be to its right.
+    /// Assigns a line to the first allowed track that is free over its whole span; a line without a vertical part gets
+    /// no track. Then the lines that must be to its right no longer wait for this line.
     fn put(&mut self, at: usize) {
         let (first, (top, bottom)) = (self.lines[at].first, self.lines[at].span);
         self.lines[at].done = true;

@@ -60,8 +60,8 @@ const NAMES: &[(&str, &[&str])] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language(&'static str);
 
-/// The comment or string that is open at the end of a line. Holds its text up to the end of the line in which it begins;
-/// `None` if nothing is open.
+/// A comment or string that continues on the next line. Holds its text in the line in which it begins; `None` if no
+/// comment or string continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(not(feature = "highlight"), allow(dead_code))]
 pub struct OpenToken(Option<Arc<str>>);
@@ -81,8 +81,8 @@ enum TokenKind {
 type Token = (Range<usize>, TokenKind);
 
 impl Language {
-    /// Returns the language that the info string of a code fence names in its first word, in upper or lower case; `None` if
-    /// it is unknown.
+    /// Returns the language that the info string of a code fence names in its first word, in upper or lower case;
+    /// `None` if it is unknown.
     pub fn of_fence(info: &str) -> Option<Language> {
         let is_end = |c: char| c.is_whitespace() || ",{:".contains(c);
         Language::from_name(info.split(is_end).next()?)
@@ -101,8 +101,8 @@ impl Language {
         found.next().map(|(ending, _)| Language(ending))
     }
 
-    /// Returns the styled spans of one line of code without control characters. `open` is the comment or string that is
-    /// open at the start of the line. The function sets `open` to the comment or string that is open at the end of the
+    /// Returns the styled spans of one line of code without control characters. `open` is the comment or string that
+    /// continues from the previous line. The function sets `open` to the comment or string that continues on the next
     /// line. A line of more than [`LINE_MAX`] bytes has one style, and `open` stays unchanged.
     pub fn spans(self, line: &str, open: &mut OpenToken, theme: &Theme) -> Vec<Span<'static>> {
         let plain = theme.text;

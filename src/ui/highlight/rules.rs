@@ -14,10 +14,9 @@ thread_local! {
     static RULES: RefCell<HashMap<&'static str, Highlighter>> = RefCell::default();
 }
 
-/// Returns the byte ranges and kinds of the tokens in `line`, in order, and the text of the comment or string that is
-/// open at the end of the line. `ending` is the file ending of the language. `open` is the text of the comment or
-/// string that is open at the start of the line. Returns neither tokens nor a text if `synoptic` has no rules for
-/// `ending`.
+/// Returns the byte ranges and kinds of the tokens in `line`, in order, and the text of the comment or string that
+/// continues on the next line. `ending` is the file ending of the language. `open` is the text of the comment or string
+/// that continues from the previous line. Returns neither tokens nor a text if `synoptic` has no rules for `ending`.
 pub fn tokens(
     ending: &'static str,
     line: &str,

@@ -258,8 +258,8 @@ impl Action {
         )
     }
 
-    /// Returns whether the action needs a running crew. In a replay, such an action is refused, unless it only shows or
-    /// exports something or quits.
+    /// Returns whether the action needs a running crew. A replay refuses such an action, except a few that are useful
+    /// without a crew, such as [`Action::Export`].
     pub fn needs_crew(self) -> bool {
         matches!(
             self,

@@ -9,8 +9,9 @@ const NO_KEY: &str = "no key";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBinding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`, or two of them separated by a blank. The screen shows the first one. An
-    /// action without keys is available in the palette, and possibly as a slash command or with the mouse.
+    /// The keys of the action. Each entry is one key in the syntax of `keys::parse`, or two keys separated by a space
+    /// that are pressed one after the other. The screen shows the first entry. An action without keys is available in
+    /// the palette, and possibly as a slash command or with the mouse.
     pub keys: Vec<String>,
     pub action: Action,
     /// The description of the action in the help and the palette.

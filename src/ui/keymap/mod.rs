@@ -32,7 +32,7 @@ pub enum Context {
     EmptyComposer,
     /// While the completion list of the composer is open.
     Completion,
-    /// In the composer, and in every text field of a comment or the task form, also in those of one line.
+    /// In the composer and in every text field of the comment dialog and the task form, including the one-line fields.
     Editing,
     /// While the user searches the history of sent messages.
     History,
@@ -114,7 +114,8 @@ impl Context {
 #[derive(Debug, Clone, Copy)]
 pub struct Binding {
     pub context: Context,
-    /// The keys in the syntax of `keys::parse`, or two of them separated by a blank. The hint line shows the first one.
+    /// The keys of the action. Each entry is one key in the syntax of `keys::parse`, or two keys separated by a space
+    /// that are pressed one after the other. The hint line shows the first entry.
     pub keys: &'static [&'static str],
     pub action: Action,
     /// The description of the action in the help and the palette.

@@ -131,8 +131,8 @@ impl KeyBinding {
 
 impl KeyMap {
     /// Returns the default keymap with the user's changes. A change for one context overrides a change for all contexts.
-    /// A change for all contexts leaves out keys that type text where a text input needs them, if the action has another
-    /// context too.
+    /// If the action of a change for all contexts works in several contexts, keys that type text are not bound in
+    /// contexts in which a text input needs these keys.
     ///
     /// # Errors
     /// Fails at the first change that names an unknown action, an action that the context does not have, or an invalid

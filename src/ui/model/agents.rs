@@ -76,7 +76,7 @@ impl AgentModelLabel {
     }
 
     /// Returns whether the agent with this label may use the model `model`, with any reasoning effort. True for an
-    /// empty label, because an agent that has not called a model yet uses the shared one.
+    /// empty label, because an agent that has not called a model yet uses the model that all agents share.
     fn may_name(&self, model: &str) -> bool {
         let other = AgentModelLabel::new(model, None);
         let rest = self.0.strip_prefix(other.text());
@@ -87,7 +87,7 @@ impl AgentModelLabel {
 /// The properties that only a subagent has. Other agents have the default values.
 #[derive(Debug, Default)]
 pub struct SubagentView {
-    /// The prompt, in one line; empty for other agents.
+    /// The prompt that the subagent was started with, in one line; empty for other agents.
     pub prompt: String,
     /// The colour of the name; `None` if the role of the subagent sets none, and for other agents.
     pub color: Option<RoleColor>,
@@ -228,8 +228,8 @@ impl AgentView {
 
     /// Updates the usage from `so_far`, the total that the agent has reported since it started. The report comes from a
     /// new agent with the same name if the total has fewer tokens than the last one, or if the number of tokens has
-    /// changed but the number of calls has not grown. In this case, the usage until then is kept as that of earlier
-    /// agents.
+    /// changed but the number of calls has not grown. In this case, the usage before the report counts as usage of an
+    /// earlier agent.
     fn update_usage(&mut self, so_far: Used) {
         let own = self.own_usage().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -242,7 +242,7 @@ impl AgentView {
         (self.usage, self.calls, self.cost) = (all.usage, all.calls, all.cost);
     }
 
-    /// Returns the agent's usage, without that of its subagents, and with that of earlier agents with the same name.
+    /// Returns the agent's usage, including the usage of earlier agents with the same name, but not of its subagents.
     pub fn own_usage(&self) -> Used {
         Used {
             usage: self.usage,
@@ -347,8 +347,9 @@ impl Agents {
         self.change(name, |agent| agent.apply(at, event));
     }
 
-    /// Sets the context window of the agents that used the model `before`. `window` is that of the model that they use
-    /// from now on, in tokens; if it is `None`, the window is unknown until the next model call of the agent.
+    /// Sets the context window of the agents that used the model `before`. `window` is the context window, in tokens,
+    /// of the model that they use from now on; if it is `None`, the window is unknown until the next model call of the
+    /// agent.
     pub fn replace_window(&mut self, before: &str, window: Option<u64>) {
         for agent in self.known.values_mut() {
             if agent.model.may_name(before) {
@@ -381,7 +382,8 @@ impl Agents {
     }
 
     /// Drops the oldest entries of the longest conversations until all conversations except the lead's have at most
-    /// [`OTHERS_MAX`] bytes together. The newest entry of each conversation stays, even if they are larger than that.
+    /// [`OTHERS_MAX`] bytes together. The newest entry of each conversation stays, even if the newest entries are
+    /// larger than that together.
     fn make_room(&mut self) {
         let is_other = |name: &Name| !name.is_lead();
         let others = self.known.iter().filter(|(name, _)| is_other(name));

@@ -42,7 +42,7 @@ impl JobBook {
         }
     }
 
-    /// Handles the end of a session: marks all running jobs as killed by the end of crewdeck at the time `now`.
+    /// Handles the end of a session: marks all running jobs as killed at the time `now`, because crewdeck has exited.
     pub fn end_of_session(&mut self, now: Timestamp) {
         for job in self.all.iter_mut().filter(|j| j.is_running()) {
             let by = "crewdeck on exit".into();

@@ -80,8 +80,8 @@ pub struct MessageLog {
 }
 
 impl MessageLog {
-    /// Adds a message, or updates its delivery step if the log contains it. The step of a known message is changed only
-    /// to a later one. A message without an id is always added.
+    /// Adds a message, or updates its delivery step if the log contains it. The step of a message in the log never
+    /// changes to an earlier one. A message without an id is always added.
     pub fn update(&mut self, message: &MailMessage, step: DeliveryState) {
         let mut all = self.messages.iter_mut().rev();
         if let Some(there) = all.find(|t| same(&t.message, message)) {

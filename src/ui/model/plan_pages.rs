@@ -9,8 +9,9 @@ use ratatui::text::Line;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown;
 
-/// Maximum number of rendered plans in the cache; the one that was used longest ago is dropped. The card and the
-/// preview of a request each need two widths, one for measuring and one for drawing; one entry is spare.
+/// Maximum number of rendered plans in the cache. If there are more, the plan that was used longest ago is dropped. The
+/// card and the preview of a request need four entries: each of the two renders the plan in one width for measuring and
+/// in another for drawing. One entry is spare.
 const PAGES_MAX: usize = 5;
 
 /// The plans that were rendered or used last, at most [`PAGES_MAX`]. Dropping them does not change the screen.

@@ -28,7 +28,7 @@ pub struct RequestBook {
     /// One entry for each card: the index in `waiting` of the first request on the card.
     cards: Vec<usize>,
     /// The requests whose answer the crew has not confirmed yet. The value is the request for which the answer was
-    /// sent: the same one, or another one on the same card.
+    /// sent: the same request, or another request on the same card.
     answered: BTreeMap<RequestId, RequestId>,
     pages: PlanPages,
 }
@@ -77,7 +77,7 @@ impl RequestBook {
         &self.pages
     }
 
-    /// Returns the number of cards. Requests that are alike share one card.
+    /// Returns the number of cards. Permission requests for the same call share one card.
     pub fn len(&self) -> usize {
         self.cards.len()
     }

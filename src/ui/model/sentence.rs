@@ -1,4 +1,4 @@
-//! One-line texts for messages and requests, which replace their JSON.
+//! Formats messages and requests as one line of plain text, which the screen shows instead of their JSON.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! The view model of MCP servers: the state of each, what each offers, and the log of one server, the one that the user
-//! has opened last.
+//! The view model of MCP servers: the state and the offers of each server, and the log of the server that the user has
+//! opened last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,8 @@ const SERVERS_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub struct ServerBook {
     all: Vec<ServerStatus>,
-    /// The name of the server whose log the user has opened last, and the end of that log; `None` before the first one.
+    /// The name of the server whose log the user has opened last, and the end of that log; `None` until the user opens
+    /// a log.
     log: Option<(String, String)>,
     /// What each server offers, by server name.
     offers: BTreeMap<String, ServerOffers>,

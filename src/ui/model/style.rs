@@ -206,7 +206,7 @@ pub fn spinner(now: Timestamp) -> &'static str {
 }
 
 /// Returns the time at which the team's back-off ends, and its cause, cut to 40 columns. If several agents back off,
-/// returns those of the agent whose back-off ends last. Returns `None` if no agent backs off.
+/// returns the time and cause of the back-off that ends last. Returns `None` if no agent backs off.
 pub fn backoff(model: &CrewModel) -> Option<(Timestamp, String)> {
     let waits = model
         .present()

@@ -43,8 +43,8 @@ pub trait PaneFeature {
     /// Adds the mouse targets inside the pane.
     fn targets(&self, app: &App, area: Rect, out: &mut Vec<PlacedPart<Hit>>);
 
-    /// Adds the mouse targets on the pane's frame. The title and the scrollbar are not among them: every pane has
-    /// these.
+    /// Adds the mouse targets on the pane's frame, except those of the title and the scrollbar, which the caller adds
+    /// for every pane.
     fn frame_targets(&self, _app: &App, _area: Rect, _out: &mut Vec<PlacedPart<Hit>>) {}
 
     /// Returns the pane's scrollbar; `None` if all content is visible.
@@ -92,9 +92,9 @@ pub trait PaneFeature {
     /// visible part moves: positive to the right and down, against the direction of the mouse.
     fn drag(&mut self, _app: &App, _area: Option<Rect>, _by: (isize, isize)) {}
 
-    /// Selects the next or the previous item; scrolling has other keys. On the board, this is a task that the selected
-    /// task blocks or waits for; in the pane "Needs you", another request; in a conversation, a cell that can be
-    /// folded.
+    /// Selects a neighbouring item. Which items are neighbours depends on the pane: on the board, the tasks that the
+    /// selected task blocks (forward) or waits for (back); in the pane "Needs you", the next and the previous request;
+    /// in a conversation, the next and the previous cell that can be folded.
     fn neighbour(&mut self, _app: &mut App, _area: Option<Rect>, _way: Way) {}
 
     fn has_neighbour(&self, _app: &App) -> bool {
@@ -129,7 +129,7 @@ pub trait PaneFeature {
         false
     }
 
-    /// Returns whether an action would have an effect now; `None` if the action is not handled by this pane alone.
+    /// Returns whether an action would have an effect now; `None` if this pane does not decide that.
     fn offers(&self, _app: &App, _action: Action) -> Option<bool> {
         None
     }
@@ -254,8 +254,8 @@ pub trait PaneFeature {
         Vec::new()
     }
 
-    /// Returns the tip that the tour of the demo shows while the pane has the focus; `None` for the tip that fits the
-    /// progress of the demo.
+    /// Returns the tip that the tour of the demo shows while the pane has the focus. If `None`, the tour shows the tip
+    /// for the current step of the demo.
     fn tour_tip(&self, _app: &App) -> Option<String> {
         None
     }

@@ -13,7 +13,7 @@ const OPAQUE: u8 = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedPicture {
     pub key: PictureKey,
-    /// The cells of the visible part.
+    /// The area of the picture's visible part on the screen.
     pub at: Rect,
     /// Number of rows of the picture that are scrolled out above the visible part.
     pub skip: u16,

@@ -18,11 +18,11 @@ pub enum ImageDrawing {
 /// The environment variables by which a terminal is recognized.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TerminalNames<'a> {
-    /// `TERM`.
+    /// `TERM`: the type of the terminal, such as `xterm-kitty`; `None` if it is not set.
     pub term: Option<&'a str>,
-    /// `TERM_PROGRAM`.
+    /// `TERM_PROGRAM`: the name of the terminal program, such as `ghostty`; `None` if it is not set.
     pub program: Option<&'a str>,
-    /// `KITTY_WINDOW_ID`.
+    /// `KITTY_WINDOW_ID`, which kitty sets for programs in its windows; `None` if it is not set.
     pub kitty_window: Option<&'a str>,
     /// A variable that tmux, screen or zellij sets: `TMUX`, `STY` or `ZELLIJ`.
     pub multiplexer: Option<&'a str>,
@@ -50,8 +50,8 @@ impl TerminalNames<'_> {
 }
 
 impl ImageDrawing {
-    /// Returns how to draw images with this setting, terminal and number of colours. Half blocks need 24-bit colours, the
-    /// kitty protocol needs at least 16; otherwise only the labels are shown.
+    /// Returns how to draw images with this setting, terminal and number of colours. Half blocks need 24-bit colours,
+    /// the kitty protocol needs at least 16; otherwise only the labels are shown.
     pub fn of(
         setting: ImageSetting,
         terminal: TerminalNames<'_>,

@@ -8,11 +8,11 @@ pub const COLUMNS_MAX: u16 = 48;
 const ROWS_MAX: u16 = 12;
 /// Maximum height of a picture in a conversation of fewer than [`HIGH`] rows, in rows.
 const ROWS_MAX_LOW: u16 = 6;
-/// Minimum height of a conversation with pictures of [`ROWS_MAX`] rows, in rows.
+/// Minimum height of a conversation, in rows, in which a picture may have [`ROWS_MAX`] rows.
 const HIGH: usize = 20;
-/// Minimum height of a conversation with pictures, in rows.
+/// Minimum height of a conversation, in rows, to show pictures in it.
 const HEIGHT_MIN: usize = 8;
-/// Minimum width of a conversation with pictures, in columns.
+/// Minimum width of a conversation, in columns, to show pictures in it.
 const WIDTH_MIN: usize = 24;
 /// Assumed width of a terminal cell, in pixels, if the terminal draws the image itself. The real width is unknown;
 /// common fonts have about this width.

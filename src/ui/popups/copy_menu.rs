@@ -14,7 +14,7 @@ const ROWS_MAX: u16 = 12;
 #[derive(Debug)]
 pub struct CopyChoices;
 
-/// Opens the picker. If the conversation has nothing to copy, shows a status message instead.
+/// Opens the picker of what to copy. If the conversation has nothing to copy, shows a status message instead.
 pub fn open(app: &mut App) {
     if portions(app).is_empty() {
         let is_empty = |app: &App| portions(app).is_empty();

@@ -9,11 +9,11 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::ModelList;
 use crate::ui::popups::picker::{Choices, Picker, PickerRow};
 
-/// The content of the model picker: the models that the provider lists.
+/// The content of the model picker: the named models of the settings, then the models that the provider lists.
 #[derive(Debug)]
 pub struct ModelChoices;
 
-/// Opens the picker with the model in use selected, and requests the list of models from the provider.
+/// Opens the model picker with the model in use selected, and requests the list of models from the provider.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     if app.model.models == ModelList::Unknown {
         app.model.models = ModelList::Asked;
@@ -35,8 +35,8 @@ fn in_use(app: &App) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the name of the model in use. If the conversation of a teammate is shown and a model was chosen for that
-/// teammate, this is that model, else the model of the lead.
+/// Returns the name of the model in use by the agent whose conversation is shown; a subagent counts as its parent. This
+/// is the teammate's own model if one was chosen for it, otherwise the model of the lead.
 fn current(app: &App) -> &str {
     let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
     let member = app.model.team.find(&shown);
@@ -47,8 +47,8 @@ fn current(app: &App) -> &str {
     })
 }
 
-/// Asks the crew to use the model `name`: for the teammate whose conversation is shown, else for all agents without a
-/// model of their own.
+/// Asks the crew to use the model `name`. If the conversation of a teammate or its subagent is shown, the change
+/// applies to this teammate, otherwise to all agents without a model of their own.
 pub fn use_model(app: &mut App, name: String, out: &mut Vec<Effect>) {
     let shown = app.shown.parent().unwrap_or_else(|| app.shown.clone());
     let agent = Some(shown).filter(|agent| !agent.is_lead());

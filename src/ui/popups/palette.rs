@@ -51,8 +51,9 @@ impl Choices for PaletteChoices {
         "Actions".into()
     }
 
-    /// Returns the actions in this order: the one that shows open requests, if there are any; those of the contexts in
-    /// which the palette was opened; those of all panes; the slash commands without a key.
+    /// Returns the actions in this order: the action that shows open requests, if there are any; the actions of the
+    /// contexts in which the palette was opened; the actions of all panes; the slash commands whose actions have no
+    /// key.
     fn rows(&self, app: &App) -> Vec<PickerRow<PaletteAction>> {
         let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
         let mut seen: Vec<Action> = Vec::new();

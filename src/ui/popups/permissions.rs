@@ -20,13 +20,13 @@ const SERVER_TOOLS: &str = "mcp__";
 #[derive(Debug)]
 pub struct PermissionChoices;
 
-/// A row of the picker.
+/// A row of the picker: a session permission or an entry of the setting `allow`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PermissionItem {
     /// The number that identifies the permission in the session.
     Session(u64),
-    /// The index of the entry in the setting `allow`, from 0. The row that counts the entries that are not listed has the
-    /// next index.
+    /// The index of the entry in the setting `allow`, from 0. The row with the number of entries that are not listed
+    /// has the index after the last listed entry.
     Settings(usize),
 }
 

@@ -1,5 +1,5 @@
-//! The picker of how much the whole team may do without asking, when the user approves a permission request for the
-//! whole team.
+//! The picker that opens when the user approves a permission request for the whole team. The user chooses which similar
+//! calls all agents may then make without asking.
 
 use ratatui::layout::Rect;
 

@@ -31,7 +31,7 @@ pub struct SessionSummary {
 #[derive(Debug)]
 pub struct SessionChoices(Option<Vec<SessionSummary>>);
 
-/// Opens the picker and requests the list of sessions with an effect.
+/// Opens the session picker and requests the list of sessions with an effect.
 pub fn open(app: &mut App, out: &mut Vec<Effect>) {
     open_popup(app, Picker::new(SessionChoices(None), 0));
     out.push(Effect::ListSessions);

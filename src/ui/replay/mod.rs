@@ -113,8 +113,8 @@ impl Player {
             .then(|| next.saturating_sub(self.time).div_f64(self.speed))
     }
 
-    /// Advances the position by the wall-clock time from the last call until `now`, times the speed; by nothing at the
-    /// first call. Does not move the position while the replay is paused. Returns the events between the old and the new
+    /// Advances the position by the wall-clock time from the last call until `now`, times the speed. Does not move the
+    /// position at the first call and while the replay is paused. Returns the events between the old and the new
     /// position, oldest first.
     pub fn advance(&mut self, now: Timestamp) -> &[Event] {
         let before = self.next_event;

@@ -73,8 +73,8 @@ impl UiState {
         }
     }
 
-    /// Passes the queued `App::pane_requests` to all panes. These come from other parts of the user interface and are
-    /// not approval requests. Each pane handles those that concern it.
+    /// Passes the queued `App::pane_requests` to all panes. These requests come from other parts of the user interface
+    /// and are not approval requests. Each pane handles the requests that concern it.
     pub(in crate::ui) fn pass_pane_requests(&mut self) {
         for request in std::mem::take(&mut self.app.pane_requests) {
             for pane in Pane::ALL {

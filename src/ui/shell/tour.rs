@@ -98,14 +98,15 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the tour line takes the place of the line that announces open requests, because it says which
-/// request waits for the user and how to decide it. While a popup is open, the tour line describes the popup, but no
-/// other line appears, so that no row moves.
+/// Returns whether the tour line replaces the line that announces open requests, because it says which request waits
+/// for the user and how to decide it. This stays true while a popup is open, so that no row moves, although the tour
+/// line then describes the popup.
 pub fn replaces_banner(state: &UiState) -> bool {
     is_demo(state) && !state.is_tour_dismissed && announcement(state).is_some()
 }
 
-/// Returns whether no line announces the open requests: the tour line would, but it describes the open popup.
+/// Returns whether no line announces the open requests now: the tour line replaces that line, but describes the open
+/// popup.
 pub fn hides_requests(state: &UiState) -> bool {
     replaces_banner(state) && !state.popups.is_empty()
 }
@@ -339,8 +340,8 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<[String; 2]
     fitting.next().unwrap_or(end)
 }
 
-/// Returns how to run `action`: its slash command if the composer has the focus (empty if it has none), else its key in
-/// the panes.
+/// Returns how to run `action`. If the composer has the focus, this is the slash command of the action, or an empty
+/// text if it has none. Otherwise it is the key of the action in the panes.
 fn key_or_command(app: &App, action: Action) -> String {
     let is_it = |(_, does, _): &&(&str, Action, &str)| *does == action;
     match app.focus {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::text::{age, age_valid_for};
 
-/// An age that the screen shows. It may be shown only from a minimum age on.
+/// An age that the screen shows once the age has reached a minimum.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShownAge {
     /// The time at which the age is zero.
@@ -15,7 +15,7 @@ pub struct ShownAge {
 }
 
 impl ShownAge {
-    /// Creates an age that is shown from zero on.
+    /// Creates an age that is shown immediately, without a minimum.
     pub fn at_once(since: Timestamp) -> ShownAge {
         ShownAge {
             since,

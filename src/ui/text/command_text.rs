@@ -31,9 +31,9 @@ pub struct RenderedCommand {
     pub cut_bytes: usize,
 }
 
-/// Renders the body of a request. Folds comments only within the command, which begins with the first line that starts
-/// with `$ `. Folds none after the first quote, backslash, construct of `OPENINGS` or place where text was cut out,
-/// because a `#` after it may be part of the command.
+/// Renders the body of a request. Shortens long comments only within the command, which begins with the first line that
+/// starts with `$ `. Shortens no comment after the first quote, backslash, construct of `OPENINGS` or place where text
+/// was cut out, because a `#` after it may be part of the command.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
         cut_bytes: bytes_cut(text),

@@ -1,8 +1,8 @@
 //! Fuzzy matching of a typed pattern against texts, with a score and the matched positions: `gol` matches
 //! `Graph Or List`. No I/O.
 //!
-//! Uses `nucleo-matcher`, the matcher of Helix: each word of the pattern must occur in the text as a subsequence; matches
-//! at word starts and consecutive matches score higher, and gaps cost points.
+//! Uses `nucleo-matcher`, the matcher of Helix: each word of the pattern must occur in the text as a subsequence;
+//! matches at word starts and consecutive matches score higher, and gaps cost points.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -23,11 +23,11 @@ pub struct FuzzyMatch {
     pub positions: Vec<usize>,
 }
 
-/// A function that matches the texts of a list one after another.
+/// A function that matches a pattern against one text after another. Returns `None` for a text that does not match.
 pub type TextSearch = Box<dyn FnMut(&str) -> Option<FuzzyMatch>>;
 
-/// A pattern that is matched against the texts of a list. All matches share the memory of the pattern, so one pattern
-/// should be used for the whole list.
+/// A pattern that is matched against the texts of a list. All matches use the same buffers, so one pattern should be
+/// used for the whole list.
 pub struct FuzzyPattern {
     pattern: Pattern,
     matcher: Matcher,
@@ -71,9 +71,9 @@ impl FuzzyPattern {
         }
     }
 
-    /// Returns the score of the match of the pattern in `text`; `None` if a word of the pattern does not match, or,
-    /// unless the pattern is for paths, matches only scattered over the text. An empty pattern matches every text with
-    /// score 0.
+    /// Returns the score of the match of the pattern in `text`; `None` if a word of the pattern does not match. A
+    /// pattern that is not for paths also returns `None` if the match of a word is scattered over the text. An empty
+    /// pattern matches every text with score 0.
     pub fn score(&mut self, text: &str) -> Option<u32> {
         let mut lower = text.chars().flat_map(char::to_lowercase);
         let begins = !self.start.is_empty() && self.start.chars().all(|c| lower.next() == Some(c));

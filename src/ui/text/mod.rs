@@ -36,13 +36,13 @@ pub fn pad(text: &str, columns: usize) -> String {
 /// line that was wrapped continues in the column of its first word, which follows the indentation and a list marker
 /// such as `- ` or `3. `.
 ///
-/// [`wrap::wrap`] is for styled text, whose indentation its caller knows.
+/// [`wrap::wrap`] wraps styled text, with an indentation that its caller gives.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_first_lines(text, columns, usize::MAX)
 }
 
-/// Like [`wrap()`], but stops after the line of `text` with which it has produced at least `enough` lines. The result
-/// may have more.
+/// Like [`wrap()`], but stops when the result has at least `enough` lines. The line of `text` that is being wrapped is
+/// completed first, so the result may have more lines.
 pub fn wrap_first_lines(text: &str, columns: usize, enough: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut out = Vec::new();
@@ -130,7 +130,7 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
-/// Returns how much longer the text of [`age`] stays the same while a duration grows, if the duration is now `passed`.
+/// Returns by how much the duration `passed` must grow until [`age`] returns another text.
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {
         0..60 => 1,

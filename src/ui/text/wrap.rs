@@ -143,11 +143,11 @@ pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     format!("{ellipsis}{}", &text[start..]).into()
 }
 
-/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. No visible character is lost, except
-/// that `…` replaces a character wider than a row, and a replacement character the end of a cluster longer than
-/// [`CLUSTER_MAX`] bytes. Blanks are dropped only with [`Break::Words`]: at a break and at the end of a line.
-/// `text_offset` is the number of visible characters before `spans`, as in [`Row::text_offset`]; the function increases
-/// it by the number of visible characters in `spans`.
+/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. All visible characters are kept, with
+/// two exceptions: `…` replaces a character that is wider than a row, and a replacement character replaces the end of a
+/// grapheme cluster longer than [`CLUSTER_MAX`] bytes. Blanks are dropped only with [`Break::Words`]: at a break and at
+/// the end of a line. `text_offset` is the number of visible characters before `spans`, as in [`Row::text_offset`]; the
+/// function increases it by the number of visible characters in `spans`.
 ///
 /// The margin is omitted if it leaves fewer than two columns for text.
 pub fn wrap(

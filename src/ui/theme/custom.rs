@@ -82,7 +82,7 @@ fn set_color(theme: &mut Theme, meaning: ColorRole, color: Color) {
     }
 }
 
-/// Returns the styles whose text colour the role sets. Empty for roles that set a background.
+/// Returns the styles of `theme` whose text colour the role `meaning` sets. Empty for roles that set a background.
 fn text_styles(theme: &mut Theme, meaning: ColorRole) -> Vec<&mut Style> {
     match meaning {
         ColorRole::Ground | ColorRole::Panel | ColorRole::Selection => vec![],
@@ -137,8 +137,8 @@ fn readable_on(ground: Option<Color>) -> Color {
     }
 }
 
-/// Replaces colours so that normal text is readable on the ground, the panel and the selection. Adds the roles of
-/// unreadable colours to `hidden`.
+/// Replaces colours so that normal text is readable on the backgrounds of the screen, of popups and of the selected
+/// row. Adds the roles of unreadable colours to `hidden`.
 fn fix_grounds(theme: &mut Theme, own: &CustomTheme, hidden: &mut Vec<ColorRole>) {
     let ground = theme.ground.bg;
     if is_known(ground) {

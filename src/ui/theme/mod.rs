@@ -214,8 +214,8 @@ impl Theme {
         }
     }
 
-    /// Returns the roles whose colours in a custom theme are replaced at this depth, because they would be unreadable; none
-    /// for a built-in theme.
+    /// Returns the roles whose colours in a custom theme are replaced at this depth, because they would be unreadable;
+    /// none for a built-in theme.
     pub fn unreadable(choice: &ThemeChoice, depth: ColorDepth) -> Vec<ColorRole> {
         match choice {
             ThemeChoice::BuiltIn(_) => Vec::new(),

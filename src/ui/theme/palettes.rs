@@ -11,8 +11,8 @@ use crate::ui::theme::{dark, light};
 /// strong, text; dim, border, accent, ok, warn; error, working, waiting, code, tool.
 type Colors = [(u32, u8); 15];
 
-/// Returns the tones of a palette. For terminals with sixteen colours, which cannot show the palette, the tones have
-/// the colours of `base`.
+/// Builds a theme's colours from the 24-bit and 256-colour values in `colors`. The sixteen-colour values are those of
+/// `base`, because terminals with sixteen colours cannot show the palette.
 const fn tones(base: Tones, colors: Colors) -> Tones {
     const fn tone(base: Tone, (rgb, indexed): (u32, u8)) -> Tone {
         let [_, red, green, blue] = rgb.to_be_bytes();

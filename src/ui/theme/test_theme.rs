@@ -84,9 +84,9 @@ pub fn is_selected(cell: &Cell) -> bool {
     cell.bg == GROUNDS[1].1
 }
 
-/// Returns the style of a cell as one character: that of [`CHARACTERS`], in upper case on the selected row; `?` for a
-/// search match, `!` for the current match, `.` for text without a style, a space for an empty cell, and `_` for an empty
-/// cell of the selected row.
+/// Returns the style of a cell as one character: its character in [`CHARACTERS`], in upper case on the selected row;
+/// `?` for a search match, `!` for the current match, `.` for text without a style, a space for an empty cell, and `_`
+/// for an empty cell of the selected row.
 pub fn style_character(cell: &Cell) -> char {
     let style = match cell.fg {
         Color::Indexed(color) => CHARACTERS.get(usize::from(color.wrapping_sub(FIRST))),

@@ -7,18 +7,18 @@ use crate::ui::theme::{Theme, color_math};
 /// Share of the text colour in the background of code, in percent. The rest is the background of the screen or of
 /// popups, whichever has less contrast to the text, so that code stands out on both.
 const CODE: u16 = 6;
-/// Share of the colour of a change in the background of a changed line, in percent.
+/// Share, in percent, of the colour for added or removed text in the background of an added or removed line.
 const LINE: u16 = 14;
-/// Share of the colour of a change in the background of changed words, in percent.
+/// Share, in percent, of the colour for added or removed text in the background of changed words.
 const WORD: u16 = 34;
 
 /// Minimum contrast ratio of code to its background. The built-in themes have more.
 const CONTRAST_MIN: f64 = 2.0;
 
 /// Sets the backgrounds of code and of changed lines and words. Changed lines get a background only with 24-bit
-/// colours, because fewer colours are not fine enough; with fewer, changed words are reversed instead. If the theme
-/// uses the terminal's own colours, whose values are unknown, code gets no background either. A background on which text
-/// would have less contrast than [`CONTRAST_MIN`] is omitted too.
+/// colours, because smaller palettes lack shades that are close enough to the background; with these, changed words are
+/// reversed instead. If the theme uses the terminal's own colours, whose values are unknown, code gets no background
+/// either. A background on which text would have less contrast than [`CONTRAST_MIN`] is omitted too.
 pub fn set(theme: &mut Theme) {
     let on_code = [
         theme.text,
@@ -67,8 +67,9 @@ pub fn set(theme: &mut Theme) {
     });
 }
 
-/// Mixes `percent` of the colour `of` into the colour `ground`. The result is a 24-bit colour if both are, else one of
-/// 256 colours; `None` if either is one of the terminal's own colours.
+/// Mixes `percent` of the colour `of` into the colour `ground`. The result is a 24-bit colour if both colours are
+/// 24-bit colours, else one of xterm's 256 colours. `None` if one of the two is a default or ANSI colour of the
+/// terminal, whose value is unknown.
 fn mix(ground: Color, of: Color, percent: u16) -> Option<Color> {
     let is_own = |color| !matches!(color, Color::Rgb(..) | Color::Indexed(16..));
     if is_own(ground) || is_own(of) {

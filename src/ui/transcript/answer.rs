@@ -92,9 +92,9 @@ impl Answer {
 }
 
 /// Returns whether a text contains a tool call. With some chat templates, models write calls into the text of an answer
-/// as JSON, alone or in tags. Only a call at the start of a line counts, so that a sentence about a call does not.
-/// Incomplete JSON does not count, and of the lines that begin with `{` or `[{` only the first `LOOKS_MAX` are
-/// examined.
+/// as JSON, alone or in tags. A call counts only at the start of a line, so that a sentence that mentions a call does
+/// not count. Incomplete JSON does not count, and of the lines that begin with `{` or `[{` only the first `LOOKS_MAX`
+/// are examined.
 pub fn contains_tool_call(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<tool_call>",

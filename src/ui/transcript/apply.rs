@@ -149,8 +149,8 @@ impl Transcript {
         });
     }
 
-    /// Replaces the answer that is being streamed by `answer`, the complete one. If no answer is being streamed, adds
-    /// `answer`. A blank answer is not added; it removes the streamed one.
+    /// Replaces the answer that is being streamed with the complete answer `answer`. If no answer is being streamed,
+    /// adds `answer`. If `answer` is blank, adds nothing and removes the streamed answer.
     fn complete_answer(&mut self, mut answer: Answer) {
         answer.origin = self.next_origin();
         match self.open.take().filter(|n| self.log.index(*n).is_some()) {

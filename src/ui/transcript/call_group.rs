@@ -60,8 +60,8 @@ impl CallGroup {
         self.last.clone_from(&run.subject);
     }
 
-    /// Updates the counts after the state of the call `run` has changed from `before`. If the call has failed, also stores
-    /// its error as the group's `first_error`, unless there is one already.
+    /// Updates the counts after the state of the call `run` has changed from `before`. If the call has failed, also
+    /// stores its error as the group's `first_error`, unless there is one already.
     pub fn update(&mut self, before: ToolCallState, run: &ToolRun) {
         self.count(before, |n| n.saturating_sub(1));
         self.count(run.state, |n| n + 1);

@@ -78,7 +78,8 @@ impl Fold {
     }
 }
 
-/// The kinds of cells for the spacing: a blank row separates two adjacent cells unless both belong to `Activity`.
+/// The groups of cells that decide the spacing: a blank row separates two adjacent cells unless both belong to
+/// `Activity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpacingGroup {
     User,
@@ -105,7 +106,7 @@ impl CellKind {
     }
 
     /// Returns whether the cell has nothing to draw: an answer without text and thinking, or the header of a small call
-    /// group. A call that a folded call group hides does not count.
+    /// group. A call that a folded call group hides is not blank.
     pub fn is_blank(&self) -> bool {
         match self {
             CellKind::Answer(answer) => answer.is_blank(),
@@ -151,8 +152,8 @@ impl CellKind {
 
     /// Returns the number of search matches in the cell, whether the cell is folded or open. Searches the texts
     /// themselves, not the drawn rows. Of a diff or an output, only the lines from [`fold::shown_lines`] are searched;
-    /// of an entry, those from [`InsertedEntry::shown_lines`]. If a call has a diff, its input is not searched, because
-    /// the open call shows the diff in place of the input.
+    /// of an entry, only the lines from [`InsertedEntry::shown_lines`]. If a call has a diff, its input is not
+    /// searched, because the open call shows the diff in place of the input.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {

@@ -130,7 +130,7 @@ impl Transcript {
     }
 
     /// Returns the text of all entries in memory, including folded parts. If the entries are longer than [`WHOLE_MAX`]
-    /// bytes together, a note replaces the oldest ones. Nothing says that entries were dropped from memory.
+    /// bytes together, a note replaces the oldest ones. Entries that were dropped from memory are not mentioned.
     fn whole(&self) -> String {
         let mut parts = Vec::new();
         let mut room = WHOLE_MAX;

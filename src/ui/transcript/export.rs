@@ -36,15 +36,15 @@ pub struct ExportHead {
     pub model: String,
     /// The time of the export. In a replay, the time up to which the recording was replayed.
     pub at: String,
-    /// The label of `at`, which says which of the two times it is.
+    /// The label of `at`, which says whether `at` is the time of the export or of the replay.
     pub at_label: &'static str,
 }
 
 struct Entry {
     /// CSS class of the entry in the HTML export.
     class: &'static str,
-    /// Who wrote the entry, or a one-line summary of a folded entry; empty for a notice and for an entry that is only a
-    /// line.
+    /// Who wrote the entry, or a one-line summary of a folded entry; empty for a notice and for an entry that consists
+    /// of only one line.
     heading: String,
     /// A remark after the summary of a folded entry; may be empty.
     remark: String,

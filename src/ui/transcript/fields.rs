@@ -75,7 +75,8 @@ pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
 }
 
 /// Renders the output of a tool as fields, cut to [`FIELDS_MAX`] fields and about `max` bytes of values in total.
-/// Leaves out the named fields that are equal in `input`. Returns `None` if the output is not a JSON object or array.
+/// Leaves out the fields that have a name and occur in `input` with the same value. Returns `None` if the output is not
+/// a JSON object or array.
 pub fn of_output(
     output: &str,
     input: &[Field],

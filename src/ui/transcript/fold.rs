@@ -118,8 +118,8 @@ fn diff_rows(diff: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec
     out
 }
 
-/// Returns a row that says that `omitted` lines are missing. Its text offset is that of the last row in `above`, the
-/// rows before it.
+/// Returns a row that says that `omitted` lines are missing. It gets the text offset of the last row in `above`, which
+/// holds the rows before it.
 fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     let mark = format!("… {} not shown …", count_noun(omitted, "line"));
     let at = above.last().map_or(0, |row| row.text_offset);
@@ -200,8 +200,8 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
     out
 }
 
-/// Returns what the first and the last call of a group act on. If they do not fit into `room` columns together, leaves
-/// out of each the part from the first ` (` on.
+/// Returns what the first and the last call of a group act on. If they do not fit into `room` columns together, cuts
+/// each of them before its first ` (`.
 fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
     let (first, last) = (calls.first.as_str(), calls.last.as_str());
     if width(first) + width(last) <= room {
@@ -400,7 +400,7 @@ fn split_ends(text: &str, max: usize) -> (&str, &str) {
 }
 
 /// Returns the rows of an output; none if all its lines are empty. If the output has more than [`LINES_MAX`] lines, a
-/// row that says how many are missing replaces those in the middle.
+/// row that says how many are missing replaces the lines in the middle.
 fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> Vec<Row> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     if all.iter().all(|l| l.is_empty()) {
@@ -416,8 +416,8 @@ fn output_rows(text: &str, page: LayoutParams<'_>, text_offset: &mut usize) -> V
 }
 
 /// Calls `rows` for each line in `all` and returns the resulting rows, at most [`ROWS_OF_LINE`] for each line, as in
-/// [`elide_rows`]. If there are more than [`LINES_MAX`] lines, a row that says how many are missing replaces those in
-/// the middle, for which `rows` is not called.
+/// [`elide_rows`]. If there are more than [`LINES_MAX`] lines, a row that says how many are missing replaces the lines
+/// in the middle, and `rows` is not called for them.
 fn elide_lines<T>(
     all: &[T],
     page: LayoutParams<'_>,
@@ -442,8 +442,8 @@ fn elide_lines<T>(
     out
 }
 
-/// Limits `rows` to `max` rows. If there are more, one additional row that says how many are missing replaces those in
-/// the middle.
+/// Limits `rows` to `max` rows. If there are more, one additional row that says how many are missing replaces the rows
+/// in the middle.
 pub fn elide_rows(mut rows: Vec<Row>, max: usize, page: LayoutParams<'_>) -> Vec<Row> {
     if rows.len() <= max {
         return rows;

@@ -61,11 +61,11 @@ struct LayoutPart {
     rows: Vec<Row>,
     /// Number of visible characters in this part, as [`Row::text_offset`] counts them.
     visible_chars: usize,
-    /// The state at the end of this part, such as an open list. The next part continues from it.
+    /// The state at the end of this part, such as a list that has not ended. The next part continues from it.
     continuation: Continuation,
     /// The measurements of the first table in this part; `None` if this part contains no table.
     measured: Option<TableMeasure>,
-    /// The table layout that all parts of the same table use; `None` if this part shows no table or a complete one.
+    /// The table layout that all parts of the same table use; `None` if this part shows no table or a complete table.
     shared: Option<TableLayout>,
 }
 
@@ -125,8 +125,8 @@ impl CellLayout {
         })
     }
 
-    /// Returns the number of visible characters of the cell before the row with the index `line`, counted from 0; those
-    /// of the whole cell if there is no such row.
+    /// Returns the number of visible characters of the cell before the row with the index `line`, counted from 0. If
+    /// there is no such row, returns the number of visible characters of the whole cell.
     pub fn text_offset_of(&self, mut line: usize) -> usize {
         let mut before = 0;
         for part in &self.parts {
@@ -162,7 +162,7 @@ impl CellLayout {
 }
 
 /// Lays out a cell. Returns a layout without rows if the cell is blank or hidden. `old` is an earlier layout of the
-/// cell with the same width and theme; in an answer, those of its parts whose text has not changed are used again.
+/// cell with the same width and theme; for an answer, the parts of `old` whose text has not changed are used again.
 pub fn lay_out(
     kind: &CellKind,
     above: Above,
@@ -304,8 +304,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Lays out again the parts of a table whose column widths or rules differ from those of the whole table. Returns the
-/// number of rows that were laid out.
+/// Gives all parts of a table the same layout, that is, the same column widths, and rules between the rows of all parts
+/// or of none. Lays out again each part that has another layout. Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,

@@ -65,7 +65,7 @@ impl CellLog {
     }
 
     /// Adds a tool call and returns the number of its cell. A call of a tool with [`Grouping::Grouped`] is also added
-    /// to a group: to that of the newest cell if this is a call of the same tool, else to a new one.
+    /// to a call group: to the group of the newest cell if that cell is a call of the same tool, else to a new group.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
         if tool_display(&run.tool).grouping == Grouping::Separate {
             return self.push(CellKind::Tool(Box::new(run)));
@@ -132,7 +132,7 @@ impl CellLog {
         Some(at + 1 + hidden).filter(|next| *next < self.cells.len())
     }
 
-    /// Returns the index of the cell that is drawn before the one at the index `at`; `None` if `at` is 0.
+    /// Returns the index of the cell that is drawn before the cell at the index `at`; `None` if `at` is 0.
     pub fn prev_shown(&self, at: usize) -> Option<usize> {
         Some(self.visible_index(at.checked_sub(1)?))
     }
@@ -221,8 +221,8 @@ impl CellLog {
         }
     }
 
-    /// Removes the cell `number`. Does nothing if it was dropped. The next cell gets the number of a removed last cell.
-    /// The numbers of later cells do not change: if there are any, an empty cell takes the place of the removed one.
+    /// Removes the cell `number`. Does nothing if it was dropped. If it is the last cell, the next new cell gets its
+    /// number. Otherwise, an empty cell replaces it, so that the numbers of later cells do not change.
     pub fn remove(&mut self, number: u64) {
         if number + 1 == self.next() {
             if let Some(last) = self.cells.pop_back() {

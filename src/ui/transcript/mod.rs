@@ -165,7 +165,8 @@ impl Transcript {
         self.scroll_state_at(&self.anchor, viewport)
     }
 
-    /// Like [`Transcript::scroll_state`], but for the scroll position `anchor` instead of the transcript's.
+    /// Like [`Transcript::scroll_state`], but for the scroll position `anchor` instead of the scroll position of the
+    /// transcript.
     pub fn scroll_state_at(
         &self,
         anchor: &ScrollAnchor,

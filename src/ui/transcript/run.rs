@@ -14,7 +14,7 @@ use crate::ui::transcript::fields::{Field, OutputFields};
 use crate::ui::transcript::tool_display::{OutputKind, USER_COMMAND, tool_display};
 
 /// The beginnings of the note that says that a command has exited but left a program running: the current wording
-/// first, then those of older versions. The note is a part of the command's output.
+/// first, then the wordings of older versions. The note is a part of the command's output.
 const LEFT_RUNNING: &[&str] = &[
     "[The command exited but left a program running.",
     "[The command left a program running;",
@@ -28,9 +28,11 @@ const OUTPUT_MAX: usize = 256 * 1024;
 const LIVE_MAX: usize = 16 * 1024;
 /// Maximum total length of the stored input values, in bytes. The value that exceeds this limit is cut in the middle.
 const INPUT_MAX: usize = 16 * 1024;
-/// Maximum number of lines of a diff, including its three header lines, that is shown open when the call ends.
+/// Maximum number of lines of a diff, including its three header lines, for which a call is opened when it ends. A call
+/// with a longer diff is not opened.
 const OPEN_DIFF_LINES: usize = 24;
-/// Maximum length, in bytes, of a diff that is shown open when the call ends.
+/// Maximum length of a diff, in bytes, for which a call is opened when it ends. A call with a longer diff is not
+/// opened.
 const OPEN_DIFF_BYTES: usize = 4 * 1024;
 /// Maximum width, in columns, of an output that is shown in the row of the folded call. The output must also have only
 /// one line.

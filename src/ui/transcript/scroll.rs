@@ -227,7 +227,7 @@ impl ScrollAnchor {
         })
     }
 
-    /// Scrolls so that `parts` units of the scrollbar are above the view. The units are those of
+    /// Scrolls so that `parts` scrollbar units of the conversation are above the view. A unit is 1/1000 cell, as in
     /// [`ScrollAnchor::scroll_position`]. If that makes the newest row visible, the view follows the newest row.
     pub fn jump(&mut self, parts: usize, log: &CellLog, layouts: &mut LayoutCache, rows: usize) {
         let at = parts / PARTS;
@@ -339,7 +339,8 @@ fn bottom_position(log: &CellLog, layouts: &mut LayoutCache, rows: usize) -> Opt
     (log.len() > 0).then_some(RowPosition { at: 0, line: 0 })
 }
 
-/// Returns the position `by` rows above `from`, or that of the first row of the transcript if there are fewer rows.
+/// Returns the position `by` rows above `from`, or the position of the first row of the transcript if there are fewer
+/// rows.
 fn rows_above(
     from: RowPosition,
     mut by: usize,

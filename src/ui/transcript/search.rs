@@ -112,7 +112,8 @@ impl Transcript {
     }
 
     /// Moves to the next or previous match. After the last match, continues with the first, and the other way round. If
-    /// no match is current, moves to the one that is nearest to the view, whatever `way` is.
+    /// no match is current, ignores `way` and moves to the first match at or below the top of the view; if there is
+    /// none, to the last match above.
     pub fn next_match(&mut self, way: Way, viewport: Viewport) -> MatchStep {
         let Some(here) = self.search().and_then(|s| s.here) else {
             return self.go_to_nearest(viewport);
@@ -195,10 +196,10 @@ impl Transcript {
         }
     }
 
-    /// Makes the match with the index `nth` in the cell at the index `at` the current one, selects the cell and scrolls to
-    /// the match. If the cell or its call group is folded and hides a match, opens the cell or group. First folds what the
-    /// search opened for an earlier match, except this cell and its group. If the match has no row even in the open cell,
-    /// scrolls to the last visible match in the cell, or to its first row.
+    /// Makes the match with the index `nth` in the cell at the index `at` the current match, selects the cell and
+    /// scrolls to the match. If the cell or its call group is folded and hides a match, opens the cell or group. First
+    /// folds what the search opened for an earlier match, except this cell and its group. If the match has no row even
+    /// in the open cell, scrolls to the last visible match in the cell, or to its first row.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
         self.refold(Some(number));

@@ -16,8 +16,9 @@ const PREVIEW_WIDTH_MIN: usize = 12;
 /// between them that says how many are missing.
 const ROWS_MAX: usize = 400;
 
-/// Returns the rows of an answer's thinking. Folded, it is one row, which adds nothing to `text_offset`. Open, it is
-/// the text, limited by [`ROWS_MAX`], whose number of visible characters is added to `text_offset`.
+/// Returns the rows of an answer's thinking. If the thinking is folded, returns one row and does not change
+/// `text_offset`. If it is open, returns the rows of its text, limited by [`ROWS_MAX`], and adds the number of visible
+/// characters of the text to `text_offset`.
 pub fn thinking_rows(
     answer: &Answer,
     is_selected: bool,

@@ -1,4 +1,5 @@
-//! How the calls of each tool are displayed. For tools that are not listed, JSON in the output is rendered as fields.
+//! How the calls of each tool are displayed. For tools that are not in [`TOOL_DISPLAYS`], JSON in the output is
+//! rendered as fields.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolDisplay {

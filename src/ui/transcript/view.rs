@@ -27,7 +27,7 @@ impl TranscriptCache {
         self.layouts.work()
     }
 
-    /// Returns the pictures in the visible rows of all transcripts that were drawn since
+    /// Returns the pictures in the visible rows of all transcripts that were drawn with this cache since
     /// [`TranscriptCache::begin_frame`].
     pub fn placed_pictures(&self) -> &[PlacedPicture] {
         &self.placed
@@ -59,7 +59,7 @@ impl Transcript {
         self.view_at(&self.anchor, cache, theme, area, buffer)
     }
 
-    /// Like [`Transcript::view`], but at the scroll position `anchor` instead of the transcript's.
+    /// Like [`Transcript::view`], but at the scroll position `anchor` instead of the scroll position of the transcript.
     pub fn view_at(
         &self,
         anchor: &ScrollAnchor,

@@ -25,7 +25,8 @@ pub fn height_with_border(lines: usize) -> u16 {
 }
 
 /// Returns a rectangle of at most `height` rows, horizontally centered at the bottom of the screen, above the two lines
-/// for hints, so that the content at the top of the screen stays readable. Its width is [`whole_or`] of `width`.
+/// for hints, so that the content at the top of the screen stays readable. Its width is the result of [`whole_or`] for
+/// `width`.
 pub fn bottom_centered(screen: Rect, width: u16, height: u16) -> Rect {
     let area = centered_rect(screen, whole_or(screen, width), height);
     Rect {
@@ -65,9 +66,9 @@ pub struct PopupListLayout {
     pub first: usize,
 }
 
-/// Returns the layout of a popup with a list and, below the list, details of the selected row. The list has `len` rows,
-/// of which the one at the index `row` is selected and at most `most` are shown at once. If the list is empty, the popup
-/// is just high enough for `empty` lines of text.
+/// Returns the layout of a popup with a list and, below the list, details of the selected row. The list has `len` rows.
+/// The row with the index `row` is selected, and at most `most` rows are visible. If the list is empty, the popup is
+/// just high enough for `empty` lines of text.
 pub fn list_with_details(
     screen: Rect,
     width: u16,

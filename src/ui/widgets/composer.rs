@@ -144,8 +144,8 @@ impl Composer {
         }
     }
 
-    /// Inserts or deletes text, or moves the cursor, for a key that has no other binding. Ignores a typed character if the
-    /// message has its maximum length. `width` is the width of the text area in columns.
+    /// Inserts or deletes text, or moves the cursor, for a key that has no other binding. Ignores a typed character if
+    /// the message has its maximum length. `width` is the width of the text area in columns.
     pub fn key(&mut self, key: KeyEvent, width: u16) {
         if self.bytes >= COMPOSER_MAX && matches!(key.code, KeyCode::Char(_)) {
             return;
@@ -273,7 +273,8 @@ impl Composer {
         }
     }
 
-    /// Moves the cursor one row up or down and keeps the goal column. Returns false if there is no such row.
+    /// Moves the cursor one row up or down, to the column in which the series of such movements began. Returns false if
+    /// there is no such row.
     fn move_row(&mut self, direction: VerticalDirection, width: u16) -> bool {
         let (line, at) = self.cursor();
         let rows = WrappedLine::new(self.line(line), usize::from(width));
@@ -354,8 +355,7 @@ impl Composer {
         });
     }
 
-    /// Clears the composer, adds its message to the history and returns the message. Undo does not
-    /// bring it back.
+    /// Clears the composer, adds its message to the history and returns the message. Undo does not restore the draft.
     pub fn take(&mut self) -> String {
         let text = self.text();
         self.add_to_history(&text);

@@ -11,7 +11,7 @@ pub struct PlacedPart<T> {
 }
 
 impl<T> PlacedPart<T> {
-    /// Converts the content and keeps the area.
+    /// Converts the content with `make`. The area stays the same.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> PlacedPart<U> {
         PlacedPart {
             at: self.at,

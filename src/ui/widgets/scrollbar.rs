@@ -15,8 +15,8 @@ pub struct ScrollPosition {
 }
 
 impl ScrollPosition {
-    /// Returns the maximum of [`ScrollPosition::first`], with which the content ends at the lower edge of the visible part;
-    /// 0 if all content is visible.
+    /// Returns the maximum of [`ScrollPosition::first`], with which the content ends at the lower edge of the visible
+    /// part; 0 if all content is visible.
     fn most(self) -> usize {
         self.len.saturating_sub(self.visible)
     }
@@ -84,14 +84,14 @@ impl Scrollbar {
         }
     }
 
-    /// Returns the new [`ScrollPosition::first`] when the thumb is dragged to a row of the screen. A row above or below the
-    /// scrollbar counts as its first or last row.
+    /// Returns the new [`ScrollPosition::first`] when the thumb is dragged to a row of the screen. A row above or below
+    /// the scrollbar counts as its first or last row.
     pub fn first_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.most())
     }
 
-    /// Returns the index of the list row for a row of the screen: the top of the scrollbar and all above it is the first list
-    /// row, the bottom and all below it is the last one.
+    /// Returns the index of the list row for a row of the screen: the first list row for the top of the scrollbar and
+    /// all rows above it, the last list row for the bottom and all rows below it.
     pub fn row_at(self, row: u16) -> usize {
         self.scale(row, self.scrolled.len.saturating_sub(1))
     }

@@ -14,7 +14,7 @@ use crate::domain::mcp::OAuthClient;
 pub(super) const TIMEOUT_MIN_MS: u64 = 1000;
 /// Maximum time-out of a server's calls and start. A longer one is reduced to this.
 const TIMEOUT_MAX: Duration = Duration::from_hours(24);
-/// The names of the fields of `oauth`.
+/// The fields of `oauth` that crewdeck uses. Other fields are ignored with a warning.
 const OAUTH_FIELDS: &[&str] = &["clientId", "clientSecret", "callbackPort"];
 
 impl ServerEntry<'_> {

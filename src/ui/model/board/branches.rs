@@ -70,8 +70,8 @@ pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     is_gone.then(|| format!("The worktree of {id} was removed."))
 }
 
-/// Returns whether `task` is completed and its branch is not merged. Of several tasks in one worktree, this is true for
-/// one only, as in [`unmerged_tasks`], so that the marks on the screen agree with the counts.
+/// Returns whether `task` is completed and its branch is not merged. If several tasks share a worktree, this is true
+/// for only one of them, as in [`unmerged_tasks`], so that the marks on the screen agree with the counts.
 pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
     unmerged_tasks(model).contains_key(&task.id)
 }
@@ -82,8 +82,8 @@ pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
     is_unmerged && refusal(model, task).is_none()
 }
 
-/// Returns the symbol, label and style of a task's status. A completed task whose branch is not merged has a special
-/// symbol.
+/// Returns the symbol, label and style of a task's status. A completed task whose branch is not merged has the symbol
+/// [`UNMERGED`].
 pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
     if is_unmerged(model, task) {
         return (UNMERGED, "done, unmerged".into(), theme.accent);

@@ -120,7 +120,8 @@ impl Index {
         self.ids.len()
     }
 
-    /// Returns the position of the task `id`; `None` if the task is not on the board.
+    /// Returns the position of the task `id` in the order of the task numbers, counted from 0; `None` if the task is
+    /// not on the board.
     pub fn place(&self, id: TaskId) -> Option<usize> {
         self.ids.binary_search(&id).ok()
     }
@@ -164,7 +165,7 @@ impl Index {
         &self.critical
     }
 
-    /// Returns the index of the task at the position `place` on the critical path, counted from 0; `None` if the task
+    /// Returns which step of the critical path the task at the position `place` is, counted from 0; `None` if the task
     /// is not on the path.
     pub fn critical_step(&self, place: usize) -> Option<usize> {
         let key = self.layer(place);
@@ -172,14 +173,15 @@ impl Index {
         at.ok().filter(|at| self.critical[*at] == place)
     }
 
-    /// Returns whether the edge from the task at the position `from` to the one at `to` is on the critical path.
+    /// Returns whether the edge from the task at the position `from` to the task at the position `to` is on the
+    /// critical path.
     pub fn is_critical(&self, from: usize, to: usize) -> bool {
         let step = self.critical_step(from);
         step.is_some_and(|step| self.critical.get(step + 1) == Some(&to))
     }
 
-    /// Returns the number of the open task that `owner` owns, regardless of the case of the name. If there are several,
-    /// returns the lowest number; `None` if there is none.
+    /// Returns the number of the open task that `owner` owns; upper and lower case in the name are the same. If there
+    /// are several tasks, returns the lowest number; `None` if there is none.
     pub fn open_of(&self, owner: &Name) -> Option<TaskId> {
         self.open_of
             .get(&owner.as_str().to_ascii_lowercase())

@@ -37,7 +37,7 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
 }
 
 /// Returns the log line if an agent now backs off or is queued, or if a teammate is now idle and no task is ready for
-/// it. Returns `None` for other activities, if the activity has not changed, and if only the position in the queue has.
+/// it. Returns `None` for other activities, and if nothing or only the position in the queue has changed.
 pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,
@@ -83,7 +83,7 @@ pub(in crate::ui) fn activity_changed(
     Some(line.of(agent))
 }
 
-/// Returns why an agent is idle; `None` if a task is ready for the agent, which then claims the task at once.
+/// Returns why an agent is idle; `None` if a task is ready for the agent, because the agent is about to claim it.
 fn why_idle(model: &CrewModel, agent: &Name) -> Option<String> {
     if let Some(own) = model.board.open_task_of(agent) {
         return Some(format!("its turn ended with {} still open", own.id));

@@ -15,7 +15,7 @@ use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
 use crate::ui::text::display_name;
 
 /// Returns the log lines for one change of the board. `model` is the state before the change, `changed` contains the
-/// new and changed tasks after it, and `removed` the numbers of the removed tasks.
+/// new and changed tasks as they are after the change, and `removed` the numbers of the removed tasks.
 pub(in crate::ui) fn change_lines(
     model: &CrewModel,
     changed: &[Arc<Task>],
@@ -64,9 +64,9 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that this change of the board has unblocked and that waited for the task `done`: those that listed
-/// `done` in `blocked_by`, now list no blocker, and are not completed. They may have an owner. Empty if the change did
-/// not complete `done`. `board` is the state before the change, and `changed` contains the tasks after it.
+/// Returns the tasks that the completion of the task `done` has unblocked: they listed `done` in `blocked_by`, now list
+/// no blocker, and are not completed. They may have an owner. Empty if the change of the board did not complete `done`.
+/// `board` is the state before the change, and `changed` contains the changed tasks as they are after it.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board
         .get(done.id)

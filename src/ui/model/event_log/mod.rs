@@ -25,7 +25,8 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names of a line that the filter `who:` searches. Further names are not stored.
 const WHO_MAX: usize = 8;
-/// A new line replaces a less detailed line about the same event if the latter is among this number of latest lines.
+/// Number of latest lines that are searched for a less detailed line about the same event. A new line with more details
+/// replaces such a line.
 const RECENT: usize = 16;
 
 /// The topic of a line. The filter `kind:` selects lines by topic.
@@ -39,8 +40,8 @@ pub enum Topic {
     /// Agents that join the team, leave it or become idle, subagents, and the start of the session.
     Team,
     Worktree,
-    /// Calls of the model: failures, waiting in the call queue. Also compaction, cleared conversations and the choice
-    /// of another model.
+    /// Model calls that have failed or wait in the call queue; also compaction, cleared conversations and the choice of
+    /// another model.
     Model,
     Job,
     Notice,
@@ -150,7 +151,7 @@ impl NewLogLine {
         self
     }
 
-    /// Makes Enter open the conversation of `agent`, and adds the agent's name to those that the filter `who:`
+    /// Makes Enter open the conversation of `agent`, and adds the agent's name to the names that the filter `who:`
     /// searches.
     fn of(self, agent: &Name) -> NewLogLine {
         self.by(agent.as_str()).about(About::Agent(agent.clone()))
@@ -270,7 +271,7 @@ impl EventLog {
 
 impl CrewModel {
     /// Adds the lines for an event to the log. Must be called before the event is applied to the model, because the
-    /// lines compare the event with the state before it.
+    /// text of a line depends on the state before the event.
     pub(in crate::ui) fn log(&mut self, event: &Event) {
         if self.event_log.next == 0 && event.seq > 1 && !event.kind.is_delta() {
             self.event_log.begins_late();

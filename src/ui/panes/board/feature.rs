@@ -310,7 +310,8 @@ impl PaneFeature for BoardPane {
 }
 
 impl BoardPane {
-    /// Returns the task that the actions on a task apply to: the one whose page is open, else the selected one.
+    /// Returns the task to which actions such as claim or merge apply: the task whose page is open, otherwise the
+    /// selected task.
     fn target(&self, app: &App) -> Option<TaskId> {
         let page = app.popups.top::<Pager<TaskPage>>();
         page.map_or_else(|| self.selected_task(app), |pager| Some(pager.page.id()))

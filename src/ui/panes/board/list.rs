@@ -70,8 +70,8 @@ impl ListRows {
 }
 
 /// Returns the rows of the unfiltered list, one for each task. A blocked task is indented below one of its open
-/// blockers: the one in the last layer of the graph, and of several there the one with the highest number. Tasks that
-/// are not indented are sorted by status, then by number.
+/// blockers. If it has several, this is the blocker in the last layer of the graph; if several are in that layer, the
+/// one with the highest number. Tasks that are not indented are sorted by status, then by number.
 pub fn tree(index: &Index) -> ListRows {
     let count = index.len();
     let mut below = vec![Vec::new(); count];

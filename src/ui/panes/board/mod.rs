@@ -41,8 +41,8 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, for a graph that is wider than the pane: with [`BoardShape::Fitting`], such a pane
-/// shows graphs of up to one and a half times its width. A narrower pane shows a list instead.
+/// Minimum width of the pane, in columns, at which [`BoardShape::Fitting`] shows a graph that is wider than the pane,
+/// up to one and a half times as wide. A narrower pane shows a list instead of such a graph.
 const PANNED_FROM: usize = 60;
 
 #[derive(Debug)]

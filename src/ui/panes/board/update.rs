@@ -150,8 +150,7 @@ impl BoardPane {
     }
 
     /// Moves the selection along an edge of the graph: forward to a task that the selected task blocks, or back to a
-    /// task that blocks it. In a list, selects the one of these tasks whose row is nearest, and does nothing if the
-    /// list has none of them.
+    /// task that blocks it. In a list, selects the nearest row that shows such a task; does nothing if there is none.
     pub fn along(&mut self, model: &CrewModel, area: Rect, way: Way) {
         match self.layout(model, area).shown {
             Shown::Graph(drawing) => {

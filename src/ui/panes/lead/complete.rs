@@ -24,14 +24,14 @@ pub const ROWS_MAX: u16 = 8;
 const WIDTH_MAX: u16 = 76;
 /// Maximum width of the name of a resource or MCP server in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
-/// Maximum width that a command or agent contributes to the first column, in columns. The description of a longer one
-/// starts further right.
+/// Maximum width, in columns, that the name of a command or agent adds to the first column. The description after a
+/// longer name starts further right.
 const COMMANDS_MAX: usize = 14;
 
 /// What the composer does when the user accepts a row of the completion list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Runs a command.
+    /// Runs the action of a slash command.
     Run(Action),
     /// Inserts the word and a blank. For commands from files and skills, prompts of MCP servers, and recipients.
     Word,
@@ -59,9 +59,9 @@ pub enum Completion {
 }
 
 /// Returns the completions of the typed text: for `/`, commands and prompts; for `@`, first agents, then MCP servers,
-/// files and resources. Best matches come first within each kind. Empty if nothing matches, the composer does not
-/// receive the keys, the user has closed the list, or the draft is an unchanged message from the history; also for `@`
-/// in a shell command, and in a replay.
+/// files and resources. Best matches come first within each kind. Empty if nothing matches, if the composer does not
+/// receive the keys, if the user has closed the list, if the draft is an unchanged message from the history, and in a
+/// replay. In a shell command, `@` has no completions.
 pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {
@@ -202,9 +202,9 @@ fn names(app: &App) -> Vec<CompletionRow> {
     rows.collect()
 }
 
-/// Returns the width of the first column of the completion list, in columns: that of the widest command, agent, server
-/// or resource. Commands and agents count with at most [`COMMANDS_MAX`] columns, servers and resources with at most
-/// [`NAMES_MAX`]. File paths do not count, because their rows have no second column.
+/// Returns the width of the first column of the completion list, in columns: the width of the widest command, agent,
+/// server or resource. Commands and agents count with at most [`COMMANDS_MAX`] columns, servers and resources with at
+/// most [`NAMES_MAX`]. File paths do not count, because their rows have no second column.
 pub fn name_width(candidates: &[CompletionRow]) -> usize {
     candidates
         .iter()

@@ -161,8 +161,8 @@ fn shell_lines(app: &App, theme: &Theme, room: usize) -> (Line<'static>, Line<'s
     (Line::from(title), aside)
 }
 
-/// Returns the right title while the draft begins with a slash command of a file or an MCP server and a space: the
-/// command and its arguments. `None` for other drafts and for commands without arguments.
+/// Returns the right title while the draft begins with a slash command from a file or an MCP server, followed by a
+/// space: the command and its arguments. `None` for other drafts and for commands without arguments.
 fn expected_arguments(app: &App) -> Option<String> {
     let draft = app.input.composer.draft();
     let (word, _) = draft.split_once(' ')?;

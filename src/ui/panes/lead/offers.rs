@@ -203,8 +203,8 @@ fn why_unlisted(server: &ServerStatus) -> Option<String> {
     })
 }
 
-/// Returns why nothing is listed for the MCP server whose name and a colon the user has typed. `None` if the user has
-/// not typed the name of a server, or if the resources and prompts of the server are known.
+/// If the user has typed the name of an MCP server and a colon, returns why nothing of this server is listed. `None` if
+/// the user has not typed that, or if the resources and prompts of the server are known.
 pub fn note(app: &App) -> Option<String> {
     let typed = typed_query(app)?;
     let server = app.model.servers.find_by_typed_name(&typed)?;

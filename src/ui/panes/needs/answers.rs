@@ -20,8 +20,8 @@ use crate::ui::keymap::{Action, Context};
 const QUOTED_MAX: usize = 60;
 
 /// Answers the open question of the shown agent with `words`. Returns `false` if there is no open question. If a
-/// question was opened or closed since the user began the draft, sends nothing, says in a status message what Enter
-/// does now, and returns `true`; a second press directly after that has no effect.
+/// question was asked or closed since the user began the draft, sends nothing, says in a status message what Enter does
+/// now, and returns `true`; a second press directly after that has no effect.
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
@@ -63,8 +63,8 @@ fn enter(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Composer, Action::Send)
 }
 
-/// Links an empty draft to the question that is open now: the title of the composer already says that Enter answers
-/// this question. Does nothing if the user has begun a draft.
+/// If the draft is empty, records that it will answer the question that is open now, as the composer's title says. Does
+/// nothing if the user has begun a draft.
 pub fn sync_empty_draft(app: &mut App) {
     if app.input.composer.is_empty() {
         app.input.drafts.enter_changed_at = None;
@@ -155,8 +155,8 @@ pub fn on_request_closed(app: &mut App, request: &Request) {
     }
 }
 
-/// Called when a request was closed. If the user is writing the answer to it, a status message says that the question
-/// is closed and that the text stays as a draft.
+/// Called when a request was closed. If the draft is the user's answer to this request, a status message says that the
+/// question is closed and that the text stays as a draft.
 fn tell_writer(app: &mut App, request: &Request) {
     let is_own = app.input.drafts.answers_question.as_ref() == Some(&request.id);
     if is_own && !app.input.composer.is_empty() {

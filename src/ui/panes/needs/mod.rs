@@ -62,7 +62,7 @@ impl NeedsPane {
     }
 
     /// Returns whether the user has seen all of permission request `id` in this pane and was warned about the parts
-    /// that are folded or cut. False if another request is selected; otherwise true for all other kinds of requests.
+    /// that are folded or cut. A request of another kind counts as seen. False if `id` is not the selected request.
     /// `area` is the pane's frame; `None` if the pane is not visible.
     pub fn has_read(&self, model: &CrewModel, area: Option<Rect>, id: &RequestId) -> bool {
         if self.selected_id(model).as_ref() != Some(id) {

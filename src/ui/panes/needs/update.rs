@@ -19,8 +19,9 @@ use crate::ui::popups::scopes::ScopeChoices;
 const NEEDS: Context = Context::In(Pane::Needs);
 
 impl NeedsPane {
-    /// Approves or rejects the request whose comment the user is writing, together with the comment; otherwise the
-    /// selected request, without one. In these cases, sends nothing and shows a status message that says why:
+    /// If the user is writing a comment on a request, approves or rejects this request together with the comment.
+    /// Otherwise approves or rejects the selected request without a comment. In these cases, sends nothing and shows a
+    /// status message that says why:
     ///
     /// - The answer to a question is empty, or the user approves a question without writing an answer.
     /// - The request appeared less than [`SETTLE`] ago. This does not prevent a rejection with a comment.
@@ -191,7 +192,7 @@ impl NeedsPane {
     }
 
     /// Returns whether choice `number` of question `id` is visible or was seen. If not, scrolls the choice into view
-    /// and shows a status message; the next key press counts.
+    /// and shows a status message. A key press after the time [`SETTLE`] can then choose it.
     fn saw_choice(
         &mut self,
         app: &mut App,

@@ -33,8 +33,8 @@ pub const NAME_HEADING: &str = "agent ";
 /// The heading above the activity bars. The column with the bars is at least as wide as this heading.
 pub const ACTIVITY_HEADING: &str = "activity";
 
-/// Returns the width of the activity column: in a narrow row, enough for `task_update`; in a wide row, enough for the
-/// longest tool name.
+/// Returns the width of the column that shows an agent's state or current tool, in columns. A narrow row has room for
+/// the tool name `task_update`, a wide row for the longest tool name.
 pub fn words_width(columns: usize) -> usize {
     if columns < 90 { 11 } else { 14 }
 }
@@ -61,8 +61,8 @@ impl FigureStyle {
     }
 }
 
-/// Returns the width of the column with the models, in columns: that of the longest label, but at least 5 and at most
-/// [`MODEL_MAX`]. Returns 0 if no teammate is known to use another model than the lead.
+/// Returns the width of the column with the models, in columns: the width of the longest model name, but at least 5 and
+/// at most [`MODEL_MAX`]. Returns 0 if no teammate is known to use another model than the lead.
 fn models_width(model: &CrewModel) -> usize {
     let label = |name: &Name| {
         model

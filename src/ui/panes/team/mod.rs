@@ -124,8 +124,8 @@ impl TeamRow<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum TeamRow<'a> {
     Member(&'a Member),
-    /// A running subagent. Those of a teammate are below their parent; those of the lead, which has no row, are the
-    /// first rows.
+    /// A running subagent. The subagents of a teammate are in the rows below the teammate. The subagents of the lead
+    /// are in the first rows, because the lead has no row.
     Subagent(Name),
 }
 

@@ -33,8 +33,9 @@ impl TeamSort {
         }
     }
 
-    /// Returns all teammates in this order: for context, tokens and cost the highest first, for the state those that
-    /// need attention first. Teammates that have shut down are last, equal ones in the order of joining.
+    /// Returns all teammates in this order. For context, tokens and cost, the highest value is first; for the state,
+    /// teammates that need attention are first. Teammates that have shut down are always last. Equal teammates stay in
+    /// the order in which they joined.
     pub fn members(self, model: &CrewModel) -> Vec<&Member> {
         let mut rows: Vec<&Member> = model.team.members.iter().collect();
         let agent = |member: &Member| model.agents.get(&member.name);

@@ -18,7 +18,7 @@ struct WorktreeCheck {
     task: TaskId,
     /// The work in the worktree that would be lost for good, and the unmerged commits, which would stay on its branch.
     losses: Losses,
-    /// Whether the worktree is marked to be kept.
+    /// Whether the user has marked the worktree to be kept, so that it is not removed automatically.
     is_kept: bool,
     /// The size of the worktree on disk, formatted with its unit.
     size: String,

@@ -4,7 +4,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use crate::domain::budget::UsageBudget;
+use crate::domain::budget::{UsageBudget, WARN_AT};
 use crate::domain::ids::Name;
 use crate::domain::text::{count_noun, one_line};
 use crate::ui::app::App;
@@ -159,7 +159,7 @@ fn figures(
             let blanks = column.width().saturating_sub(width(&cell));
             let style = match column {
                 Bar => theme.working,
-                Budget if budget.is_some_and(|c| c >= 80) => theme.warn,
+                Budget if budget.is_some_and(|c| c >= WARN_AT) => theme.warn,
                 Cost if used.cost.is_none() => theme.dim,
                 Budget | Cost | Calls | Input | Read | Written | Cached | Output | Tokens
                 | Share => style,

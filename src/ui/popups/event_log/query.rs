@@ -50,8 +50,8 @@ impl fmt::Display for EventLogQueryError {
 
 impl EventLogQuery {
     /// Parses `text`. A term that consists of a key without a value matches every line, because the user is still
-    /// typing the value. So does a term with an unknown key or kind, which is reported in `problems`. The term `!` alone
-    /// matches warnings and errors.
+    /// typing the value. A term with an unknown key or kind also matches every line, and [`EventLogQuery::errors`]
+    /// lists it. The term `!` alone matches warnings and errors.
     pub fn new(text: &str) -> EventLogQuery {
         let mut out = EventLogQuery::default();
         for term in terms(text) {

@@ -21,7 +21,7 @@ impl EventLogPopup {
         !self.filter.text().trim().is_empty()
     }
 
-    /// Returns whether the filter contains more than blanks or its input is open.
+    /// Returns whether the filter contains more than blanks or is being typed.
     pub fn has_filter(&self) -> bool {
         self.is_typing || self.is_filtered()
     }

@@ -139,9 +139,9 @@ fn spans(
     out
 }
 
-/// Returns the symbol and style of a line. They depend only on the severity for warnings and errors, and only on the topic
-/// for plain lines. A line with [`LogSeverity::Good`] has one style for all topics and the symbol of its topic, but a
-/// check mark for tasks.
+/// Returns the symbol and style of a line. Warnings and errors have one symbol and style for each severity, plain lines
+/// one for each topic. All lines with [`LogSeverity::Good`] have the same style; they have the symbol of their topic,
+/// but a check mark for tasks.
 fn look(line: &LogLine, theme: &Theme) -> (&'static str, Style) {
     match (line.severity, line.topic) {
         (LogSeverity::Warn, _) => ("▲", theme.warn),

@@ -105,8 +105,9 @@ impl HelpPopup {
         entries.find(|entry| entry.at == at)
     }
 
-    /// Closes the help and runs the action of the selected entry. If the key of the entry did not work where the help was
-    /// opened, or the entry is no key, the help stays open and a status message says where or how to use the entry.
+    /// Closes the help and runs the action of the selected entry. If the key of the entry did not work where the help
+    /// was opened, or the entry does not describe a key, the help stays open and a status message says where or how to
+    /// use the entry.
     fn run(&self, app: &mut App) -> Next {
         let Some(entry) = self.entry(app, self.selected) else {
             return Next::Stay;
@@ -118,7 +119,8 @@ impl HelpPopup {
                     || format!("Not available here. Works in: {}.", context.heading()),
                     |place| format!("Not available here. Works in {place}"),
                 ),
-            EntryEffect::Nothing => "Type this in the composer; it is not a key.".into(),
+            EntryEffect::Type => "Type this in the composer; it is not a key.".into(),
+            EntryEffect::Symbol => "This is a symbol on the screen, not a key.".into(),
         };
         app.say(words);
         Next::Stay

@@ -47,13 +47,15 @@ pub struct HelpEntry {
 /// What happens when the user chooses an entry of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryEffect {
-    /// Runs this action, because its key worked where the help was opened.
+    /// Runs this action. Its key worked where the help was opened, or the entry describes a slash command.
     Here(Action),
     /// Runs nothing, because the key works only in this context, where the help was not opened. Also holds the
     /// description of the key.
     There(Context, &'static str),
-    /// Runs nothing, because the entry describes a text to type, not a key.
-    Nothing,
+    /// Runs nothing, because the entry describes a text to type in the composer.
+    Type,
+    /// Runs nothing, because the entry explains a symbol on the screen.
+    Symbol,
 }
 
 /// Returns the rows of the help whose key or description matches `search`, below the headings of their contexts.
@@ -106,7 +108,7 @@ pub fn rows(
     let slash = keymap::SLASH
         .iter()
         .map(|(word, does, words)| ((*word, *words), EntryEffect::Here(*does)));
-    for ((word, words), effect) in slash.chain([(mention, EntryEffect::Nothing)]) {
+    for ((word, words), effect) in slash.chain([(mention, EntryEffect::Type)]) {
         if search.matches(&format!("{word} {words}")) {
             let entry = HelpEntry { at, effect };
             at += 1;
@@ -117,7 +119,7 @@ pub fn rows(
     let mut rows = Vec::new();
     for (symbol, words) in style::LEGEND {
         if search.matches(&format!("{symbol} {words}")) {
-            let effect = EntryEffect::Nothing;
+            let effect = EntryEffect::Symbol;
             help_row(
                 (symbol, words),
                 HelpEntry { at, effect },
@@ -139,11 +141,11 @@ fn unselectable(line: Line<'static>) -> HelpRow {
     HelpRow { line, entry: None }
 }
 
-/// Width of the column with the keys, in columns, with the indentation and a blank at its end.
+/// Width of the column with the keys, in columns, including the indentation and a blank at its end.
 const KEYS: usize = 24;
-/// Like [`KEYS`], if the help is narrower than [`WIDE`].
+/// Width of the column with the keys, in columns, if the help is narrower than [`WIDE`].
 const KEYS_NARROW: usize = 18;
-/// Minimum width of the help, in columns, in which most entries with three keys take one row.
+/// Minimum width of the help, in columns, at which most entries with three keys fit into one row.
 const WIDE: usize = 70;
 
 /// Splits `keys`, which are separated by commas, into as few rows of at most `columns` columns as possible. A key that
@@ -174,7 +176,7 @@ fn help_row(
 ) {
     let (key, text) = match entry.effect {
         EntryEffect::Here(_) => (theme.accent, theme.text),
-        EntryEffect::There(..) | EntryEffect::Nothing => (theme.dim, theme.dim),
+        EntryEffect::There(..) | EntryEffect::Type | EntryEffect::Symbol => (theme.dim, theme.dim),
     };
     let mut push = |line| {
         out.push(HelpRow {

@@ -23,8 +23,8 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Maximum width of the column with the names of the agents, in columns.
 const NAMES_MAX: usize = 12;
 
-/// Draws the popup with the background jobs. `row` is the index of the selected job; beyond the end, the last one is
-/// selected.
+/// Draws the popup with the background jobs. `row` is the index of the selected job; if it is too large, the last job
+/// is selected.
 pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buffer) {
     let jobs = app.model.jobs.ordered_jobs();
     let title = match app.model.jobs.running_count() {

@@ -17,7 +17,7 @@ use crate::ui::theme::Theme;
 /// problem. The crew sends a notice after the same time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(120);
 
-/// Returns the problems with agents that are present.
+/// Returns the problems with the lead and with the teammates that have not shut down.
 pub fn problems(app: &App) -> Vec<Problem> {
     let present = app.present();
     let all = present.iter();
@@ -26,8 +26,8 @@ pub fn problems(app: &App) -> Vec<Problem> {
         .collect()
 }
 
-/// Returns the times from which on an agent may become a problem: when its shutdown was approved, and when its current
-/// activity began.
+/// Returns the times since which agents may count as overdue or stalled: when their shutdown was approved, and when
+/// their current activity began.
 pub fn ages(model: &CrewModel) -> Vec<ShownAge> {
     let mut out = Vec::new();
     for name in model.present() {

@@ -75,7 +75,7 @@ pub struct Problem {
     pub help: &'static str,
 }
 
-/// The severity of a problem. The most severe one is first.
+/// The severity of a problem, from the most to the least severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemSeverity {
     NeedsUser,
@@ -118,8 +118,8 @@ fn asked_for(request: &Request) -> String {
     }
 }
 
-/// Returns the times whose age a problem shows, or from which on something may become a problem. When such an age
-/// changes, the screen is redrawn.
+/// Returns the times whose age affects the list of problems: a problem shows the age, or is listed only from a certain
+/// age on. When such an age changes, the screen is redrawn.
 pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
     agents::ages(model)
         .into_iter()

@@ -108,7 +108,8 @@ impl TaskForm {
         self.focused_input()
     }
 
-    /// Returns the text of the focused field for input that may leave it unchanged. The error of the form stays.
+    /// Returns the text of the focused field. Unlike [`TaskForm::input_to_edit`], does not clear the error of the form,
+    /// because the input may leave the text unchanged.
     pub fn focused_input(&mut self) -> &mut Composer {
         match self.field {
             FormField::Subject => &mut self.subject,
@@ -205,8 +206,8 @@ fn list_words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Parses task numbers that are separated by commas or white space, and removes duplicates. Returns an error message,
-/// for which `board` is needed, if a word is not a task number. Does not check whether the tasks exist.
+/// Parses task numbers that are separated by commas or white space, and removes duplicates. Returns an error message if
+/// a word is not a task number; `board` is used only for this message. Does not check whether the tasks exist.
 fn task_numbers(text: &str, board: &TaskGraph) -> Result<Vec<TaskId>, String> {
     let mut out = Vec::new();
     for word in list_words(text) {

@@ -14,7 +14,8 @@ use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::{age, count, display_name, format_time, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of blockers that the page lists, and of tasks that the task blocks.
+/// Maximum number of tasks in each list of dependencies: the tasks that block the shown task, the tasks that it blocks,
+/// and the tasks that are no longer blocked when it is completed.
 const EDGES_MAX: usize = 50;
 
 /// Maximum number of history entries that the page lists.

@@ -20,7 +20,8 @@ const ROWS_MAX: u16 = 10;
 #[derive(Debug)]
 pub struct ThemeChoices;
 
-/// Opens the picker with the saved theme selected; with the first theme selected if the saved one no longer exists.
+/// Opens the theme picker with the saved theme selected; with the first theme selected if the saved one no longer
+/// exists.
 pub fn open(app: &mut App) {
     let all = ThemeChoice::all(&app.prefs.own_themes);
     let row = all.iter().position(|theme| *theme == app.prefs.theme);

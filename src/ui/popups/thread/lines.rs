@@ -11,7 +11,7 @@ use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{age, fit, format_time_with_seconds, width as columns, wrap};
 use crate::ui::theme::Theme;
 
-/// Maximum number of messages that the popup shows: the opened message and those before and after it.
+/// Maximum number of messages that the popup shows: the opened message, and messages before and after it.
 pub const THREAD_MAX: usize = 100;
 
 /// The rendered messages between two parties. The user has opened one of them.

@@ -25,9 +25,9 @@ const MESSAGE_LEAST: usize = 16;
 /// Returns the two parts of the status message: the text for a row above the key hints, and the text for the start of
 /// the hints' row. The second part leaves room for the hints that a message never displaces.
 ///
-/// The first part is empty in a replay. It is also empty if the whole message fits into the hints' row and there is no
-/// tip (see `has_tip`) that it could cover: covering a tip is better than displacing hints. The second part is empty if
-/// it would have fewer than `MESSAGE_LEAST` columns. Text that does not fit is cut.
+/// The first part is empty in a replay. It is also empty if the whole message fits into the hints' row and no tip is
+/// shown (see `has_tip`). If a tip is shown, the message covers the tip instead of displacing hints. The second part is
+/// empty if it would have fewer than `MESSAGE_LEAST` columns. Text that does not fit is cut.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
@@ -59,8 +59,8 @@ fn has_tip(state: &UiState) -> bool {
     state.replay.is_none() && tour::line(state).is_some() && !tour::replaces_banner(state)
 }
 
-/// Returns how many rows above the hints the first part of a status message is shown: 1, which is the row of the tour
-/// line if there is one, or 2 if the tour line takes the place of the line that announces requests.
+/// Returns how many rows above the hints the first part of a status message is shown. Usually 1; this is the row of the
+/// tour line if there is one. 2 if the tour line announces open requests, because the message must not cover it.
 pub fn rows_to_message(state: &UiState) -> u16 {
     let announces = tour::line(state).is_some() && tour::replaces_banner(state);
     if announces { 2 } else { 1 }
@@ -88,8 +88,8 @@ fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     })
 }
 
-/// Returns whether a status message must leave room for `hint`. This is so for the key of the help, the keys for an
-/// open request, the buttons of a dialog, and the keys that confirm and close a popup.
+/// Returns whether a status message must leave room for `hint`. True for the help key, the keys for an open request,
+/// the buttons of a dialog, and the keys that confirm and close a popup.
 fn is_kept(state: &UiState, hint: &Hint) -> bool {
     let decides = [
         Action::Approve,
@@ -138,8 +138,8 @@ pub fn hint_line(state: &UiState, row: Rect) -> Vec<PlacedPart<Hint>> {
     place(row, shown.map(|(hint, _)| (hint_width(&hint), hint)))
 }
 
-/// Returns the tabs of the panes that share one area, with their labels. If not all counts fit, drops them one by one,
-/// that of "Needs you" last.
+/// Returns the tabs of the panes that share one area, with their labels. If the labels do not fit, drops the counts in
+/// them one by one; the count of "Needs you" is dropped last.
 pub fn tab_line(
     state: &UiState,
     layout: &Layout,

@@ -149,10 +149,14 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     }
 }
 
-/// Returns the rank of a hint; hints with a lower rank are shown first. 0: open requests. 1: ending a filter or search,
-/// deciding the previewed request, merging the selected task, and interrupting the agent right after Esc left the
-/// composer, because Esc interrupts in similar programs. 2: all others. After these come the hints that repeat the
-/// buttons of a card, and the help.
+/// Returns the rank of a hint; hints with a lower rank are shown first:
+///
+/// - 0: open requests
+/// - 1: ending a filter or search, deciding the previewed request, merging the selected task, and interrupting the
+///   agent directly after Esc has left the composer, because Esc interrupts in similar programs
+/// - 2: all other hints
+///
+/// The caller puts the hints that repeat the buttons of a card, and then the help, after these.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();

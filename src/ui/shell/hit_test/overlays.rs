@@ -10,7 +10,7 @@ use crate::ui::shell::state::UiState;
 use crate::ui::widgets::area;
 
 /// Adds the mouse targets of `popup` and of the screen around it to `out`, topmost first. If `popup` is a preview, also
-/// adds those of the list whose item is previewed.
+/// adds the mouse targets of the list whose item is previewed.
 pub fn popup(state: &UiState, popup: &dyn Popup, out: &mut Vec<PlacedPart<Hit>>) {
     let mut list: Vec<PlacedPart<Hit>> = Vec::new();
     let mut targets = popup.targets(state);

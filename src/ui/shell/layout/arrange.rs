@@ -261,8 +261,8 @@ enum TodoPlacement {
     Elsewhere,
 }
 
-/// Minimum height, in rows, of the conversation and the todo list together with [`TodoPlacement::WhereRoom`]. In a
-/// lower area, the list is shown only while it has the focus.
+/// Minimum height, in rows, of the area that the conversation and the todo list share, at which
+/// [`TodoPlacement::WhereRoom`] shows the list. In a lower area, the list is shown only while it has the focus.
 const TODO_AREA_HEIGHT_MIN: u16 = 15;
 
 /// Minimum height, in rows, of the conversation, with its title line, above the card that shows an open request.
@@ -305,8 +305,8 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
 }
 
 /// Places the card of the request that can be answered from the composer at the bottom of `upper`. Places no card if
-/// there is no room for it or the pane "Needs you" has the focus, and none if that pane shows this request, one like
-/// it, or one that the user has just decided. Returns the area above the card, or `upper` if no card was placed.
+/// there is no room for it, if the pane "Needs you" has the focus, or if that pane shows this request, an identical
+/// one, or a request that the user has just decided. Returns the area above the card, or `upper` if no card was placed.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;
@@ -365,7 +365,8 @@ fn composer_height(app: &App, area: Rect) -> u16 {
 }
 
 /// Places the pane "Needs you" on top of a column if the pane has requests or the focus. The pane takes at most its
-/// share of the rows, or more if the other panes need only `others` rows. Returns the rest of the column.
+/// share of the rows, or all rows that the other panes leave free if these are more. `others` is the number of rows
+/// that the other panes need. Returns the rest of the column.
 fn needs(state: &UiState, out: &mut Layout, column: Rect, others: u16) -> Rect {
     let has_focus = state.focus == Focus::Pane(Pane::Needs);
     if state.model.requests.is_empty() && !has_focus {

@@ -15,7 +15,7 @@ const BOARD_MIN: u16 = 6;
 const INBOX_MIN: u16 = 6;
 /// Minimum height of a team pane with members, in rows.
 const STRIP_MIN: u16 = 4;
-/// Number of rows by which the team pane grows at once.
+/// The team pane grows in steps of this number of rows.
 const STEP: u16 = 4;
 
 /// The facts about a pane from which [`column()`] computes the height of the pane.

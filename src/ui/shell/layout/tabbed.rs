@@ -53,8 +53,8 @@ pub fn least_height(state: &UiState, column: Rect) -> u16 {
 }
 
 /// Returns the height that `pane` needs in `column`, in rows, including its frame. So that panes rarely move, this
-/// height grows in steps of several rows. For the list of messages it is fixed, but if the list is longer and its tab
-/// is selected, it is the height of the column.
+/// height grows in steps of several rows. The list of messages has a fixed height; if it needs more rows and its tab is
+/// selected, it has the height of the column.
 fn wanted_height(state: &UiState, pane: Pane, column: Rect) -> u16 {
     let feature = state.panes.get(pane);
     let height = match (pane, feature.content_rows(state)) {

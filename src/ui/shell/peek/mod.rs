@@ -30,8 +30,8 @@ const BESIDE_MIN: u16 = 44;
 const WIDTH_MAX: u16 = 100;
 /// Minimum height of a preview outside its pane, in rows.
 const ROWS_MIN: u16 = 12;
-/// Height of a preview outside its pane, in rows, if there is room. The preview is higher if the previewed pane or the
-/// previewed text is higher: it then has the height of the higher one.
+/// Height of a preview outside its pane, in rows, if there is room. If the previewed pane or the previewed text is
+/// higher, the preview is as high as the higher of the two.
 const ROWS: u16 = 24;
 /// Minimum number of rows of another pane to leave visible below the preview. If fewer would be visible, the preview
 /// covers them.
@@ -81,7 +81,7 @@ pub fn make_room(state: &UiState, layout: &mut Layout) {
 }
 
 /// Returns the number of rows, including the frame, that a preview of `columns` columns needs to show its whole text.
-/// The conversation of an agent counts as no text, because it fills any area.
+/// The conversation of an agent is not counted, because it fills any area.
 fn text_rows(state: &UiState, columns: u16) -> u16 {
     let inside = area::inside(Rect::new(0, 0, columns, ROWS));
     let peeked = preview_content(state, usize::from(inside.width), &Theme::default());
@@ -171,8 +171,8 @@ pub fn conversation_area(area: Rect, head: usize) -> Rect {
     cut_top(inside, above).1
 }
 
-/// Returns the scrollbar of the preview in `area`; for an agent, that of its conversation. `None` if nothing is previewed
-/// or all lines are visible.
+/// Returns the scrollbar of the preview in `area`. If an agent is previewed, this is the scrollbar of its conversation.
+/// `None` if nothing is previewed or all lines are visible.
 pub fn scrollbar(state: &UiState, area: Rect) -> Option<Scrollbar> {
     let list = area::inside(area);
     let peeked = preview_content(state, usize::from(list.width), &Theme::default())?;

@@ -154,7 +154,7 @@ fn act_in_pane(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bo
     })
 }
 
-/// Runs the action that a popup asks for in `next`, its answer to an input; does nothing if it asks for none.
+/// Runs the action that `next`, the result of an input to a popup, asks for. Does nothing if it asks for none.
 pub fn follow(state: &mut UiState, next: Next, out: &mut Vec<Effect>) {
     if let Some(action) = next.action() {
         act(state, action, out);

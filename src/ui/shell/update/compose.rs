@@ -19,9 +19,10 @@ use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
-/// Sends the message in the composer to an agent, answers the open question of the shown agent with it, runs its shell
-/// command after `!`, or shows a status message that says why nothing was sent. Does nothing if the draft is blank. If the
-/// draft is a slash command whose action the caller must run, returns this action; otherwise, returns `None`.
+/// Handles Enter in the composer. Sends the draft as a message to an agent, answers the open question of the shown
+/// agent with it, or, if it begins with `!`, runs it as a shell command. If this is not possible, a status message says
+/// why. Does nothing if the draft is blank. If the draft is a slash command whose action the caller must run, returns
+/// this action; otherwise, returns `None`.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     // A chip stands for a pasted text. It is replaced by that text only after the recipient is known, so that a name in
     // the pasted text does not count as the recipient.

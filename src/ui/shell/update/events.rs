@@ -164,9 +164,9 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     app.model.setup = Some(setup.clone());
 }
 
-/// Adds a notification if all agents are idle and no request is open, or if an agent fails or gets stuck. Must be called
-/// before the event is applied, because it compares the new activity of the agent with the current one. Requests are
-/// notified by [`request_changed`].
+/// Adds a notification if all agents are idle and no request is open, or if an agent fails or gets stuck. Must be
+/// called before the event is applied, because it compares the new activity of the agent with the current one. The
+/// notifications about requests are added by [`request_changed`].
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
     let (kind, text) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
@@ -196,7 +196,8 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
     state.notifier.push(kind, text, state.now);
 }
 
-/// Says that the agent that the user wanted to stop has stopped. The message stays until the agent's next turn.
+/// Shows a status message that `agent`, which the user has interrupted, has stopped. The message stays until the
+/// agent's next turn.
 fn say_interrupted(app: &mut App, agent: &Name) {
     let text = format!("{agent} is interrupted. Partial work is kept.");
     let agent = agent.clone();

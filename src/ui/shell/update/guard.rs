@@ -13,8 +13,8 @@ use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::shell::peek::Peek;
 use crate::ui::shell::state::UiState;
 
-/// What the next key would act on. A difference between this value before and after a change shows that the next key
-/// would act on something else.
+/// What the next key would act on. If this value differs before and after a change, the next key would act on something
+/// else after the change.
 #[derive(PartialEq)]
 struct KeyTarget {
     focus: Focus,

@@ -79,8 +79,8 @@ fn forget_the_past(app: &mut App) {
     app.now = Timestamp::default();
 }
 
-/// Applies the newest `more` of the events that were played so far, and sets the time of the replay. The screen must
-/// already show the events before them.
+/// Applies the newest events that were played so far, and sets the time of the replay. `more` is the number of these
+/// events. The screen must already show the events before them.
 fn apply_newest(state: &mut UiState, more: usize) {
     let Some(player) = state.replay.take() else {
         return;

@@ -28,8 +28,8 @@ const SIMILARITY_MIN: f64 = 0.7;
 pub enum Slash<'a> {
     /// The message is not a command, for example because it begins with a path.
     No,
-    /// A text that looks like a command but is not a known one, or a known command with text that it does not take. Holds
-    /// the error message.
+    /// A text that looks like a command but names no known command, or a known command with text after it although it
+    /// takes none. Holds the error message.
     Unknown(String),
     /// A command of similar programs that crewdeck does not have. The text says what to use instead, with placeholders
     /// for keys.
@@ -110,10 +110,10 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Runs `action`, the action of a slash command in the composer, and clears the composer. `argument` is the text after the
-/// command. If `argument` is empty, does not run the action, but returns it for the caller to run. Also returns an action
-/// that approves or rejects, and leaves the draft, because the draft is its comment. In all other cases, returns `None`. A
-/// status message says why an action was refused.
+/// Handles `action`, the action of a slash command in the composer. `argument` is the text after the command. An action
+/// that approves or rejects is returned for the caller to run; the draft stays, because it is the comment. For all
+/// other actions, clears the composer. If `argument` is empty, the action is then returned for the caller to run;
+/// otherwise it is run here, and `None` is returned. If it is refused, a status message says why.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment, so it stays in the composer until the decision is sent.

@@ -121,8 +121,8 @@ pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> 
     true
 }
 
-/// Returns whether `action`, which is bound to an Alt key, would have an effect in an empty composer. Actions that edit
-/// text would not; decisions would only if a request is open.
+/// Returns whether `action`, which is bound to an Alt key, would have an effect in an empty composer. False for actions
+/// that edit text. Actions that decide a request have an effect only if a request is open.
 fn has_effect(app: &App, action: Action) -> bool {
     match action {
         Action::DeletePrevWord | Action::DeleteNextWord | Action::YankPop => false,

@@ -59,14 +59,15 @@ const BRANCH: usize = 27;
 const BRANCH_MAX: usize = 72;
 /// Maximum width of the address that receives the API key, in columns.
 const ADDRESS_MAX: usize = 40;
-/// Minimum width to which the address is cut, in columns.
+/// Minimum width to which the address that receives the API key is cut, in columns.
 const ADDRESS_MIN: usize = 20;
-/// Widths, in columns, that are tried for a longer address, widest first. The first width is used at which all pieces
-/// up to the rank [`CONTEXT`] fit into the status line.
+/// Widths, in columns, to which the address that receives the API key may be cut, widest first. The first width is used
+/// at which all pieces up to the rank [`CONTEXT`] fit into the status line.
 const ADDRESS_WIDTHS: [usize; 4] = [ADDRESS_MAX, 32, 26, ADDRESS_MIN];
 /// Rank of the piece that shows how much of the context window is used, in percent.
 const CONTEXT: u8 = 8;
-/// Rank of this piece if the status line also shows the address that receives the API key.
+/// Rank of the piece that shows the use of the context window, if the status line also shows the address that receives
+/// the API key.
 const CONTEXT_BESIDE_ADDRESS: u8 = 4;
 
 pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {

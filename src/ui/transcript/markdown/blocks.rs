@@ -179,8 +179,8 @@ impl Blocks {
     }
 
     /// Returns the margin of all enclosing blocks, limited to half of the width. If `has_marks` is false, blanks
-    /// replace the list markers. If the nesting is too deep, the margins of outer blocks are left out; that of the
-    /// innermost block is left out only if it would leave no room for text.
+    /// replace the list markers. If the nesting is too deep, the margins of outer blocks are left out; the margin of
+    /// the innermost block is left out only if it would leave no room for text.
     fn spans(&self, columns: usize, theme: &Theme, has_marks: bool) -> Vec<Span<'static>> {
         let mut out = Vec::new();
         let mut room = columns / 2;

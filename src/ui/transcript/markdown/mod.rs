@@ -34,7 +34,8 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) 
 }
 
 /// Renders one [`Piece`] of `text`, without a blank row before it. `before` is the state at the end of the previous
-/// piece. `shared` is the layout that all pieces of a table share, if the piece is one of them.
+/// piece. `shared` is the layout that all pieces of a long table share; `None` if the piece is not a part of such a
+/// table.
 pub fn piece(
     text: &str,
     piece: &Piece,

@@ -24,20 +24,21 @@ pub struct PageBuilder<'a> {
     rows: Vec<Row>,
     text_offset: usize,
     blocks: Blocks,
-    /// The text of the open block for which no rows were added yet.
+    /// The collected text of the current block, for which no rows were added yet.
     spans: Vec<Span<'static>>,
     /// The styles of the enclosing markup, innermost last. The last one applies.
     styles: Vec<Style>,
-    /// Whether the open block is a code block.
+    /// Whether the current block is a code block.
     is_code: bool,
-    /// The open links, each with its target and with the index in `spans` at which the text of the link begins.
+    /// The links that have begun and not ended, each with its target and with the index in `spans` at which the text of
+    /// the link begins.
     links: Vec<(String, usize)>,
-    /// The language of the open code block; `None` if it is unknown.
+    /// The language of the current code block; `None` if it is unknown.
     language: Option<Language>,
-    /// The token that is open at the end of the code so far, such as a block comment.
+    /// The token, such as a block comment, that has not ended in the code so far.
     inside: OpenToken,
-    /// Whether the first code block continues the one at the end of the previous [`Piece`](super::Piece). If so, the
-    /// row with the info string, which is above a code block, is not drawn again.
+    /// Whether the first code block continues the code block at the end of the previous [`Piece`](super::Piece). If so,
+    /// the row with the info string, which is above a code block, is not drawn again.
     continues_code: bool,
     table: Option<Table>,
     /// For a table that is rendered in several [`Piece`](super::Piece)s: the layout that the pieces share, and whether
@@ -79,8 +80,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// Makes the first code block continue the one at the end of the previous [`Piece`](super::Piece). `inside` is the
-    /// token that is open at the end of that piece.
+    /// Makes the first code block continue the code block at the end of the previous [`Piece`](super::Piece). `inside`
+    /// is the token, such as a block comment, that has not ended in that piece.
     #[must_use]
     pub fn continuing_code(self, inside: OpenToken) -> PageBuilder<'a> {
         PageBuilder {
@@ -98,7 +99,7 @@ impl<'a> PageBuilder<'a> {
         self
     }
 
-    /// Adds the rows of the text that is left. Returns all rows, and the state from which the next
+    /// Adds the rows of the text that was collected last. Returns all rows, and the state from which the next
     /// [`Piece`](super::Piece) of the text continues.
     pub fn finish(mut self) -> RenderedPiece {
         self.flush();
@@ -345,7 +346,7 @@ impl<'a> PageBuilder<'a> {
         self.rows.push(Row::decoration(spans, self.text_offset));
     }
 
-    /// Adds the rows of the text that was collected for the open block.
+    /// Adds the rows of the text that was collected for the current block.
     fn flush(&mut self) {
         if self.spans.is_empty() {
             return;

@@ -4,8 +4,8 @@
 //! change the blocks before it. A long block is cut into several pieces where later text cannot change what is before
 //! the cut: fenced code between two lines, a list between two items, a table between two rows, and a paragraph between
 //! two lines if no inline markup may be open. The next piece continues from the state at the end of the previous one,
-//! for example an open block comment or the number of the next item. The pieces of a table share a layout (see
-//! [`super::table`]). Blocks in quotes and in list items are not cut.
+//! for example in a block comment that has not ended, or with the number of the next item. The pieces of a table share
+//! a layout (see [`super::table`]). Blocks in quotes and in list items are not cut.
 //!
 //! The cuts depend only on the text, not on the chunks in which the text arrived, so a streamed answer and a complete
 //! one are drawn alike. For each new line, only the last piece is parsed again.
@@ -62,7 +62,7 @@ impl Piece {
     }
 }
 
-/// The pieces of a Markdown text that is still streamed, so that text is only appended.
+/// The pieces of a Markdown text that is streamed: new text is only appended at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
     /// The pieces of all complete lines. New lines extend the last piece, which may then be split.

@@ -5,11 +5,11 @@ use crate::ui::text::wrap::Row;
 use crate::ui::transcript::markdown::blocks::ListState;
 use crate::ui::transcript::markdown::table::TableMeasure;
 
-/// The state at the end of a [`Piece`](super::Piece) of a Markdown text, such as an open list, from which the next
-/// piece continues.
+/// The state at the end of a [`Piece`](super::Piece) of a Markdown text, such as a list that has not ended. The next
+/// piece continues from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Continuation {
-    /// The token, such as a block comment, that is open at the end of the piece's code.
+    /// The token, such as a block comment, that has not ended at the end of the piece's code.
     pub code: OpenToken,
     /// The state of the piece's last top-level list; `None` if the piece contains no such list.
     pub list: Option<ListState>,
@@ -19,8 +19,8 @@ pub struct Continuation {
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
     /// Number of visible characters up to the end of the piece, counted from the `text_offset` with which the
-    /// [`PageBuilder`](super::page::PageBuilder) began. [`piece`](super::piece) begins with 0, so that those before the
-    /// piece do not count.
+    /// [`PageBuilder`](super::page::PageBuilder) began. [`piece`](super::piece) begins with 0, so the characters before
+    /// the piece do not count.
     pub end_offset: usize,
     pub continuation: Continuation,
     /// The measurements of the first table in the piece; `None` if the piece contains no table.

@@ -34,8 +34,8 @@ pub struct Table {
     unmeasured: usize,
 }
 
-/// The column widths and rules of a table. A long table is rendered in several [`Piece`](super::Piece)s, which share
-/// them.
+/// The column widths and rules of a table. A long table is rendered in several [`Piece`](super::Piece)s, which all use
+/// the same layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLayout {
     /// The width of each column, in terminal columns; `None` if the table is drawn as lists because a grid does not
@@ -145,8 +145,8 @@ impl Table {
         natural_widths
     }
 
-    /// Returns the rows of the grid, and whether horizontal lines must separate them. They must if one of the rows that
-    /// the column widths were computed from takes several lines on the screen.
+    /// Returns the rows of the grid, and whether horizontal rules must separate them. Rules are needed if a row below
+    /// the head takes several lines on the screen. A row that is still being written does not count.
     fn grid(
         &self,
         widths: &[usize],

@@ -54,8 +54,8 @@ impl Composer {
         }
     }
 
-    /// Changes the text as one undo step. A typed character may join the previous step. A change that leaves the text the same
-    /// is no step, but ends the previous one.
+    /// Changes the text as one undo step. A typed character may join the previous step. A change after which the text
+    /// is the same as before is not a step, but ends the previous step.
     pub(super) fn edit(&mut self, kind: EditKind, change: impl FnOnce(&mut Composer)) {
         let before = (!self.undo.joins(kind)).then(|| self.snapshot());
         self.kills.last = LastEdit::Other;
@@ -68,9 +68,9 @@ impl Composer {
         }
     }
 
-    /// Deletes the text between the cursor and `to` (line and character, from 0), which is on the given side of the cursor,
-    /// and adds it to the ring of deleted texts. In the ring, the pasted text replaces the label of a chip, because the
-    /// label has a meaning only in the current draft.
+    /// Deletes the text between the cursor and `to` (line and character, from 0), which is on the given side of the
+    /// cursor, and adds it to the ring of deleted texts. In the ring, the pasted text replaces the label of a chip,
+    /// because the label has a meaning only in the current draft.
     fn kill(&mut self, to: (usize, usize), side: KillSide) {
         let (start, end) = match side {
             KillSide::Before => (to, self.cursor()),
@@ -88,8 +88,9 @@ impl Composer {
         self.area.delete_str(text.chars().count());
     }
 
-    /// Replaces the text from `start` (line and character, from 0) to the cursor by the deleted text `number`, counted from
-    /// the newest (0), cut if the message would become too long. Does nothing if the ring of deleted texts is empty.
+    /// Replaces the text from `start` (line and character, from 0) to the cursor by the deleted text `number`, counted
+    /// from the newest (0), cut if the message would become too long. Does nothing if the ring of deleted texts is
+    /// empty.
     fn yank(&mut self, number: usize, start: (usize, usize)) {
         let Some(text) = self.kills.get(number) else {
             return;
@@ -113,8 +114,8 @@ impl Composer {
         }
     }
 
-    /// Returns the draft between two positions, each as line and character, both from 0; `end` is exclusive. `start` must
-    /// not be after `end`.
+    /// Returns the draft between two positions, each as line and character, both from 0; `end` is exclusive. `start`
+    /// must not be after `end`.
     fn between(&self, start: (usize, usize), end: (usize, usize)) -> String {
         let lines: Vec<String> = (start.0..=end.0)
             .map(|row| {

@@ -55,8 +55,8 @@ impl Composer {
         self.history.iter().rev()
     }
 
-    /// Adds the messages of earlier sessions, oldest first, before those of this session. Skips messages that were also
-    /// sent in this session. Drops the oldest messages beyond [`HISTORY_MAX`].
+    /// Adds the messages of earlier sessions, oldest first, before the messages of this session. Skips messages that
+    /// were also sent in this session. Drops the oldest messages beyond [`HISTORY_MAX`].
     pub fn add_older(&mut self, saved: Vec<String>) {
         let room = HISTORY_MAX.saturating_sub(self.history.len());
         let known = std::mem::take(&mut self.history);
@@ -67,8 +67,8 @@ impl Composer {
         self.history = older;
     }
 
-    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft, or does nothing if no
-    /// message was recalled. `width` is the width of the text area in columns.
+    /// Moves the cursor one row down; on the last row, recalls the next message and finally the draft, or does nothing
+    /// if no message was recalled. `width` is the width of the text area in columns.
     pub fn cursor_down_or_recall(&mut self, width: u16) {
         if self.move_row(VerticalDirection::Down, width) {
             return;
@@ -84,8 +84,8 @@ impl Composer {
         }
     }
 
-    /// Moves the history, the deleted texts and the texts of earlier pastes of `other` into this composer, in place of its
-    /// own.
+    /// Moves the history, the deleted texts and the texts of earlier pastes of `other` into this composer, in place of
+    /// its own.
     pub fn take_history(&mut self, other: &mut Composer) {
         self.history = std::mem::take(&mut other.history);
         self.kills = std::mem::take(&mut other.kills);

@@ -55,7 +55,8 @@ impl Pastes {
         out.into()
     }
 
-    /// Removes the chips from `folded`. Their texts stay in `earlier`.
+    /// Removes the chips of a draft that was sent. Their texts are still remembered, so that a recalled message shows
+    /// them as chips again.
     pub fn clear(&mut self) {
         self.folded.clear();
     }
@@ -71,8 +72,8 @@ impl Pastes {
         folded.filter_map(move |(chip, known)| (**known == *text).then_some(chip))
     }
 
-    /// Returns the character range of a chip in `line` for which `is_it` returns true: of several, the one that was pasted
-    /// first. `None` if there is no such chip.
+    /// Returns the character range of a chip in `line` for which `is_it` returns true; `None` if there is no such chip.
+    /// If there are several, returns the range of the chip that was pasted first.
     fn range(&self, line: &str, is_it: impl Fn(&Range<usize>) -> bool) -> Option<Range<usize>> {
         self.folded.iter().find_map(|(chip, _)| {
             let at = line.find(chip)?;
@@ -116,8 +117,8 @@ fn is_long(text: &str) -> bool {
 }
 
 impl Composer {
-    /// Inserts pasted text like [`Composer::paste`], but as a chip if it is long, and leaves [`TYPED_ROOM`] bytes of the
-    /// message for typed text.
+    /// Inserts pasted text like [`Composer::paste`], but as a chip if it is long, and leaves [`TYPED_ROOM`] bytes of
+    /// the message for typed text.
     pub fn paste_folded(&mut self, text: &str) -> PasteResult {
         let (clean, result) = self.clean(text, COMPOSER_MAX - TYPED_ROOM);
         if is_long(&clean) && self.pastes.folded.len() < CHIPS_MAX {
@@ -166,8 +167,8 @@ impl Composer {
         ranges
     }
 
-    /// Returns `text` with a chip in place of each text that was pasted into this draft or into an earlier one. The
-    /// chips are ones that the draft does not contain yet.
+    /// Returns `text` with a chip in place of each text that was pasted into this draft or into an earlier one. Uses
+    /// only chips that the draft does not contain yet.
     pub(super) fn fold_again(&mut self, text: &str) -> String {
         let draft = self.draft();
         let folded = self.pastes.folded.iter().map(|(_, text)| text);

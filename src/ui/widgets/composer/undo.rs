@@ -41,8 +41,8 @@ impl UndoStack {
         self.is_typing && kind != EditKind::Other
     }
 
-    /// Records an edit, after which nothing can be redone. `before` is the text before the edit if the edit begins a new step,
-    /// else `None`.
+    /// Records an edit, after which nothing can be redone. `before` is the text before the edit if the edit begins a
+    /// new step, else `None`.
     pub fn record(&mut self, kind: EditKind, before: Option<TextSnapshot>) {
         self.is_typing = kind == EditKind::Character;
         self.future.clear();

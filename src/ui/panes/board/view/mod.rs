@@ -258,8 +258,8 @@ fn about(
     Line::from(spans).render(row, buffer);
 }
 
-/// Describes which tasks become ready when the task at index `place` is completed, and how many other blocked tasks
-/// depend on this task directly. Begins with a space; empty if no blocked task depends on it.
+/// Describes which tasks are no longer blocked when the task at index `place` is completed, and how many other blocked
+/// tasks depend on this task directly. Begins with a space; empty if no blocked task depends on it.
 fn next(model: &CrewModel, index: &Index, place: usize) -> String {
     let unlocks = index.id(place).map(|id| unlocks(model, id));
     let unlocks = unlocks.unwrap_or_default();

@@ -13,8 +13,8 @@ use crate::domain::external_agent::ExternalAgent;
 
 /// Maximum delay before a restart.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(30);
-/// Minimum running time of a program after which its crash counts as the first one again. A crash after a shorter time
-/// counts as one more in a row.
+/// Minimum run time after which a program counts as stable. If it then crashes, the count of crashes in a row starts at
+/// 1 again.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Maximum number of sessions that are opened in one run of a program. Then a new program is started, because agents
@@ -33,7 +33,7 @@ pub struct AcpAgent {
     shutdown: CancellationToken,
 }
 
-/// The program that sessions share.
+/// The program that several sessions use, and the number of sessions that were opened in it.
 #[derive(Default)]
 struct SharedProgram {
     connection: Weak<AgentConnection>,
@@ -80,8 +80,8 @@ impl AcpAgent {
     }
 
     /// Opens a session. Starts a program if none runs, if the running one hangs or has opened `SESSIONS_MAX` sessions,
-    /// or if each session of this agent needs its own program. After a crash, waits before the start: the more crashes
-    /// there were in a row, the longer.
+    /// or if each session of this agent needs its own program. After a crash, waits before the start. The wait doubles
+    /// with each further crash in a row.
     ///
     /// # Errors
     /// Fails if the program does not start, demands a login, or does not open the session, and after

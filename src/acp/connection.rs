@@ -30,8 +30,8 @@ const PROTOCOL_VERSION: u64 = 1;
 const VERSION_MISMATCH: [&str; 2] = ["but peer negotiated ", "unsupported ACP protocol version "];
 /// The error code with which an agent demands a login.
 const LOGIN_REQUIRED: i32 = -32000;
-/// Maximum time to wait until the program has ended and its cause is known, once the connection has ended. Added to
-/// [`AcpOptions::exit_timeout`].
+/// Maximum time, in addition to [`AcpOptions::exit_timeout`], to wait for the end of a program whose connection is
+/// closed.
 const CAUSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length, in characters, of an agent's text in an error.
 const MESSAGE_SHOWN_MAX: usize = 300;
@@ -249,8 +249,9 @@ impl AgentConnection {
         })
     }
 
-    /// Sends a request and waits for the answer, at most `limit`. `on_answer` is called with the result or the error
-    /// before any later message of the agent is processed, also if the caller no longer waits.
+    /// Sends a request and waits for the answer, at most `limit`; without limit if it is `None`. `on_answer` is called
+    /// with the answer, even if the caller no longer waits. It is called before any later message of the agent is
+    /// processed.
     ///
     /// # Errors
     /// Fails if the program ends, does not answer in time, or answers with an error.
@@ -279,8 +280,8 @@ impl AgentConnection {
         }
     }
 
-    /// Sends a request without waiting. The answer arrives at the returned receiver. If the program ends before, the
-    /// receiver fails or gets an error for which `is_lost` is true. `on_answer` is called as in
+    /// Sends a request without waiting. The returned receiver gets the answer. If the program ends before it has
+    /// answered, the receiver fails or gets an error for which `is_lost` is true. `on_answer` is called as in
     /// [`AgentConnection::request`].
     pub fn send(
         &self,
@@ -332,8 +333,9 @@ impl AgentConnection {
         }
     }
 
-    /// Waits until the program has ended, and returns [`AcpError::Ended`] with the cause. If the connection is closed
-    /// and the program cannot be killed, waits at most [`AcpOptions::exit_timeout`] and `CAUSE_TIMEOUT`.
+    /// Waits until the program has ended, and returns [`AcpError::Ended`] with the cause. If the program was asked to
+    /// end or the connection is closed, waits at most [`AcpOptions::exit_timeout`] plus `CAUSE_TIMEOUT`, because it may
+    /// be impossible to kill the program.
     pub async fn ended(&self) -> AcpError {
         let limit = self.options.exit_timeout + CAUSE_TIMEOUT;
         if self.end.stop.is_cancelled() || self.connection.is_incoming_closed() {
@@ -349,7 +351,7 @@ impl AgentConnection {
         }
     }
 
-    /// Makes sure that no further session is opened in the program. Open sessions are not closed.
+    /// Prevents further sessions from being opened in the program. Open sessions continue.
     pub fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
     }
@@ -398,8 +400,8 @@ fn mismatched_version(message: &str) -> Option<String> {
     Some(digits.take(20).collect())
 }
 
-/// Returns whether the SDK has made this error, because the connection has ended. Other errors are answers of the
-/// agent.
+/// Returns whether the error comes from the SDK and means that the connection has ended. Any other error is an answer
+/// of the agent.
 fn is_lost(error: &Error) -> bool {
     agent_client_protocol::is_incoming_transport_closed(error)
         || agent_client_protocol::is_connection_terminated(error)

@@ -1,4 +1,5 @@
-//! Reads and writes the messages of a program. A message is one line. Bounds what the program can make crewdeck store.
+//! Reads and writes the messages of a program. A message is one line. Limits the memory that the messages of the
+//! program can use.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,21 +17,21 @@ use crate::process::LogTail;
 
 /// Maximum length, in bytes, of a message. A longer one ends the connection.
 pub const MESSAGE_MAX: usize = 16 * 1024 * 1024;
-/// Maximum number of lines in a row that are no messages, such as a banner. More end the connection.
+/// Maximum number of lines in a row that are not messages, such as a banner. If there are more, the connection ends.
 const FOREIGN_LINES_MAX: usize = 1000;
-/// Maximum size, in bytes, of lines in a row that are no messages. More end the connection.
+/// Maximum size, in bytes, of all lines in a row that are not messages. If they are larger, the connection ends.
 const FOREIGN_BYTES_MAX: usize = 1024 * 1024;
-/// Maximum number of requests of the program that are not answered yet. While there are so many, nothing more is read,
-/// because the answers are stored until the program reads them.
+/// Maximum number of unanswered requests of the program. At this number, crewdeck reads nothing more from the program,
+/// because it must store each answer until the program reads it.
 const OPEN_REQUESTS_MAX: usize = 256;
-/// Maximum time for which reading pauses because of `OPEN_REQUESTS_MAX` without an answer being written. Then the
-/// connection ends.
+/// Maximum time until the program reads another answer after `OPEN_REQUESTS_MAX` was reached. Then the connection ends.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the reader and the writer of a connection share.
+/// The state that the reader and the writer of a connection share: why reading ended, and how many requests are
+/// unanswered.
 #[derive(Default)]
 pub struct LineWatch {
-    /// Why crewdeck stopped reading; `None` while it reads, and if the program has closed its output.
+    /// Why crewdeck stopped reading. `None` while it reads, and if the output ended after a complete line.
     end_reason: Mutex<Option<String>>,
     /// Number of requests of the program that are not answered yet.
     open_requests: AtomicUsize,
@@ -39,7 +40,7 @@ pub struct LineWatch {
 }
 
 impl LineWatch {
-    /// Returns why crewdeck stopped reading.
+    /// Returns why crewdeck stopped reading. `None` while it reads, and if the output ended after a complete line.
     pub fn end_reason(&self) -> Option<String> {
         let reason = self.end_reason.lock();
         reason.unwrap_or_else(PoisonError::into_inner).clone()
@@ -93,14 +94,14 @@ struct LineReader<R> {
     max: usize,
     log: LogTail,
     watch: Arc<LineWatch>,
-    /// Number and size, in bytes, of the lines since the last message that are no messages. Blank lines are not
+    /// Number and total size, in bytes, of the lines since the last message that are not messages. Blank lines are not
     /// counted.
     foreign: (usize, usize),
 }
 
-/// Returns the messages that arrive from `inner`. Lines that are no messages are skipped and added to `log`. The stream
-/// ends with the input, and at a line of more than `max` bytes, at too many lines that are no messages, and at too many
-/// requests whose answers the program does not read; `watch` then has the reason.
+/// Returns the messages that arrive from `inner`. Lines that are not messages are skipped and added to `log`. The
+/// stream ends with the input. It ends earlier, with the reason in `watch`, if a line has more than `max` bytes, if too
+/// many lines in a row are not messages, or if the program does not read the answers to its requests.
 pub fn read_messages<R: AsyncRead + Unpin + Send + 'static>(
     inner: R,
     max: usize,
@@ -152,7 +153,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// Skips a line that is no message. Returns `None` if there are too many of them.
+    /// Adds a line that is not a message to the log. Returns `None` if there were too many such lines in a row.
     fn skip(&mut self, line: &[u8]) -> Option<()> {
         self.log.push(line);
         self.log.push(b"\n");

@@ -5,8 +5,8 @@
 //! its permission requests. Programs run under a supervisor, outside of the sandbox, and end with crewdeck. They get
 //! none of crewdeck's secrets, except the vendor's own login and what the user passes on in the settings.
 //!
-//! crewdeck offers agents neither files nor terminals: an agent uses its own tools. All other requests than permission
-//! requests are answered with "method not found", and unknown notifications are ignored.
+//! crewdeck offers agents neither files nor terminals: an agent uses its own tools. crewdeck answers permission
+//! requests; all other requests of an agent get "method not found". Unknown notifications are ignored.
 
 mod agent;
 mod choices;

@@ -15,8 +15,8 @@ use crate::process::{LogTail, ServiceProcess, ServiceSpec};
 
 /// Time for which a program may still run after it has closed its output. Then crewdeck kills it.
 const CLOSED_OUTPUT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time for reading what is still in the pipes after the program has ended, and for writing what is still to be sent
-/// before its input is closed.
+/// Maximum time for reading the rest of the output after the program has ended, and for writing the remaining messages
+/// before crewdeck closes the program's input.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Maximum number of lines from the end of the program's log in an error.
 const LOG_LINES_SHOWN: usize = 10;
@@ -44,8 +44,8 @@ pub struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// Runs `driver`, the connection, until it or the program ends or `stop` is cancelled. Then ends the program if it
-    /// still runs, and returns why it ended.
+    /// Runs `driver`, the connection, until the connection ends, the program ends, or `stop` is cancelled. Then ends
+    /// the program if it still runs, and returns why it ended.
     pub async fn serve(
         mut self,
         driver: impl Future<Output = Result<(), Error>>,

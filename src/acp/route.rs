@@ -110,7 +110,7 @@ impl SessionRoute {
     }
 
     /// Returns the permission request for `call`, and the token that is cancelled with the turn. Also reports the call
-    /// to the handler. Returns `None` if no turn runs or it is cancelled, or if the call cannot be read.
+    /// to the handler. Returns `None` if no turn runs, if the turn is cancelled, or if the call cannot be read.
     pub fn permission(
         &self,
         call: &Value,

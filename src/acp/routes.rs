@@ -52,9 +52,9 @@ impl RouteTable {
         self.lock().opening += 1;
     }
 
-    /// Ends the opening of a session that began with [`RouteTable::begin_opening`]; must be called once for each. Adds
-    /// the session `route` and delivers the updates that arrived before it was added. Does not add a session if `route`
-    /// is `None` because the request failed, or if its id is in use. Returns whether a session was added.
+    /// Ends the opening of a session; must be called once for each call of [`RouteTable::begin_opening`]. Adds the
+    /// session `route`, delivers the updates that have already arrived for it, and returns true. Returns false, and
+    /// adds nothing, if the id of the session is in use, or if `route` is `None` because the request failed.
     pub fn end_opening(&self, route: Option<&Arc<SessionRoute>>) -> bool {
         let mut map = self.lock();
         map.opening = map.opening.saturating_sub(1);
@@ -127,8 +127,8 @@ impl RouteTable {
     }
 
     /// Returns the permission request in the parameters of `session/request_permission`. Returns `None` if the request
-    /// has to be answered with `cancelled`: it cannot be read, its session is unknown, or the session has no turn or
-    /// only a cancelled one.
+    /// cannot be read, if its session is unknown, or if the session runs no turn or a cancelled one. The caller must
+    /// then answer with `cancelled`.
     pub fn permission(&self, params: &Value) -> Option<RoutedRequest> {
         let session = id(params, "sessionId");
         let mut map = self.lock();

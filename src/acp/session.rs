@@ -341,9 +341,9 @@ impl AcpSession {
         }
     }
 
-    /// Gives up a session whose turn does not end, or whose program hangs. Closes the session, and opens no further
-    /// session in its program. Ends the program unless another session of it runs a turn. Returns whether the program
-    /// has ended. If it has not, the turn may still run, and the session must not be loaded again.
+    /// Gives up a session whose turn does not end or whose program hangs: closes the session, prevents further sessions
+    /// in its program, and ends the program. The program is not ended if another of its sessions runs a turn. Returns
+    /// whether the program has ended. If not, the turn may still run, so the session must not be loaded again.
     pub async fn abandon(self) -> bool {
         let connection = Arc::clone(&self.connection);
         connection.retire();

@@ -10,10 +10,11 @@ use crate::domain::agent_update::{
 use crate::domain::redact::{RedactingStream, Redactor};
 use crate::domain::text::head_and_tail;
 
-/// Maximum number of calls that a session stores. If there are more, the oldest call that has ended is dropped, else
-/// the oldest call.
+/// Maximum number of calls that a session stores. Before one more is stored, the oldest ended call is dropped. If no
+/// call has ended, the oldest call is dropped.
 const CALLS_MAX: usize = 128;
-/// Maximum size, in bytes, of the texts of all stored calls of a session together. Calls are dropped if it is exceeded.
+/// Maximum size, in bytes, of the texts of all stored calls of a session together. Before it is exceeded, calls are
+/// dropped as for `CALLS_MAX`.
 const CALLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Maximum size, in bytes, of the output of a tool call, and of its arguments. Output that arrives in pieces can be
 /// twice as long.
@@ -32,7 +33,7 @@ pub struct ToolCallChange {
     /// A piece of the output, to be appended to the text. Not redacted.
     pub more_output: Option<String>,
     pub diffs: Option<Vec<FileDiff>>,
-    /// Whether files that the message names are missing here, for example because there are too many.
+    /// Whether the message names files that `locations` and `diffs` lack, for example because there are too many.
     pub has_more_files: bool,
 }
 
@@ -61,9 +62,9 @@ impl ToolCallTable {
         }
     }
 
-    /// Adds the fields of `change` to the call with the same id, and returns the call. Creates the call if it is new.
-    /// Empty values do not replace earlier ones, with one exception: if the message that ends a call has an empty text,
-    /// the earlier text is removed, because it was no output. A call that has ended stays ended.
+    /// Merges `change` into the call with the same id, and returns the call. Creates the call if its id is new. An
+    /// empty field of `change` does not replace an earlier value, with one exception: an empty text in the change that
+    /// ends the call removes the earlier text, which was not output of the tool. A call that has ended stays ended.
     pub fn merge(&mut self, change: ToolCallChange) -> AgentToolCall {
         let known = self
             .calls
@@ -135,7 +136,7 @@ impl ToolCallTable {
         Some(entry)
     }
 
-    /// Drops calls until another one of `bytes` bytes has room.
+    /// Drops calls until a call of `bytes` bytes can be added without exceeding `CALLS_MAX` and `CALLS_BYTES_MAX`.
     fn make_room(&mut self, bytes: usize) {
         while self.calls.len() >= CALLS_MAX || self.bytes + bytes > CALLS_BYTES_MAX {
             let ended = self

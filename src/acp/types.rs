@@ -20,7 +20,7 @@ pub struct AcpOptions {
     pub redactor: Redactor,
     /// Maximum time from the start of a program until it has answered `initialize`.
     pub start_timeout: Duration,
-    /// Maximum time for the answer to any other request, except a prompt, which has none.
+    /// Maximum time for the answer to any other request. A prompt has no limit.
     pub request_timeout: Duration,
     /// Time that a program has to exit after its input was closed. Then its process group is killed.
     pub exit_timeout: Duration,
@@ -151,14 +151,14 @@ pub struct PromptEnd {
     pub usage: Option<Usage>,
     /// The titles of the calls that were refused during the turn, at most 20.
     pub refused: Vec<String>,
-    /// Whether the agent's model does not know that calls were refused. The next prompt must then say it; see
-    /// [`PromptEnd::refusal_notice`].
+    /// Whether the next prompt must name the refused calls, because the agent's model has not learned that they were
+    /// refused. See [`PromptEnd::refusal_notice`].
     pub is_refusal_unreported: bool,
 }
 
 impl PromptEnd {
-    /// Returns the text for the next prompt that tells the agent which calls the user refused; `None` if the agent
-    /// knows it or nothing was refused.
+    /// Returns the text for the next prompt that tells the agent which calls the user refused; `None` if nothing was
+    /// refused or the agent already knows.
     pub fn refusal_notice(&self) -> Option<String> {
         if !self.is_refusal_unreported || self.refused.is_empty() {
             return None;
@@ -241,7 +241,8 @@ pub enum AcpError {
         method: String,
         what: String,
     },
-    /// The session cannot be opened because crewdeck is shutting down, or it still runs an earlier turn.
+    /// The session cannot be opened because crewdeck is shutting down, or cannot be used because it still runs an
+    /// earlier turn.
     #[error("the session of the agent '{agent}' {why}")]
     NotAvailable { agent: String, why: String },
 }

@@ -250,7 +250,7 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
 }
 
 /// Returns the text in `output`, the `rawOutput` of a call without text in its content. If `has_diffs` is true, returns
-/// `None` for an object of an unknown form, because it repeats the diffs of the call.
+/// `None` for an object of an unknown form, because such an object repeats the diffs.
 fn output_text(output: &Value, has_diffs: bool, redactor: &Redactor) -> Option<String> {
     let text = match output {
         Value::Null => return None,

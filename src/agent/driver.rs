@@ -100,10 +100,10 @@ impl Default for TurnProgress {
 }
 
 impl Driver {
-    /// Runs a turn that begins with `start`: text, or a request to compact or clear the conversation. Empty text starts
-    /// a turn that answers only what [`Driver::gather_mail`] returns. If the turn clears the conversation, the
-    /// SessionEnd and SessionStart hooks run after it; inputs that arrive meanwhile start another turn. Returns how the
-    /// last turn ended.
+    /// Runs a turn that begins with `start`: text, or a request to compact or clear the conversation. If the text is
+    /// empty, the turn answers only the messages that [`Driver::gather_mail`] returns. If the turn clears the
+    /// conversation, the SessionEnd and SessionStart hooks run after the turn. Inputs that arrive while they run start
+    /// another turn. Returns how the last turn ended.
     pub async fn turn(
         &mut self,
         start: TurnInput,

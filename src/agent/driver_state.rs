@@ -78,8 +78,8 @@ pub(super) enum FailedModel {
     Summary(String),
 }
 
-/// What models have refused, and which model has failed. A model does not get input of a kind that it has refused
-/// again. For each kind, only the last refusal is stored; `None` if there was none.
+/// What models have refused, and which model has failed. A kind of input that a model has refused is not sent to this
+/// model again. For each kind, only the last refusal is stored; `None` if there was none.
 #[derive(Default)]
 pub(super) struct ModelRefusals {
     pub failed: Option<FailedModel>,
@@ -117,12 +117,12 @@ pub struct DriverState {
     pub approved_shutdown: Option<MailMessage>,
     pub(super) published: PublishedAnswer,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position after the inbox messages that go into the next conversation message. `None` if there are
-    /// none.
+    /// The inbox position up to which inbox messages go into the next conversation message; `None` if none go into it.
     pub(super) pending_inbox: Option<Cursor>,
-    /// The inbox position up to which messages are still to be marked as read in the inbox; `None` if there are none.
-    /// These messages are in the conversation, although perhaps not yet in the log on disk, or they are a shutdown
-    /// request. The position comes from `pending_inbox` when the conversation message with the messages is saved.
+    /// The inbox position up to which the agent has received messages that are not yet marked as read in the inbox;
+    /// `None` if there are none. Each of them is either a shutdown request or in the conversation, although perhaps not
+    /// yet in the log on disk. The position is moved here from `pending_inbox` when the conversation message that
+    /// contains them is saved.
     pub(super) unacknowledged_inbox: Option<Cursor>,
     /// The inbox messages that the agent has received but that are not yet marked as read in the inbox.
     pub(super) unacknowledged_messages: Vec<MailMessage>,

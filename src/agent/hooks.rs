@@ -32,8 +32,8 @@ const MESSAGE_MAX: usize = 500;
 /// Maximum number of different problems of hooks that the user is shown in a session. Further ones are dropped.
 const PROBLEMS_MAX: usize = 64;
 
-/// The user's choices in the question about hooks that block the same action too often: `ONE` for one hook, `SEVERAL`
-/// for several. The first choice is to ignore the hooks.
+/// The user's choices in the question about hooks that block the same action too often. `ONE` is for a question about
+/// one hook, `SEVERAL` for one about several hooks. The first choice of each ignores the hooks.
 const ONE: [&str; 2] = ["Ignore the hook this time", "Let the hook block it"];
 const SEVERAL: [&str; 2] = ["Ignore these hooks this time", "Let these hooks block it"];
 
@@ -71,7 +71,7 @@ pub struct HookCaller {
     session_stop: Mutex<Option<String>>,
     /// The problems of hooks that were already reported to the user.
     reported: Mutex<BTreeSet<String>>,
-    /// The agents whose published activity was replaced by running hooks. [`HookCaller::show_idle`] removes an agent.
+    /// The agents for which running hooks were published as the activity. [`HookCaller::show_idle`] removes an agent.
     shown: Mutex<BTreeSet<Name>>,
     /// What UserPromptSubmit hooks have decided about messages of the user that are in the inboxes of agents.
     prompt_checks: PromptChecks,
@@ -223,10 +223,10 @@ impl HookCaller {
         self.event_sender.publish(event).await;
     }
 
-    /// Returns `outcome` unchanged if it contains no question for the user. It contains one if a hook has blocked the
-    /// same action too often. In that case, asks the user whether to ignore the hook, and returns the outcome after the
-    /// user's answer. An approval without a choice ignores the hook. If the question is rejected or withdrawn, or
-    /// cannot be asked, a hook that keeps an agent working is ignored, and any other block stays.
+    /// Asks the user the question in `outcome`, and returns the outcome that follows from the answer. Returns `outcome`
+    /// unchanged if it contains no question. The question is whether to ignore a hook that has blocked the same action
+    /// too often. An approval without a choice ignores the hook. If the question is rejected or withdrawn, or cannot be
+    /// asked, a hook that keeps an agent working is ignored, and any other block stays.
     pub async fn settle(
         &self,
         event: HookEvent,
@@ -367,7 +367,7 @@ pub struct AgentHooks {
     pub subject: HookSubject,
     /// Why a hook has stopped the agent's turn; `None` if no hook has, or if the driver has taken the reason.
     stop: Mutex<Option<String>>,
-    /// Whether the PreCompact hooks have already run for the current compaction and have not prevented it.
+    /// Whether the PreCompact hooks have already allowed the current compaction.
     is_compaction_checked: AtomicBool,
 }
 

@@ -87,8 +87,8 @@ impl Idle {
 
     /// Returns the next action. Messages come first, then the agent's open task, then an approved shutdown, then a task
     /// to claim. After [`NUDGES_MAX`] reminders, an approved shutdown comes before the open task. Each returned
-    /// [`IdleAction::Resume`] counts as a reminder. Every action other than staying idle or leaving restarts the idle
-    /// time, and so does [`Situation::pauses_idle_timeout`].
+    /// [`IdleAction::Resume`] counts as a reminder. The idle time starts again from 0 after each action other than
+    /// staying idle or leaving. It does not run while [`Situation::pauses_idle_timeout`] is true.
     pub fn next(&mut self, situation: Situation) -> IdleAction {
         if situation.has_mail {
             self.since = None;

@@ -44,7 +44,7 @@ pub struct AgentMailbox {
     workdir: Mutex<Option<PathBuf>>,
     compaction: Mutex<Option<String>>,
     shutdown_answer: Mutex<Option<ShutdownAnswer>>,
-    /// Whether new messages do not wake the agent, because the last ones could not be acknowledged.
+    /// Whether the agent stays idle when new messages arrive, because the last ones could not be acknowledged.
     ignores_messages: Mutex<bool>,
     revoked_task: Mutex<Option<TaskId>>,
     reader: Mutex<Option<Arc<InboxReader>>>,
@@ -117,8 +117,8 @@ impl AgentMailbox {
         *lock(&self.gate) = PlanGate::Open;
     }
 
-    /// Returns whether new messages do not wake the agent. True if the last messages could not be acknowledged, because
-    /// these stay in the inbox and would otherwise wake the agent endlessly.
+    /// Returns whether the agent stays idle when new messages arrive. True if the last messages could not be
+    /// acknowledged: they stay in the inbox and would wake the agent endlessly.
     pub fn ignores_messages(&self) -> bool {
         *lock(&self.ignores_messages)
     }

@@ -181,8 +181,8 @@ impl AgentModel {
     }
 
     /// Changes the agent's model to the fallback of `failed`, and returns the fallback. Returns `None` and changes
-    /// nothing if `failed` has no fallback, or if the fallback cannot be used. The same applies if the agent has
-    /// another model by now, for example because the user has selected one.
+    /// nothing if `failed` has no fallback, if the fallback cannot be used, or if the agent has another model by now,
+    /// for example because the user has selected one.
     pub fn use_fallback_of(&self, failed: &ModelConfig) -> Option<ModelConfig> {
         let next = self.models.find(failed.options.fallback.as_ref()?).ok()?;
         let mut own = self.own.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
-//! Formats the text of a permission request. A short call comes first, with the reason below. For a long call, the
-//! reason and the parts that need approval come first, because the user might overlook them far below. Pure.
+//! Formats the text of a permission request: the tool call and the reason why it needs approval. The reason comes after
+//! a short call, but before a long call, because the user could overlook it at the end of a long text. The parts of a
+//! long command that need approval come before the call too. Pure.
 
 use serde_json::Value;
 
@@ -19,9 +20,10 @@ const SHORT_LINES: usize = 4;
 const PARTS_MAX: usize = 5;
 /// Maximum length, in characters, of each quoted part of a long command.
 const PART_MAX: usize = 400;
-/// The name of the input field with the command, for a call that does more than run this command.
+/// The name of the input field that contains the command of an external agent's call if the call may do more than run
+/// the command. For a call that only runs a command, the field is `command`.
 pub(super) const RUNS: &str = "runs";
-/// The line above the text of a long call. The lines before it summarise the call.
+/// The line above the text of a long call. The lines above this line summarise the call.
 pub const FULL_TEXT: &str = "Full text:\n";
 
 /// Returns the text of the approval request for a call of the tool `name`: the tool, its input up to `SHOWN_MAX`
@@ -59,8 +61,9 @@ pub fn body(name: &str, input: &Value, why: &str, parts: &[String]) -> String {
     out
 }
 
-/// Returns the input shortened to about [`SHOWN_MAX`] bytes. First cuts each long text among an object's fields. If
-/// that is not enough, returns the JSON text of the whole input, cut, as a JSON string instead of an object.
+/// Returns the input of a call, shortened to about [`SHOWN_MAX`] bytes if it is longer. If the input is an object, the
+/// long texts in its fields are cut. If that is not enough, or for other input, the result is a JSON string: the JSON
+/// text of the input, with its middle cut out.
 pub(super) fn shorten_input(input: &Value) -> Value {
     let whole = input.to_string();
     if whole.len() <= SHOWN_MAX {

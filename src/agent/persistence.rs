@@ -127,8 +127,8 @@ impl Driver {
         self.prompts.iter().cloned().chain(commands).collect()
     }
 
-    /// Removes the prompts and the user's commands that are in the log from their queues. If that fails, the next call
-    /// tries again.
+    /// Removes those prompts and user commands from their queues that are already in the log. If a queue cannot be
+    /// written, the next call tries again.
     async fn acknowledge_prompts(&mut self) {
         let held = std::mem::take(&mut self.state.unacknowledged_prompts);
         if held.is_empty() {

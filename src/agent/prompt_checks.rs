@@ -13,8 +13,8 @@ use crate::domain::mail::MailMessage;
 use crate::store::{InboxReader, StoreError, UnreadMessages};
 
 /// Maximum number of decisions about the messages of one inbox. If there are more, the oldest is dropped. The limit is
-/// larger than the number of messages that one reading of an inbox returns, so that the decision about an unread
-/// message is not dropped.
+/// larger than the number of messages that are read from an inbox at once, so that the decision about an unread message
+/// is not dropped.
 const DECISIONS_MAX: usize = 512;
 
 /// The decision of the UserPromptSubmit hooks about one message.
@@ -92,10 +92,11 @@ impl PromptChecks {
 
 /// Returns the unread messages in the inbox of `to` that may be delivered. Leaves out the first message whose hooks
 /// have not run yet, all messages after it, and messages that the hooks have blocked. If `checks` is `None`, returns
-/// all unread messages. If only blocked messages were read, marks them as read, because no delivery will mark them.
+/// all unread messages. A delivery marks messages as read. If all messages that could be returned are blocked, no
+/// delivery follows, so this function marks them as read.
 ///
 /// # Errors
-/// When the inbox cannot be read or written.
+/// Fails if the inbox cannot be read or written.
 pub fn read_deliverable(
     reader: &InboxReader,
     to: &Name,

@@ -79,8 +79,9 @@ impl PublishedCalls {
         .of(agent.clone())
     }
 
-    /// Returns the events for calls that did not run to the end: refused, malformed or interrupted calls, whose result
-    /// is in `message`. Also records the calls that `message` requests.
+    /// Processes a conversation message. From an answer of the model, records the calls that it requests. From a
+    /// message with results, returns the events for the calls that have a result but no end event yet: refused,
+    /// malformed and interrupted calls.
     pub fn on_message(&mut self, agent: &Name, message: &Message) -> Vec<EventKind> {
         self.asked
             .extend(message.calls().map(|c| (c.id.clone(), c.clone())));

@@ -120,8 +120,8 @@ impl ToolRunner {
     }
 
     /// Runs a call of `tool_search` or of an MCP server's tool, after approval if necessary. If the server is still
-    /// starting, waits for it first. Returns the output and the run time without these waits, as
-    /// [`ToolRunner::execute`] does.
+    /// starting, waits for it first. Returns the output and the run time. The waits for approval and for the server do
+    /// not count as run time.
     pub(super) async fn call_server(
         &self,
         agent: &Name,

@@ -16,8 +16,8 @@ use crate::tools::host::ServerHost;
 use crate::tools::{Caller, ToolOutput, tool_search};
 
 /// Maximum share of the context window, in percent, that the definitions of MCP servers' tools may take. If they need
-/// more, the tools are deferred: except for the tools that are always loaded, their definitions are left out of the
-/// requests until the agent finds the tools with `tool_search`.
+/// more, the tools are deferred: their definitions are left out of the requests until the agent finds the tools with
+/// `tool_search`. This does not apply to tools that are always loaded.
 const SHARE_MAX: u64 = 10;
 /// Maximum number of tools in a request, because model vendors reject a request with more. If there are more tools,
 /// those of MCP servers are deferred.
@@ -52,8 +52,8 @@ pub struct ServerTools {
 
 #[derive(Default)]
 struct View {
-    /// The generation of the tool catalog and the size of the context window, in tokens, from which `tools` and
-    /// `is_deferred` were computed. `None` if the next call of [`ServerTools::update`] must compute them.
+    /// The inputs from which `tools` and `is_deferred` were computed: the generation of the tool catalog, and the size
+    /// of the context window in tokens. `None` if the next call of [`ServerTools::update`] must compute them.
     valid_for: Option<(u64, u64)>,
     /// The tools that the agent may use, sorted by name.
     tools: Vec<McpTool>,
@@ -77,9 +77,11 @@ struct View {
 /// The tools that an external agent is not offered, because there are too many.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LeftOutTools {
-    /// The text for the agent.
+    /// The message to the agent: how many tools are left out, from which servers, and that it can ask the lead for a
+    /// call.
     pub for_agent: String,
-    /// The end of a sentence for the user that begins with the name of the agent.
+    /// The message to the user: how many tools are left out, from which servers, and how to choose the tools. It is the
+    /// rest of a sentence that must begin with the agent's name.
     pub for_user: String,
 }
 
@@ -321,11 +323,10 @@ impl ServerTools {
         all.map(|server| server.name).collect()
     }
 
-    /// Returns the tool `name` as its server defines it now. This definition may differ from the one in the agent's
-    /// requests until the next model call. `None` if the agent may not use the tool, if the last
-    /// [`ServerTools::update`] did not know it, or if its server no longer offers it. Marks a deferred tool as found,
-    /// because the model can call a tool that it has not found: after a compaction or a restart, the conversation may
-    /// still contain the tool's definition.
+    /// Returns the tool `name` as its server defines it now. Until the next model call, the agent's requests may
+    /// contain an older definition. `None` if the agent may not use the tool, if the last [`ServerTools::update`] did
+    /// not know it, or if its server no longer offers it. Marks a deferred tool as found. The model may call it without
+    /// a search, for example after a restart, because the conversation still contains the tool's definition.
     pub fn find(&self, name: &str) -> Option<McpTool> {
         let mut view = self.view();
         view.tools.iter().find(|tool| tool.name == name)?;

@@ -6,15 +6,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::domain::chat::ToolCall;
 
-/// The weight of a model call without progress that brings no new information. A call without progress that brings new
-/// information, such as a part of a file that was not read before, has the lower weight [`NEWS`]. So long reading and
-/// testing does not soon count as a lack of progress.
+/// The weight of a model call without progress that brings no new information. The lower weight [`NEWS`] is for a call
+/// without progress that brings new information, such as a part of a file that was not read before. An agent can
+/// therefore read and test for a long time before this counts as a lack of progress.
 const REPETITION: u32 = 4;
 const NEWS: u32 = 1;
 /// The total weight of model calls without progress at which the fingerprint of the files is taken. Most agents change
-/// something before that, so it is rarely computed.
+/// something before this weight is reached, so the fingerprint is rarely computed.
 const FINGERPRINT_AT: u32 = 16;
-/// Maximum number of tool calls with their results that are remembered. Further ones count as repetitions.
+/// Maximum number of pairs of a tool call and its result that are remembered. Further pairs count as repetitions.
 const SEEN_MAX: usize = 4096;
 /// The number of tool calls that are listed in the question to the user whether the agent may go on.
 const LAST_MAX: usize = 3;
@@ -24,7 +24,7 @@ const LAST_MAX: usize = 3;
 pub enum CallEffect {
     /// The call has changed a file, the board, a request or the team, or has sent a message.
     Change,
-    /// The call is not known to have changed any of these.
+    /// It is unknown whether the call has changed any of these, or it has changed none.
     Unknown,
 }
 
@@ -42,15 +42,15 @@ pub enum StallStep {
 #[derive(Debug, Default)]
 pub struct StallDetector {
     /// The number of model calls without progress after which the user is asked; 0 for no limit. A call that brings new
-    /// information counts as a part of a call, [`NEWS`] / [`REPETITION`].
+    /// information counts only as the fraction [`NEWS`] / [`REPETITION`] of a call.
     limit: u32,
     /// The total weight of the model calls without progress: [`REPETITION`] or [`NEWS`] for each. Starts again from 0
     /// when the fingerprint of the files is taken.
     weight: u32,
     /// The number of the model calls that `weight` contains.
     calls: u32,
-    /// The greatest effect of the tool calls since the last answer of the model. `None` if there is no answer yet, or
-    /// if this effect is already counted in `weight`.
+    /// The greatest effect of the tool calls in the last answer of the model. `None` if there is no answer yet, or if
+    /// `weight` already counts the answer.
     round: Option<RoundEffect>,
     /// Hashes of the tool calls since the last progress, with their results.
     seen: HashSet<u64>,

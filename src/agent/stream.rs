@@ -87,8 +87,9 @@ impl Driver {
         }
     }
 
-    /// Returns `error` unchanged, unless it means that the model refuses the images of the conversation. In that case,
-    /// returns an error that says so, and records the refusal, so that the model gets no more images.
+    /// Checks whether `error` means that the model refuses the images of the conversation. If so, records the refusal,
+    /// so that the model gets no more images, and returns an error that names this cause. Otherwise returns `error`
+    /// unchanged.
     pub(super) fn look_for_image_refusal(
         &mut self,
         model_config: &ModelConfig,
@@ -155,8 +156,9 @@ impl Driver {
     }
 
     /// Returns whether `error` means that the model does not accept the reasoning effort that was sent. If so, warns
-    /// the user and records what is sent from now on, so that the caller can repeat the call. Each refusal leads to a
-    /// lower level or to none; only the first may lead to a higher level. So a call is repeated only a few times.
+    /// the user and records what is sent from now on, so that the caller can repeat the call. The first refusal may
+    /// lead to any other level or to none. Each later refusal leads to a lower level or to none, so a call is repeated
+    /// only a few times.
     pub(super) async fn is_effort_refusal(
         &mut self,
         model_config: &ModelConfig,

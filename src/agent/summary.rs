@@ -28,7 +28,8 @@ const DECISIONS_MAX: usize = 10;
 /// Maximum length, in characters, of a request and the comment on it together, in the line that describes a decision.
 const DECISION_MAX: usize = 400;
 
-/// The window for a conversation that is never compacted, in tokens.
+/// The assumed size, in tokens, of the context window of an external agent. So large that its conversation is never
+/// compacted.
 const WINDOW_UNLIMITED: u64 = 1 << 48;
 
 impl Driver {
@@ -266,9 +267,9 @@ impl Driver {
     }
 
     /// Archives the log, then empties the conversation and the todo list. If the log cannot be archived, changes
-    /// nothing and reports the error to the user. For the lead, runs the SessionEnd hooks before it empties the
-    /// conversation, and the SessionStart hooks afterwards. An interrupt kills the running hooks, but the conversation
-    /// is emptied nevertheless. If it interrupts the SessionEnd hooks, the SessionStart hooks do not run.
+    /// nothing and reports the error to the user. For the lead, the SessionEnd hooks run before the conversation is
+    /// emptied, and the SessionStart hooks afterwards. An interrupt kills the hooks that run, but does not prevent the
+    /// emptying. If it kills the SessionEnd hooks, the SessionStart hooks do not run.
     pub(super) async fn clear(
         &mut self,
         control: &mut mpsc::Receiver<Control>,

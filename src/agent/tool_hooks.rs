@@ -19,8 +19,8 @@ use crate::protocol::event::AgentEvent;
 use crate::tools::ToolOutput;
 use crate::tools::policy::PlanGate;
 
-/// Maximum size, in bytes, of the quotation of a call's input in the result of the call. The result quotes the input if
-/// a hook has changed it.
+/// Maximum size, in bytes, of a call's input in the result of the call. The result contains the input only if a hook
+/// has changed it.
 const INPUT_MAX: usize = 2000;
 
 /// The text after the result of a call whose `PostToolUse` hooks were interrupted. It replaces the texts of the hooks.
@@ -61,9 +61,9 @@ impl Notes {
     }
 }
 
-/// A function that receives the output of a tool and its run time before the PostToolUse hooks run, so that the output
-/// is not lost if the hooks are interrupted. The output contains a note about the interruption. Not called if the tool
-/// fails or no such hooks exist.
+/// A function that keeps the result of a call in case its PostToolUse hooks are interrupted. It is called before these
+/// hooks run, with the tool's run time and its output, to which a note about the interruption is already added. It is
+/// not called if the tool fails or no such hooks exist.
 pub type KeepOutput<'a> = &'a (dyn Fn(ToolOutput, Duration) + Sync);
 
 impl ToolRunner {
@@ -193,8 +193,8 @@ impl ToolRunner {
     }
 
     /// Runs the PermissionRequest hooks, which decide about a call before the approver sees the approval request.
-    /// Returns [`RequestHook::Ask`] if no such hook is configured, or if the hooks decide nothing. If the settings deny
-    /// every call that needs approval, returns it without running the hooks.
+    /// Returns [`RequestHook::Ask`] if no such hook is configured or the hooks decide nothing. If the settings deny
+    /// every call that needs approval, the hooks do not run, and the result is [`RequestHook::Ask`] too.
     pub(super) async fn run_request_hooks(&self, agent: &Name, call: &ToolCall) -> RequestHook {
         let hooks = self.hooks.as_ref();
         let Some(hooks) = hooks.filter(|hooks| {

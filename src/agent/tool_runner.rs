@@ -87,8 +87,8 @@ impl ToolRunner {
         }
     }
 
-    /// Executes one tool call without its PreToolUse and PostToolUse hooks; its PermissionRequest hooks still run.
-    /// `hooked` is the decision of the PreToolUse hooks. Otherwise does the same as [`ToolRunner::carry_out`].
+    /// Executes one tool call as [`ToolRunner::carry_out`] does, but without the PreToolUse and PostToolUse hooks. The
+    /// PermissionRequest hooks run. `hooked` is the decision of the PreToolUse hooks, which have already run.
     pub(super) async fn execute(
         &self,
         agent: &Name,
@@ -153,8 +153,8 @@ impl ToolRunner {
         }
     }
 
-    /// Returns `ruling`, unless the settings require approval for the call's network access. In that case, returns a
-    /// ruling that requires approval for this reason, in addition to the reason in `ruling`. A denial stays unchanged.
+    /// Returns the ruling that also considers the call's network access. If the settings require approval for it, the
+    /// result requires approval, with this reason added to the reason in `ruling`. A denial stays unchanged.
     fn asking_for_network(
         &self,
         ruling: Ruling,

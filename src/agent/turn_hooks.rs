@@ -42,8 +42,8 @@ impl Driver {
         }
     }
 
-    /// Takes the stop that a hook has requested, and returns the input that ends the turn before its next model call.
-    /// Returns `None` if no hook has requested a stop.
+    /// Returns the input that ends the turn before its next model call because a hook has requested it; `None` if no
+    /// hook has. Clears the request.
     pub(super) fn stopped_by_hook(&self) -> Option<TurnInput> {
         let hooks = self.tool_runner.hooks.as_ref()?;
         let is_lead = self.name.is_lead();
@@ -176,9 +176,8 @@ impl Driver {
     }
 
     /// Runs the Stop hooks, or SubagentStop hooks for a subagent, at the end of a turn in which the model has answered.
-    /// `is_active` says whether the agent works only because such a hook has already prevented the end of this turn. If
-    /// a request of the agent waits for a decision, or if the requests cannot be read, the hooks do not run and the
-    /// turn ends.
+    /// `is_active` says whether one of these hooks has already prevented the end of this turn. The hooks do not run,
+    /// and the turn ends, if a request of the agent waits for a decision or if the requests cannot be read.
     pub(super) async fn check_end(
         &self,
         is_active: bool,

@@ -13,13 +13,14 @@ const FILES_MAX: usize = 100_000;
 /// Maximum number of bytes that are read from all files together. For files beyond this limit, the hash includes only
 /// size and modification time.
 const BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Maximum time by which a file system may record a modification too early.
+/// Maximum time by which a file system may record the modification time of a file too early, because its clock is
+/// coarse.
 const COARSE: Duration = Duration::from_secs(2);
 
 /// Returns a hash of everything that an agent can change: the files below `workdir` that git does not ignore, the
-/// commits there, and the crew's board, messages and requests below `root`. Files modified after `since` are hashed by
-/// content, so rewriting one with the same content does not change the hash. Of older files, only path and size are
-/// hashed. If there are more than `FILES_MAX` files, the rest is ignored.
+/// commits there, and the crew's board, messages and requests below `root`. A file that was modified after `since` is
+/// hashed by content, so the hash stays the same if the file is rewritten with the same content. Of an older file, only
+/// path and size are hashed. If there are more than `FILES_MAX` files, the rest is ignored.
 pub fn work_state(root: &Path, workdir: &Path, since: SystemTime) -> u64 {
     let mut hash = DefaultHasher::new();
     files_state(workdir, since).hash(&mut hash);

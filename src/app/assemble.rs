@@ -21,7 +21,7 @@ use crate::config::extensions::{Extensions, ListedState};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{
     Approvers, BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts,
-    ModelParts, ServerParts, TeamLimits,
+    ModelParts, ServerParts, TeamLimits, publish_session,
 };
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
@@ -40,7 +40,7 @@ use crate::store::{self, Roles, Skills, SpendingFile};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
-/// The configuration of a crew, complete before the crew starts a process or calls a server.
+/// The configuration of a crew. It is read completely before the crew starts a process or calls a server.
 pub struct Blueprint {
     pub root: PathBuf,
     /// The directory in which crewdeck was started or that `--dir` names: the project directory or a directory below it.
@@ -290,11 +290,14 @@ async fn start_crew(
         earlier: !resumes && has_earlier(root),
         allowed: settings_permissions(blueprint),
     };
+    // The screen shows the session and the board while the parts below are prepared.
+    let published = publish_session(root, &setup, &event_sender).await;
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {
         root: root.clone(),
         setup,
+        published: Some(published),
         models: ModelParts {
             model_config,
             is_chosen: blueprint.is_model_chosen,
@@ -419,10 +422,10 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     })
 }
 
-/// Returns what the crew needs to run the approved hooks. A hook that the user approves later runs only after the next
-/// start. A hook that has changed since its approval is included too: it does not run, but it still blocks the actions
-/// that a hook of its event can prevent. Returns `None` if the user has no home directory, or if there is neither an
-/// approved hook nor a hook that has changed since its approval.
+/// Returns what the crew needs to run hooks: the approved hooks, and the hooks that have changed since their approval.
+/// A changed hook does not run, but still blocks the actions that a hook of its event can prevent. A hook that the user
+/// approves later runs only after the next start. Returns `None` if there are no such hooks, or if the user has no home
+/// directory.
 async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option<HookParts> {
     let (extensions, root) = (&blueprint.extensions, &blueprint.root);
     let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {

@@ -20,8 +20,8 @@ const START: &str = "11;rgb";
 /// Maximum length of the text of the terminal's answer, in characters. The longest known form is `11;rgba:` with four
 /// numbers of four digits.
 const ANSWER_MAX: usize = 32;
-/// Time in which the terminal's answer changes the theme, and in which a single key `Alt+]` may be the start of the
-/// answer.
+/// Time after the question to the terminal. Only within this time, the answer changes the theme, and a single key
+/// `Alt+]` is held back as the possible start of an answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
 
 /// Asks the terminal for its background colour once, and finds the answer among the inputs.
@@ -78,10 +78,10 @@ impl BackgroundQuery {
         matches!(self.state, QueryState::Answered(_))
     }
 
-    /// Takes the terminal's answer out of `inputs`. Returns the other inputs, keys in order, and the theme for the
-    /// background if this call completes a valid answer that is not late, else `None`. A key that may belong to an answer
-    /// is held back until a later key shows whether it does. Returns `inputs` unchanged before the terminal was asked and
-    /// after it has answered.
+    /// Takes the terminal's answer out of `inputs`, and returns the other inputs. Also returns the theme for the
+    /// background if this call completes an answer that is valid and not late, else `None`. A key that may belong to an
+    /// answer is held back until a later key shows whether it does. Before the question and after the answer, returns
+    /// `inputs` unchanged.
     pub fn filter(
         &mut self,
         inputs: Vec<Event>,
@@ -119,8 +119,9 @@ impl BackgroundQuery {
         (out, theme)
     }
 
-    /// Returns whether `key` belongs to the terminal's answer, and appends its character to `text`. `is_start` says
-    /// whether an answer can begin with this key. The key `Ctrl+g` or `Alt+\` completes the answer.
+    /// Returns whether `key` belongs to the terminal's answer, and if so, records it. `is_start` says whether an answer
+    /// can begin with this key. The key `Ctrl+g` or `Alt+\` completes the answer; if the answer `is_late`, its colour
+    /// is ignored.
     fn take(&mut self, key: KeyEvent, is_start: bool, is_late: bool) -> bool {
         if self.held.is_empty() {
             return is_start;
@@ -171,9 +172,11 @@ fn part(key: KeyEvent) -> Option<AnswerPart> {
     }
 }
 
-/// Returns whether an answer of the terminal can begin with the first of `inputs`. This is the key `Alt+]`, or the key
-/// `]` if the escape character was read as the key Esc before it. After `]`, and if the answer `is_late` also after
-/// `Alt+]`, the text [`START`] must follow in `inputs`: a user cannot type that many keys at once.
+/// Returns whether an answer of the terminal can begin with the first of `inputs`. It begins with the key `Alt+]`. If
+/// the terminal library has read the escape character as the key Esc, the answer begins with the key `]` after it.
+///
+/// The text [`START`] must follow `]` in `inputs`, because a user cannot type that many keys at once. It must also
+/// follow `Alt+]` if the answer `is_late`.
 fn starts_answer(inputs: &[Event], is_late: bool) -> bool {
     let alt = (KeyCode::Char(']'), KeyModifiers::ALT);
     let is_whole =

@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// cancelled, the editor gets SIGTERM, and two seconds later SIGKILL.
 ///
 /// # Errors
-/// Fails if the editor is missing, fails or was stopped, or if the edited text is not UTF-8 or has more than
-/// [`COMPOSER_MAX`] bytes with its control characters escaped. If the user has edited the text, the error names the file
-/// that still contains it.
+/// Fails if the editor is missing, fails or was stopped. Also fails if the edited text is not UTF-8, or if it has more
+/// than [`COMPOSER_MAX`] bytes after its control characters are escaped. If the user has edited the text, the error
+/// names the file that still contains it.
 pub async fn edit(text: &str, stop: &CancellationToken) -> Result<String> {
     let file = copy_of(text)?;
     match open(file.path(), stop).await {
@@ -52,8 +52,8 @@ fn copy_of(text: &str) -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Returns the edited text. If the text does not fit into the input field or is not UTF-8, does not delete the file,
-/// and returns an error that names it.
+/// Returns the edited text, and deletes the file. If the text does not fit into the input field or is not UTF-8, keeps
+/// the file, and returns an error that names it.
 fn read_back(file: NamedTempFile) -> Result<String> {
     let limit = COMPOSER_MAX as u64;
     let why = match read_limited(file.path(), limit) {

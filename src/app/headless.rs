@@ -159,8 +159,8 @@ pub async fn run(
 }
 
 /// Returns the command that sends `text` and the files that it mentions to the lead. A mention with quotes or a leading
-/// `/`, `./`, `../` or `~/` must name a file. Any other mention may be ordinary text. If such a mention names no file
-/// but contains `/` or `.`, prints a warning.
+/// `/`, `./`, `../` or `~/` must name a file. Any other mention may be ordinary text; if it names no file but contains
+/// `/` or `.`, prints a warning.
 pub fn prompt(root: &Path, text: String) -> Command {
     let attachments = mention::mentions(&text, |_| false);
     for Mention { path, is_required } in &attachments {

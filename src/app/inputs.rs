@@ -11,7 +11,7 @@ const INPUTS_MAX: usize = 1024;
 /// dropped.
 const NOTCHES_MAX: usize = 16;
 
-/// Timeout of a check for pending input. It is not zero, because crossterm then does not check at all.
+/// Timeout of a check for pending input. With a timeout of zero, crossterm would not check at all.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
 /// Returns `first` and the pending inputs, at most `INPUTS_MAX`, without redundant ones. crossterm must use `poll`

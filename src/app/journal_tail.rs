@@ -185,8 +185,8 @@ impl FollowThread {
         }
     }
 
-    /// If only the newest part of the journal was read, returns the `CrewEvent::Ready` from the start of the journal,
-    /// which describes the crew. Otherwise, or if there is no such event, returns an empty list.
+    /// Returns the event `CrewEvent::Ready` from the start of the journal, which describes the crew, if only the newest
+    /// part of the journal was read. Returns an empty list if the whole journal was read, or if there is no such event.
     fn setup(&self, beginning: JournalStart) -> Vec<Event> {
         let (JournalStart::Cut, Some((session, _))) = (beginning, &self.tail) else {
             return Vec::new();

@@ -200,8 +200,9 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
     Ok(0)
 }
 
-/// Deletes the tokens of the login to the server `name`. A crewdeck that runs reads them before each request, so it needs
-/// a login from then on. Returns the exit code: [`NOTHING`] if there was no login, else 0.
+/// Deletes the tokens of the login to the server `name`. A running crewdeck reads the tokens before each request to the
+/// server, so the user must log in again before its next request. Returns the exit code: [`NOTHING`] if there was no
+/// login, else 0.
 fn log_out(root: &Path, name: &str) -> Result<u8> {
     refuse_agents("log out of")?;
     let found = Extensions::load(root);

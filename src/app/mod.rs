@@ -265,8 +265,9 @@ fn check_open_files() -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` on an async runtime with two threads, which are enough because the work mostly waits for IO. Returns the
-/// result of `work`. Fails before that if the limit on open files is too low, or if the runtime cannot be started.
+/// Runs `work` on an async runtime and returns its result. The runtime has two threads, which are enough because the
+/// work mostly waits for IO. Fails without running `work` if the limit on open files is too low, or if the runtime
+/// cannot be started.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     check_open_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -328,10 +329,12 @@ pub fn jitter() -> f64 {
 }
 
 impl Blueprint {
-    /// Sets approvers for a run without a user at the terminal: no request may be left to the user. Budgets and
-    /// questions are denied. For plans, shutdowns and tools, the approver `ask` is replaced by `deny`; in the demo by
-    /// `auto`, unless a setting chose `ask`. Returns a notice if the approver of plans, shutdowns or tools was
-    /// replaced, because options can set these three; otherwise returns `None`.
+    /// Sets approvers for a run without a user at the terminal, so that no request is left to the user. Budgets and
+    /// questions are denied. For plans, shutdowns and tools, the approver `ask` is replaced by `deny`. In the demo, it
+    /// is replaced by `auto`, unless a setting chose `ask`.
+    ///
+    /// Returns a notice if an approver of plans, shutdowns or tools was replaced, because the user can choose these
+    /// three with options; otherwise returns `None`.
     fn decide_without_user(&mut self) -> Option<String> {
         let is_demo = self.choice == Some(ProviderChoice::Demo);
         let set = [

@@ -227,8 +227,8 @@ pub fn base_url(blueprint: &Blueprint) -> Option<String> {
 }
 
 /// Checks whether the key of the lead's model would be sent to a server that does not belong to the provider's vendor.
-/// If so, returns the name of the key's environment variable and the address of the server. Otherwise, and whenever
-/// [`base_url`] returns `None`, returns `None`.
+/// If so, returns the name of the key's environment variable and the address of the server. Otherwise returns `None`,
+/// also if [`base_url`] returns `None`.
 pub fn key_address(blueprint: &Blueprint) -> Option<(String, String)> {
     let config = ModelConnections::lead_server(&blueprint.settings, blueprint.choice.as_ref());
     foreign_key_address(&config?)
@@ -367,8 +367,9 @@ impl Probe {
         })
     }
 
-    /// Requests the server's model list and looks for the model in it. The model also counts as available if the list is
-    /// empty, if the server does not answer within `WITHIN`, or if the request fails for another reason than those below.
+    /// Requests the server's model list and looks for the model in it. The model also counts as available if the list
+    /// is empty, if the server does not answer within `WITHIN`, or if the request fails for a reason that is not listed
+    /// under Errors.
     ///
     /// # Errors
     /// Returns why the model is unlikely to answer: the list does not contain it, the key is missing or rejected, or the

@@ -22,7 +22,7 @@ use crate::model::rate_limiter::RateLimiter;
 /// The named models of the settings, and the connections that agents use so far.
 pub struct ModelConnections {
     settings: Settings,
-    /// The provider of the crew, which serves named models without a provider and an address.
+    /// The provider of the crew. It also serves the named models that set neither a provider nor an address.
     choice: Option<ProviderChoice>,
     speed: f64,
     /// Looks for a model server on this machine.

@@ -41,7 +41,7 @@ fn detect_image_drawing(settings: &Settings, depth: ColorDepth) -> ImageDrawing 
 pub struct PictureLoader {
     store: AttachmentStore,
     drawing: ImageDrawing,
-    /// The pictures on the screen.
+    /// The pictures on the screen, as given to [`PictureLoader::request`] last.
     on_screen: Vec<PictureKey>,
     /// The loaded pictures. Each has an id if the terminal itself draws the image, otherwise `None`. The picture that
     /// was on the screen most recently is at the end.

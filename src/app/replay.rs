@@ -137,8 +137,8 @@ async fn play(root: &Path, player: Player, settings: &Settings) -> Result<()> {
     }
 }
 
-/// Makes the next frame a complete redraw, reads the size of the terminal and removes lost images, because another
-/// program may have used the terminal.
+/// Prepares the replay to draw again after another program has used the terminal: makes the next frame a complete
+/// redraw, reads the size of the terminal, and forgets the pictures that the terminal no longer has.
 fn terminal_returned(
     screen: &mut Screen,
     state: &mut UiState,
@@ -159,8 +159,8 @@ fn export_conversation(root: &Path, path: &str, text: &str, state: &mut UiState)
     }
 }
 
-/// Gives the terminal to an external program until the program ends. Returns false if a signal ends the replay. The
-/// terminal is then not set up for the replay again.
+/// Runs an external program that uses the terminal, and waits until it ends. Returns false if a signal ends the replay.
+/// The terminal is then not set up for the replay again.
 async fn run_program(
     screen: &mut Screen,
     state: &mut UiState,

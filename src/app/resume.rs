@@ -12,7 +12,8 @@ use crate::ui::{UiState, recall};
 /// Minimum number of characters in an abbreviated session id.
 const PREFIX_MIN: usize = 4;
 
-/// Returns the id of the session whose id starts with `id` in any case, or of the newest session if `id` is empty.
+/// Returns the id of the session whose id starts with `id`, ignoring upper and lower case. If `id` is empty, returns
+/// the id of the newest session.
 ///
 /// # Errors
 /// Fails if no session or several sessions match, if `id` is not empty and has fewer than `PREFIX_MIN` bytes, or if the

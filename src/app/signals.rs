@@ -56,14 +56,14 @@ impl Signals {
     }
 }
 
-/// Reports the loss of the terminal. The kernel sends SIGHUP only to the session that the terminal controls: a crewdeck
-/// that was started in a session of its own gets none, and the key reader would then read the end of input forever.
-/// Watches nothing on systems other than Linux.
+/// Reports the loss of the terminal. This is needed if crewdeck was started in a session that has no controlling
+/// terminal: the kernel then sends no SIGHUP, and the key reader would read the end of input forever. Watches nothing
+/// on systems other than Linux.
 struct Terminal(Option<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Watches standard input. Watches nothing if standard input is not a terminal: its end then says nothing about the
-    /// terminal.
+    /// Watches standard input. If standard input is not a terminal, watches nothing, because its end is then not the
+    /// loss of a terminal.
     fn of_stdin() -> Terminal {
         Terminal::of(io::stdin().as_fd())
     }

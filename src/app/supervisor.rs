@@ -12,8 +12,8 @@ use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::store;
 
-/// Returns the supervisor for the commands of a crew, which cannot write the files in `approved`. Returns `None` if
-/// crewdeck does not support one on this operating system.
+/// Returns the supervisor for the commands of a crew. The commands cannot write the files in `approved`. Returns `None`
+/// if crewdeck does not support a supervisor on this operating system.
 pub fn supervisor(root: &Path, settings: &Settings, approved: &[PathBuf]) -> Option<Supervisor> {
     let program = Supervisor::program()?.to_path_buf();
     let confining = settings.sandbox.unwrap_or_default();
@@ -78,9 +78,9 @@ pub fn sandbox() -> SandboxReport {
     sandbox::probe(Supervisor::program())
 }
 
-/// Returns the sandbox setting for the demo: the one in `settings`, but [`SandboxMode::Files`] instead of
-/// [`SandboxMode::On`] if mount namespaces do not work. The sandbox then does not protect the git history, which contains
-/// nothing of value in the demo's repository.
+/// Returns the sandbox setting for the demo: the one in `settings`, except that [`SandboxMode::Files`] replaces
+/// [`SandboxMode::On`] if mount namespaces do not work. The git history is then not protected, but in the demo's
+/// repository it contains nothing of value.
 pub fn demo_sandbox(settings: &Settings) -> Option<SandboxMode> {
     let is_view_missing = || matches!(sandbox().view, Availability::No { .. });
     match settings.sandbox.unwrap_or_default() {

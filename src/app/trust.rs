@@ -120,9 +120,9 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
 }
 
 /// Returns an error if this process runs under a supervisor of crewdeck, because only the user may approve and
-/// configure servers. Commands that the user types with `!` are no exception: they run in the sandbox of the agents,
-/// which also prevents such changes. The error only explains why they are not possible. `what` is the verb in the error
-/// message, such as `approve`.
+/// configure servers. Commands that the user types with `!` get the error too: they run in the sandbox of the agents,
+/// which prevents the changes anyway, and the error explains this. `what` is the verb in the error message, such as
+/// `approve`.
 ///
 /// # Errors
 /// Fails inside a command of an agent, a command that the user typed with `!`, a hook, an MCP server or an external

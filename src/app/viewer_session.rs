@@ -160,8 +160,9 @@ impl ViewerSession {
     /// Records from `news` which process runs the crew. If another process has resumed a session that this process
     /// could not resume, starts to wait for the crew lock again.
     ///
-    /// Another process counts as having resumed the session only once it has really started the crew. If a mere attempt
-    /// counted, two processes that both cannot start the crew would take turns forever.
+    /// The lock file alone does not show that another process has resumed the session, because the process may fail to
+    /// start the crew. The process counts only after it has really started the crew. Otherwise two processes that both
+    /// cannot start the crew would take turns forever.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.

@@ -76,8 +76,8 @@ fn count_more(mailbox: &Mailbox, name: &Name, shown: usize) -> Result<usize> {
     Ok(count.saturating_sub(shown))
 }
 
-/// Returns the notice that `more` messages were not printed, because one call prints only the oldest ones; empty if
-/// `more` is 0. `how` says how to print the next messages.
+/// Returns the notice that `more` further messages were not printed; empty if `more` is 0. `how` says what to run to
+/// print the next messages. The notice appends `name`, the owner of the inbox, to it.
 fn more_notice(more: usize, how: &str, name: &Name) -> Vec<String> {
     let notice = || {
         let count = count_noun(more, "more unread message");

@@ -105,8 +105,8 @@ fn release(board: &Board, id: TaskId, name: &Name, context: &CommandContext<'_>)
     }
 }
 
-/// Takes a task away from its owner, if it has one, and returns it to the board. `name` is the name under which the
-/// command runs; fails if that is not the user.
+/// Takes a task away from its owner, if it has one, and returns it to the board. Fails unless `name` is the user.
+/// `name` is the name under which the command runs.
 fn take_from_owner(
     board: &Board,
     id: TaskId,
@@ -182,7 +182,7 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
 }
 
 /// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task in `tasks`
-/// has a worktree. The result is empty if git is not run, or if git fails, which is printed as a warning.
+/// has a worktree; otherwise the result is empty. If git fails, prints a warning and returns an empty result.
 fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
     let has_worktrees = context.root.join(".worktrees/index.json").exists();

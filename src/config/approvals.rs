@@ -52,8 +52,9 @@ struct StoredDecision {
     hook: Option<ApprovedHook>,
 }
 
-/// An approved hook, as it was declared. It is stored in addition to the decision about the hook's exact content, so
-/// that a later start can tell a hook that has changed or is missing from one that the user has never approved.
+/// An approved hook, as it was declared. It is stored in addition to the decision about the hook's exact content. With
+/// it, a later start can distinguish three cases: the approved hook has changed, it is missing, or the user has never
+/// approved it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovedHook {
     /// The declaring file, relative to the project directory.

@@ -88,7 +88,8 @@ fn line(text: &str, error: &toml::de::Error) -> String {
     })
 }
 
-/// Returns the text of `error` on one line, with the names of the numbers' types as users know them.
+/// Returns the text of `error` on one line. Replaces the names of Rust number types by words for users, see
+/// [`NUMBER_TYPES`].
 fn message(error: &toml::de::Error) -> String {
     let mut text = one_line(&clip(error.message(), MESSAGE_MAX)).replace('⏎', ", ");
     for (name, words) in NUMBER_TYPES {

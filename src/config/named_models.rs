@@ -23,7 +23,7 @@ const SCRIPT: &str = "script:";
 /// Checks the named models of one file: their names, providers, options, key variables, limits and prices.
 ///
 /// # Errors
-/// Returns a message that continues the name of the setting.
+/// Returns a message that the caller appends to the name of the setting.
 pub fn check(models: &BTreeMap<String, NamedModel>) -> Result<(), String> {
     if models.len() > MODELS_MAX {
         return Err(format!(
@@ -57,8 +57,9 @@ pub fn check_chains(models: &BTreeMap<String, NamedModel>, path: &Path) -> Resul
     Ok(())
 }
 
-/// Returns the provider that a named model's entry selects by the provider's name or by an address. Returns `Ok(None)`
-/// if the entry selects a script, or if it has neither of them and the model uses the provider of the crew.
+/// Returns the provider that a named model's entry selects, by the provider's name or by an address. Returns `Ok(None)`
+/// in two cases: the entry selects a script, or the entry has neither a provider nor an address, so that the model uses
+/// the provider of the crew.
 ///
 /// # Errors
 /// Fails if the provider is unknown.

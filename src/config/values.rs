@@ -90,8 +90,8 @@ pub fn check_allow(entries: &Option<Vec<String>>) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each folder is an absolute path or begins with `~/`, and is not the root of the file system, also not
-/// with another spelling such as `//` or `/tmp/..`. Symbolic links and `~/` are not resolved.
+/// Checks that each folder is an absolute path or begins with `~/`, and that it is not the root of the file system.
+/// Detects other spellings of the root, such as `//` and `/tmp/..`. Does not resolve symbolic links and `~/`.
 #[allow(clippy::ref_option)] // the type of the setting
 pub fn check_folders(folders: &Option<Vec<String>>) -> Result<(), String> {
     for folder in folders.iter().flatten() {

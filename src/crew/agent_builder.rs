@@ -307,8 +307,8 @@ impl AgentBuilder {
         })
     }
 
-    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`], and
-    /// `spec.model` is replaced by the external agent.
+    /// Builds a teammate that is an external agent. `spec.caller` must be [`Caller::ExternalTeammate`]. `spec.model` is
+    /// ignored: the external agent in `external` answers the teammate's prompts.
     pub fn build_external(
         &self,
         mut spec: AgentSpec<'_>,

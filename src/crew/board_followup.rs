@@ -93,9 +93,11 @@ impl BoardFollowup {
         }
     }
 
-    /// Responds to the user's changes of the board, no matter which process made them: interrupts a teammate whose task
-    /// the user has taken away, adds a note about tasks that the user claimed or took away to the lead's next model
-    /// call, and creates worktrees for tasks that the user claimed.
+    /// Responds to the user's changes of the board, no matter which process made them:
+    ///
+    /// - If the user has taken a task away from a teammate, interrupts the teammate's turn.
+    /// - If the user has claimed a task or taken one away, adds a note about it to the lead's next model call.
+    /// - If the user has claimed a task, creates a worktree for it.
     fn follow_user(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         for task in changed {
             let before = known.get(task.id);
@@ -157,8 +159,8 @@ impl BoardFollowup {
             && self.worktrees.dir_of(task).is_none()
     }
 
-    /// Reads the task `id` from disk. Returns `None` if the user does not work on the task (any more), or if it cannot
-    /// be read.
+    /// Reads the task `id` from disk, and returns it if the user has claimed it and not completed it. Otherwise, or if
+    /// the task cannot be read, returns `None`.
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = run_blocking(move || board.get(id)).await.ok()?;

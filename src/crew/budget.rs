@@ -31,8 +31,8 @@ use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 const GO_ON: &str = "Go on";
 const STOP: &str = "Stop";
 
-/// Time between two checks whether a day or month has ended. The checks are made while an agent waits because the
-/// budget of that day or month is used up.
+/// Time between two checks whether a new day or month has begun. Used while an agent waits because the budget of the
+/// day or month is used up.
 const PERIOD_CHECK: Duration = Duration::from_secs(30);
 /// Maximum number of models about which the user is warned because their price is unknown.
 const UNPRICED_MAX: usize = 100;

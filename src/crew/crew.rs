@@ -40,17 +40,19 @@ impl Crew {
     ///
     /// # Errors
     /// Fails if the state folders cannot be read or written.
-    pub async fn start(parts: CrewParts) -> Result<Crew, StoreError> {
-        let board = Board::open(&parts.root);
-        // Git runs concurrently, since it takes longer than all other steps before the first screen.
+    pub async fn start(mut parts: CrewParts) -> Result<Crew, StoreError> {
+        let graph = match parts.published.take() {
+            Some(graph) => graph,
+            None => start::publish_session(&parts.root, &parts.setup, &parts.event_sender).await,
+        };
+        // Git starts after the board is published, which its processes would delay.
         let git_check = start::start_git_check(&parts);
         let environment = start::start_environment(&parts);
-        let graph = start::publish_first(&parts, &board).await;
         let checked = start::finish_git_check(git_check).await;
         let environment = start::environment(environment).await;
         let resumes = parts.resumes;
         let found = StartChecks {
-            board,
+            board: Board::open(&parts.root),
             graph,
             worktrees: checked.worktrees,
             environment,

@@ -166,8 +166,8 @@ impl ExternalAgents {
     }
 }
 
-/// Stores in the roster which session one teammate's external agent used last, so that a restarted teammate continues
-/// that session.
+/// Stores in the roster which session the external agent of one teammate used last. When the teammate is restarted, its
+/// agent continues that session.
 struct RosterMemory {
     team: Arc<TeamRoster>,
     member: Name,

@@ -16,8 +16,8 @@ use crate::domain::text::one_line;
 use crate::protocol::event::EventKind;
 use crate::tools::host::Host;
 
-/// Creates the hooks of a crew, and removes them from `parts`; `None` if none is configured. May change the event
-/// sender in `parts`, as [`CrewHooks::new`] does.
+/// Creates the hooks of a crew from `parts.extensions.hooks`, which is `None` afterwards. Returns `None` if no hook is
+/// configured. [`CrewHooks::new`] may replace the event sender in `parts`.
 pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
     let hooks = parts.extensions.hooks.take()?;
     Some(Arc::new(CrewHooks::new(
@@ -28,9 +28,9 @@ pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
     )))
 }
 
-/// Starts two background tasks: one runs the hooks of the session's start, the other runs the notification hooks until
-/// the crew stops. The texts of the session's start hooks are added to the lead's first model call, which waits for
-/// these hooks.
+/// Starts two background tasks. One runs the hooks of the session's start. The other runs the notification hooks until
+/// the crew stops. The lead's first model call waits for the hooks of the session's start and contains the texts that
+/// they return.
 pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model: String) {
     let Some(hooks) = context.hooks.clone() else {
         return;
@@ -74,9 +74,11 @@ pub fn start(context: &Arc<CrewContext>, lead: AgentHandle, resumes: bool, model
 }
 
 /// Runs the hooks of an action of the user. `name` is the agent that the action concerns: the recipient of a message,
-/// and the lead for all other actions. `agent` is `None` if that agent is not running. While the hooks run, they are
-/// shown as the activity of the agent, unless it works. [`CrewHooks::interrupt`] with the name of the agent ends the
-/// hooks. With a `host`, the user is asked about a hook that blocks too often.
+/// and the lead for all other actions. `agent` is `None` if that agent is not running. With a `host`, the user is asked
+/// about a hook that blocks too often.
+///
+/// While the hooks run, they are shown as the activity of the agent, if it is not in a turn. [`CrewHooks::interrupt`]
+/// with the name of the agent ends the hooks.
 ///
 /// Returns `None` if the hooks were interrupted or the crew stops.
 pub async fn run_for_user(

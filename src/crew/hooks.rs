@@ -51,15 +51,16 @@ pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
     root: PathBuf,
     session: String,
-    /// Cancelled when the crew ends. Ends the hooks that run in the background, for whose result nothing waits.
+    /// Ends the hooks that run in the background, whose results are not used. Cancelled when the crew ends.
     stop: CancellationToken,
     /// The hooks that an agent waits for outside of its turns. Each entry has a number, the name of the agent, and the
     /// signal that ends the hooks.
     running: Mutex<Vec<(u64, Name, CancellationToken)>>,
-    /// Maps each teammate's name in lower case to the type that hooks get for the teammate. An entry stays when its
-    /// teammate leaves.
+    /// The agent type of each teammate in the input of hooks, by the teammate's name in lower case. An entry stays when
+    /// its teammate leaves.
     kinds: Mutex<BTreeMap<String, String>>,
-    /// Receives the events that have notification hooks, until `CrewHooks::take_notifications` takes the receiver.
+    /// The receiver of the events for which notification hooks run. `None` if there are no such hooks, or after
+    /// [`CrewHooks::take_notifications`] has taken it.
     notifications: Mutex<Option<mpsc::Receiver<EventKind>>>,
 }
 
@@ -83,9 +84,9 @@ impl HookService for HookRunner {
 }
 
 impl CrewHooks {
-    /// Creates the hooks of a crew whose project directory is `root`. They run under `supervisor`, outside of its
-    /// sandbox. If there are notification hooks, `event_sender` is changed so that it also sends their events to this
-    /// object.
+    /// Creates the hooks of a crew whose project directory is `root`. The hooks run under `supervisor`, outside of its
+    /// sandbox. If there are notification hooks, replaces `event_sender` by a sender that also sends the events for
+    /// these hooks to this object.
     pub fn new(
         hooks: HookParts,
         (root, session): (&PathBuf, &String),
@@ -189,9 +190,9 @@ impl CrewHooks {
         self.caller.run(subject, place, input, cancel).await
     }
 
-    /// Ends the hooks that run in the background, and then runs the hooks of the session's end, which are killed after
-    /// [`SESSION_END_WITHIN`]. Returns the problems of these hooks as texts for the user, because the screen may no
-    /// longer show events.
+    /// Ends the hooks that run in the background. Then runs the hooks of the session's end, and kills them after
+    /// [`SESSION_END_WITHIN`]. Returns their problems as texts for the user. The caller shows the texts, since the
+    /// screen may no longer show events.
     pub async fn end(&self, reason: SessionEndReason) -> Vec<String> {
         self.stop.cancel();
         let input = HookInput::SessionEnd { reason };

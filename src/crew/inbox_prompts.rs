@@ -105,8 +105,9 @@ impl InboxPrompts {
         true
     }
 
-    /// Tells the user that a message is not delivered: on the screens of the crew and its viewers, and, because a
-    /// program that has sent the message may have ended, in the user's inbox.
+    /// Tells the user that a message is not delivered: on the screens of the crew and its viewers, and with a message
+    /// in the user's inbox. A user who has sent the message with a program that has ended finds the reason in the
+    /// inbox.
     async fn report(&self, name: &Name, message: &MailMessage, why: &str) {
         let step = DeliveryState::Blocked;
         let moved = TeamEvent::MessageMoved {

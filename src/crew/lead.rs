@@ -185,8 +185,8 @@ pub(super) async fn next_input(
     }
 }
 
-/// Reads the lead's conversation from disk and publishes the notices about it. Also makes new subagents continue the
-/// numbers of the subagents in this session.
+/// Reads the lead's conversation from disk and publishes the notices about it. Also sets the number of the next
+/// subagent, so that it follows the numbers of the earlier subagents of this session.
 async fn load(parts: &LeadParts) -> Result<Conversation, StoreError> {
     let transcript = parts.context.transcript(&Name::lead());
     let (root, session) = (parts.context.root.clone(), parts.context.session.clone());

@@ -15,8 +15,8 @@ use crate::store::{PromptQueue, QueuedPrompt, StoreError};
 pub struct LeadInbox {
     registry: Arc<AgentRegistry>,
     prompts: Arc<PromptQueue>,
-    /// Number of texts from the crew that were queued since the end of the lead's last turn, plus the texts and
-    /// commands that were still queued then.
+    /// Number of texts and commands that were still queued at the end of the lead's last turn, plus the texts from the
+    /// crew that were queued since then. Texts that the current turn has read are included.
     queued: AtomicUsize,
     /// Number of calls of [`LeadInbox::add_news`] since [`LeadInbox::take_news`] was last called.
     news: AtomicUsize,

@@ -171,9 +171,13 @@ impl MessageDelivery {
         messages.find(|message| checks.is_open(name, message))
     }
 
-    /// Returns whether the agent `name` has unread messages that it can receive now. False also if the inbox cannot be
-    /// read, or while another program reads it; in the second case, idle agents are woken when that program ends. If
-    /// the inbox contains nothing but damaged lines and messages that hooks have blocked, marks all of it as read.
+    /// Returns whether the agent `name` has unread messages that it can receive now. Returns false in these cases too:
+    ///
+    /// - The agent could not acknowledge its last messages, and so ignores messages.
+    /// - The inbox cannot be read.
+    /// - Another program reads the inbox. Idle agents are woken when that program has finished.
+    /// - The inbox contains nothing but damaged lines and messages that hooks have blocked. All of it is marked as
+    ///   read.
     pub async fn has_mail(self: &Arc<Self>, name: &Name) -> bool {
         let handle = self.registry.find(name);
         if (handle.as_ref()).is_some_and(|h| h.mailbox.ignores_messages()) {

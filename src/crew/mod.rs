@@ -100,4 +100,5 @@ pub use parts::{
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
+pub use start::publish_session;
 pub use viewer::{Runner, Viewer, ViewerParts};

@@ -104,9 +104,12 @@ impl ModelSwitch {
         self.agent_model(None)
     }
 
-    /// Returns the model of a teammate. This is the model `chosen`; if that is empty, the model that the setting `use`
-    /// names for teammates; if there is none, the shared model. `chosen` is empty if neither the role nor the member
-    /// names a model. An alias of Claude Code that is not the name of a named model counts as empty.
+    /// Returns the model of a teammate: the first of the following that names a model.
+    ///
+    /// - `chosen`, from the member or its role. Empty if neither names a model. An alias of Claude Code that is not the
+    ///   name of a named model counts as empty.
+    /// - The setting `use` for teammates.
+    /// - The shared model.
     ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.
@@ -118,9 +121,12 @@ impl ModelSwitch {
         Ok(self.agent_model(own))
     }
 
-    /// Returns the model of a subagent. This is the model `chosen`; if that is empty, the model that the setting `use`
-    /// names for subagents; if there is none, the model of its parent. `chosen` is empty if the role names no model. An
-    /// alias of Claude Code that is not the name of a named model counts as empty.
+    /// Returns the model of a subagent: the first of the following that names a model.
+    ///
+    /// - `chosen`, from the role. Empty if the role names no model. An alias of Claude Code that is not the name of a
+    ///   named model counts as empty.
+    /// - The setting `use` for subagents.
+    /// - The model of its parent.
     ///
     /// # Errors
     /// Fails with the reason if the model's server cannot be used.

@@ -11,6 +11,7 @@ use super::hooks::HookParts;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
+use crate::domain::graph::TaskGraph;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
 use crate::domain::team_preset::TeamPreset;
@@ -100,6 +101,9 @@ pub struct CrewParts {
     pub root: PathBuf,
     /// The session information, which the crew publishes as its first event.
     pub setup: SessionInfo,
+    /// The board, if [`publish_session`](super::publish_session) has already published it with `setup`. With `None`, the
+    /// crew publishes both at its start.
+    pub published: Option<TaskGraph>,
     pub models: ModelParts,
     pub approvers: Approvers,
     pub limits: TeamLimits,

@@ -18,7 +18,7 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Time after which a wait is shown as the activity of the agent to which the prompt goes.
 const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
-/// The prompts that wait now, each with its recipient and the token that ends the wait.
+/// The prompts that wait now. Each has the name of its recipient and a token whose cancellation ends the wait.
 #[derive(Default)]
 pub struct PromptWaits {
     waiting: Mutex<Vec<(Name, CancellationToken)>>,
@@ -32,8 +32,8 @@ impl PromptWaits {
         own.map(|(_, cancel)| cancel.cancel()).count() > 0
     }
 
-    /// Waits for `work`, which reads the files and resources that a prompt to `agent` mentions. When the wait ends
-    /// early, `work` is dropped, which must end the reading.
+    /// Waits for `work`, which reads the files and resources that a prompt to `agent` mentions. Drops `work` if the
+    /// wait ends early. Dropping `work` must stop the reading.
     ///
     /// # Errors
     /// Fails if `work` fails, the wait is interrupted, [`WAIT_MAX`] is over, or the crew stops.

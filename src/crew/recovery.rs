@@ -41,10 +41,11 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Prepares the start of a crew after an earlier crew has ended. Returns the members that continue in the session
-    /// (none unless `resumes` is true), and the whole team as the earlier crew left it. Continuing members keep their
-    /// tasks and pending requests. All other members are marked as gone; their tasks are released and their requests
-    /// withdrawn.
+    /// Prepares the start of a crew after an earlier crew has ended. If `resumes` is true, some members continue in the
+    /// session: they keep their tasks and pending requests. All other members are marked as gone; their tasks are
+    /// released and their requests withdrawn.
+    ///
+    /// Returns the members that continue, and the whole team as the earlier crew left it.
     pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
@@ -56,8 +57,10 @@ impl Recovery {
     }
 
     /// Records the end of this crew: marks its members as gone, puts their tasks and the lead's task back on the board,
-    /// and withdraws their requests. Members with a request that the lead left undecided are exempt: they continue in
-    /// the next run of the session. If there is such a member, the lead keeps its task too.
+    /// and withdraws their requests.
+    ///
+    /// Members with a request that the lead left undecided are exempt: they continue in the next run of the session. If
+    /// there is such a member, the lead keeps its task too.
     pub async fn close(&self) -> Result<(), StoreError> {
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();

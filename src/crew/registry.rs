@@ -23,9 +23,13 @@ pub const SUBAGENTS_MAX: usize = 4;
 pub enum AgentState {
     /// Waits for input, a message or a task.
     Idle,
-    /// Waits for input or a message, and does not count as able to claim tasks: its model has failed, it was
-    /// interrupted, a budget was not raised, its worktree could not be created, or its claims have failed repeatedly.
-    /// Only in the last case does it still try to claim.
+    /// Waits for input or a message, and counts as unable to claim tasks, for one of these reasons:
+    ///
+    /// - Its model has failed.
+    /// - It was interrupted.
+    /// - A budget was not raised.
+    /// - Its worktree could not be created.
+    /// - Its claims have failed repeatedly. In this case, it still tries to claim tasks.
     Paused,
     /// Is in a turn or about to start one.
     Working,

@@ -39,7 +39,8 @@ pub struct RequestBroker {
     parts: BrokerParts,
     known: Mutex<HashMap<RequestId, RequestStatus>>,
     waiting: Mutex<HashMap<RequestId, Waiter>>,
-    /// Pending requests for which the agent that filed them no longer waits, with the name of that agent.
+    /// Pending requests whose agent no longer waits for the decision. Maps the id of each request to the name of the
+    /// agent that filed it.
     left_open: Mutex<HashMap<RequestId, Name>>,
     /// Requests that the lead did not decide after the last reminder. The crew counts as idle although these requests
     /// are pending.
@@ -238,8 +239,8 @@ impl RequestBroker {
         }
     }
 
-    /// Returns a pending request with this sender, kind and text (`body`) for which no agent waits, which means that it
-    /// was filed in an earlier run. Returns `None` if there is none or the requests cannot be read.
+    /// Returns a pending request of an earlier run with this sender, kind and text (`body`). A request counts as filed
+    /// in an earlier run if no agent waits for it. Returns `None` if there is none or the requests cannot be read.
     async fn find_earlier(&self, from: &Name, kind: RequestKind, body: &str) -> Option<Request> {
         let pending = self.read_pending().await.ok()?;
         let waiting = lock(&self.waiting);
@@ -261,8 +262,8 @@ impl RequestBroker {
         Ok(request)
     }
 
-    /// Reads all requests from disk. Publishes those that are new or whose status has changed, and carries out new
-    /// decisions, no matter which process made them. An error is reported to the user.
+    /// Reads all requests from disk, and publishes the requests that are new or whose status has changed. Carries out
+    /// new decisions, no matter which process made them. An error is reported to the user.
     pub async fn read(&self) {
         let mut has_read = self.has_read.lock().await;
         let requests = self.parts.requests.clone();
@@ -449,9 +450,12 @@ impl RequestBroker {
         waits > 0 && self.parts.registry.subagents_of(name) <= waits
     }
 
-    /// Returns the pending requests, possibly none, if none of them waits for the user. Without a user present, no
-    /// request waits for the user. Returns `None` if a request waits for the user, if an agent is about to continue
-    /// because its request was just decided, or if the requests cannot be read.
+    /// Returns all pending requests, if none of them waits for the user. If no user is present, no request waits for
+    /// the user. Returns `None` in these cases:
+    ///
+    /// - A request waits for the user.
+    /// - An agent is about to continue because its request was just decided.
+    /// - The requests cannot be read.
     pub async fn pending_without_user(&self) -> Option<Vec<Request>> {
         let waiting: Vec<RequestId> = lock(&self.waiting).keys().cloned().collect();
         if !self.has_pending() {
@@ -485,8 +489,9 @@ impl RequestBroker {
     }
 }
 
-/// Withdraws a request in the background when this value is dropped, since the agent that filed the request then no
-/// longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the request.
+/// Withdraws a request in the background when this value is dropped. The agent that filed the request drops it when it
+/// no longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the
+/// request.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,

@@ -26,8 +26,8 @@ pub async fn calls_prompt(skills: &Skills, text: &str) -> bool {
     !from_file.unwrap_or(false)
 }
 
-/// Gets the prompt of an MCP server that `text` calls, and returns it as attachments, whose text the agent treats as a
-/// command. Returns an empty list if `text` calls no prompt. Starts the server if necessary.
+/// Gets the prompt of an MCP server that `text` calls, and returns it as attachments. The agent treats the text of
+/// these attachments as a command. Returns an empty list if `text` calls no prompt. Starts the server if necessary.
 ///
 /// # Errors
 /// Returns one line for the user that says why the prompt cannot be used. For example, its name is unknown, an argument
@@ -70,9 +70,9 @@ pub async fn read(
     attachments::of_prompt(root, name, size, text, images, redactor).await
 }
 
-/// Handles a message that looks like the call of a prompt but whose server does not exist. Returns an error for the
-/// user if the name is similar to that of a server or if nothing follows the call. Otherwise the message is not a call,
-/// and the result is empty.
+/// Handles the message `/server:typed arguments` if no server is named `server`. Returns an error for the user if the
+/// name is similar to that of a server, or if `arguments` is empty. Otherwise the message does not call a prompt, and
+/// the result is an empty list.
 fn unknown(
     pool: &ServerPool,
     server: &str,

@@ -1,6 +1,7 @@
-//! The first steps of a crew's start: publishes the session information and the board, while git checks concurrently
-//! whether worktrees can be used.
+//! The first steps of a crew's start: publishes the session information and the board, and checks whether worktrees can
+//! be used.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -11,7 +12,8 @@ use crate::domain::environment::Environment;
 use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::MergePolicy;
-use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel};
+use crate::protocol::EventSender;
+use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel, SessionInfo};
 use crate::store::{Board, StoreError, TaskSet, Worktrees, local_time_zone};
 
 /// Maximum time that the start of a crew waits for the facts about machine and project that the lead's system prompt
@@ -105,14 +107,17 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     }
 }
 
-/// Publishes the session information and the board, before slower steps of the start. Returns the published board; an
-/// empty one if the board cannot be read.
-pub async fn publish_first(parts: &CrewParts, board: &Board) -> TaskGraph {
-    let event_sender = &parts.event_sender;
+/// Publishes the session information and the board of the project `root`, so that the screen shows both before the
+/// slower steps of a crew's start. Returns the published board; an empty one if the board cannot be read.
+pub async fn publish_session(
+    root: &Path,
+    setup: &SessionInfo,
+    event_sender: &EventSender,
+) -> TaskGraph {
     event_sender
-        .publish(EventKind::Crew(CrewEvent::Ready(parts.setup.clone())))
+        .publish(EventKind::Crew(CrewEvent::Ready(setup.clone())))
         .await;
-    let board = board.clone();
+    let board = Board::open(root);
     let looked =
         run_blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();

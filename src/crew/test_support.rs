@@ -45,7 +45,8 @@ use crate::store::{
     Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, Worktrees, prepare,
 };
 
-/// Approvers for a crew with a user: the lead decides plans, shutdowns and permissions, the user budgets and questions.
+/// Approvers for a crew with a user. The lead decides plans, shutdowns and permissions; the user decides budgets and
+/// answers questions.
 pub const LEAD_DECIDES: Approvers = Approvers {
     plan: Approver::Lead,
     shutdown: Approver::Lead,

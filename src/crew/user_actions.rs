@@ -166,8 +166,9 @@ impl UserActions {
         }
     }
 
-    /// Runs the hooks of an action that adds or completes a task. If `TaskCreated` hooks run, first reserves a number
-    /// for the new task, because the hooks get this number, and returns it. Otherwise returns `None`.
+    /// Runs the hooks of an action that adds or completes a task. The input of `TaskCreated` hooks contains the number
+    /// of the new task, so this number is reserved first. Returns the reserved number; `None` if no `TaskCreated` hook
+    /// was run.
     ///
     /// # Errors
     /// Returns the reason if a hook blocks the action or the hooks were interrupted.

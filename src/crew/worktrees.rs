@@ -123,10 +123,12 @@ impl TaskWorktrees {
         made.map_err(|why| WorktreeError::Hook(why).into())
     }
 
-    /// Makes the worktree of `task` the work directory of a teammate that has claimed the task during its turn, from
-    /// its next tool call on. Creates the worktree if necessary. Returns the text that describes the worktree to the
-    /// teammate's model; empty if worktrees are not in use. For the lead, does nothing and returns an empty text,
-    /// because the lead works in the project directory.
+    /// Makes the worktree of `task` the work directory of the teammate `agent`, from its next tool call on. Called when
+    /// the teammate has claimed the task during its turn. Creates the worktree if necessary. Returns the text that
+    /// describes the worktree to the teammate's model.
+    ///
+    /// Does nothing and returns an empty text if worktrees are not in use, or for the lead, which works in the project
+    /// directory.
     ///
     /// # Errors
     /// Returns the reason if the worktree cannot be created. The task is then put back on the board.

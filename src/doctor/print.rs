@@ -87,7 +87,8 @@ fn colour(text: &str, level: Level, has_colours: bool) -> String {
 }
 
 /// Wraps a line at spaces into parts of at most `room` columns. A word that is longer than `room`, such as a path or a
-/// command, is not split, so that it can be copied. The functions of `ui::text` split such words.
+/// command, is not split, so that the user can copy it. For this reason, the functions of `ui::text`, which split long
+/// words, are not used.
 fn wrap(line: &str, room: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for word in line.split(' ') {

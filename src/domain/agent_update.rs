@@ -19,9 +19,9 @@ pub enum AgentUpdate {
     /// The agent's whole plan. It replaces the previous plan.
     Plan(Vec<AgentPlanEntry>),
     Context(ContextUsage),
-    /// The title of the session.
+    /// The title that the agent has given the session.
     Title(String),
-    /// The id of the mode of the agent that is active from now on.
+    /// The id of the mode in which the agent works from now on.
     Mode(String),
     /// The names of the agent's slash commands, without the slash.
     Commands(Vec<String>),
@@ -44,15 +44,14 @@ pub struct AgentToolCall {
     /// The output as text.
     pub text: String,
     pub diffs: Vec<FileDiff>,
-    /// Whether `locations`, `diffs` and `raw_input` do not name all files that the agent has reported, or name some of
-    /// them by a changed path. The reason may be that there were too many files, or that a secret in a path was
-    /// redacted.
+    /// Whether the files in `locations`, `diffs` and `raw_input` differ from the files that the agent has reported. A
+    /// file is left out if there were too many files, or if its path is too long. A path with a secret is redacted.
     #[serde(default)]
     pub has_more_files: bool,
 }
 
 impl AgentToolCall {
-    /// Returns a pending call about which the agent has reported nothing but its id.
+    /// Returns a pending call of which only the id is known.
     pub fn new(id: impl Into<String>) -> AgentToolCall {
         AgentToolCall {
             id: id.into(),

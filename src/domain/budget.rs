@@ -15,8 +15,8 @@ use super::usage::{Cost, Usage, count};
 /// The user is warned when at least this share of a budget is used, in percent.
 pub const WARN_AT: u64 = 80;
 
-/// The configured budgets. `None` means no limit; the settings reject a limit that is not above 0. Input tokens, cached
-/// or not, and output tokens count.
+/// The configured budgets. `None` means no limit; the settings accept only limits above 0. Input tokens, cached or not,
+/// and output tokens count.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageBudgets {
@@ -171,8 +171,8 @@ impl UsageBudget {
         self.format_used(amount, false)
     }
 
-    /// Formats an amount in the unit of this budget, with the mark of an estimate if it is a cost and `is_estimate` is
-    /// true: `12.4k tokens` or `~$1.50`.
+    /// Formats an amount in the unit of this budget: `12.4k tokens` or `$1.50`. If `is_estimate` is true, a cost gets
+    /// the mark `~`: `~$1.50`.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the amount is a count of tokens
     pub fn format_used(self, amount: f64, is_estimate: bool) -> String {
         if !self.is_cost() {
@@ -380,8 +380,8 @@ impl Ledger {
     }
 
     /// Returns a warning of one line for each budget that limits `agent` and is almost used up: at least [`WARN_AT`]
-    /// percent of it, but not all, is used. Records the warning: the next one about the same budget is returned only
-    /// after the budget is raised, or after a new day or month begins for it.
+    /// percent are used, but less than the limit. Each budget is reported only once, and again after it is raised or
+    /// after its next day or month begins.
     pub fn take_warnings(&mut self, agent: &Name) -> Vec<String> {
         let near: Vec<_> = self
             .accounts(agent)
@@ -419,8 +419,8 @@ impl Ledger {
     }
 
     /// Raises a used-up budget to [`ReachedBudget::raised`]. The new limit replaces an earlier raise of the same
-    /// budget. Changes nothing if the day or month of the budget has ended, because the new one begins with nothing
-    /// used.
+    /// budget. Does nothing if the day or month of the budget has ended, because the budget of the new day or month is
+    /// still unused.
     pub fn raise(&mut self, reached: &ReachedBudget) {
         let is_over = match reached.key.0.scope() {
             BudgetScope::Day => reached.date != self.periods.date,

@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::mcp::{TOOL_PREFIX, is_name_byte, matches_tool, matches_wildcards};
 
-/// Maximum length, in bytes, of an argument that is compared with a pattern. A longer one never matches.
+/// Maximum length, in bytes, of an argument that is compared with a pattern. A longer argument never matches.
 const ARGUMENT_MAX: usize = 16 * 1024;
 
 /// A pattern `mcp__SERVER` or `mcp__SERVER__TOOL`, optionally followed by conditions on arguments:
 /// `mcp__SERVER__TOOL(ARGUMENT:TEXT, ARGUMENT:TEXT)`. In `SERVER`, `TOOL` and `TEXT`, `*` stands for any characters,
-/// including none. `ARGUMENT` is the exact name of a field of the input. `TEXT` cannot contain a comma and a space.
+/// including none. `ARGUMENT` is the exact name of a field of the input. `TEXT` cannot contain a comma followed by a
+/// space, because these separate two conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPattern<'a> {
     tool: &'a str,
@@ -57,9 +58,11 @@ impl<'a> CallPattern<'a> {
     }
 
     /// Returns whether the pattern matches a call of `tool` with `input`, the JSON text of an object. A pattern without
-    /// conditions on arguments matches any input. Strings are compared without their JSON quotes, numbers and booleans
-    /// as they are written in JSON. An argument that is missing, has another type or is longer than 16 KiB does not
-    /// match. With a `*` in the pattern of an argument, a value with a `..` segment does not match either.
+    /// conditions on arguments matches any input.
+    ///
+    /// For each condition, the argument must be a string, number or boolean of at most 16 KiB. Strings are compared
+    /// without their JSON quotes, numbers and booleans as they are written in JSON. If `TEXT` contains a `*`, an
+    /// argument with the path segment `..` does not match.
     pub fn matches(&self, tool: &str, input: &str) -> bool {
         if !matches_tool(self.tool, tool) {
             return false;
@@ -81,9 +84,9 @@ impl<'a> CallPattern<'a> {
     }
 }
 
-/// Returns whether a path or URL contains the segment `..`, which leads out of the folder that the text names.
-/// Backslashes also separate segments. Dots, slashes, backslashes and percent signs in the percent encoding of URLs are
-/// decoded first, also if they are encoded twice.
+/// Returns whether a path or URL contains the segment `..`, which leads out of the folder that the text names. Slashes
+/// and backslashes separate segments. Dots, slashes, backslashes and percent signs can also be in the percent encoding
+/// of URLs, once or twice.
 fn leaves_folder(text: &str) -> bool {
     let mut plain = text.to_ascii_lowercase();
     for (encoded, decoded) in [("%25", "%"), ("%2e", "."), ("%2f", "/"), ("%5c", "\\")] {

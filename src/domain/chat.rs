@@ -65,8 +65,8 @@ pub fn valid_tool_name(name: &str) -> Cow<'_, str> {
 pub struct AnswerOrigin {
     /// The name of the provider and the origin of the server's URL, such as `responses https://api.openai.com`.
     pub server: String,
-    /// The name of the model. Empty if the answer was read from a log that does not name the model; an empty name
-    /// equals no model's name.
+    /// The name of the model. Empty if the answer was read from a log that does not name the model. An empty name does
+    /// not match the name of any model.
     #[serde(default)]
     pub model: String,
 }
@@ -238,7 +238,7 @@ pub fn validate(messages: &[Message]) -> Result<(), ChatError> {
 }
 
 /// Estimates the number of tokens in `messages`: one per four bytes of text, and [`AttachedImage::tokens`] for each
-/// image. Used for messages that are not part of a token count from the server yet.
+/// image. Used for messages that the server has not counted yet.
 pub fn estimate_tokens(messages: &[Message]) -> u64 {
     let bytes: usize = messages
         .iter()

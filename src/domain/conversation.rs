@@ -32,8 +32,8 @@ pub enum LogRecord {
     },
     /// A message that contains nothing from the inbox, the background jobs or the prompt queue.
     Message(Message),
-    /// The read position in the inbox. Written when a conversation is saved as a new log, because a new log contains no
-    /// [`LogRecord::Delivery`], which otherwise records this position.
+    /// The read position in the inbox, as an offset in bytes. Written when a conversation is saved as a new log. The
+    /// new log contains no [`LogRecord::Delivery`] that records the position.
     Inbox { inbox: u64 },
     /// Queued prompts that are already part of the messages in this log. Written when a conversation is saved as a new
     /// log, because the queue on disk may still contain these prompts.
@@ -52,7 +52,7 @@ pub enum LogRecord {
         #[serde(default)]
         calls: u64,
     },
-    /// A background job began, or the conversation reports to the agent that the job has ended.
+    /// A background job began, or the conversation has reported its end to the agent.
     Job {
         job: JobId,
         command: String,
@@ -88,7 +88,7 @@ pub enum JobState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanState {
-    /// No plan was approved. Never written to a log: a log without a plan record stands for this state.
+    /// No plan was approved. This state is never written to a log: it applies if the log contains no plan record.
     #[default]
     Open,
     Approved,
@@ -99,7 +99,7 @@ pub enum PlanState {
 pub enum TurnState {
     #[default]
     Ended,
-    /// The log ends in the middle of the turn. Never written to a log: a turn is open until its end is recorded.
+    /// The turn has not ended. This state is never written to a log: a turn is open until its end is recorded.
     Open,
 }
 
@@ -131,11 +131,14 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Rebuilds the state from the records of a log, oldest first. Makes the messages valid: a tool call without a
-    /// result, which a crash leaves behind, gets the result [`NO_RESULT`]; results without a call and answers before
-    /// the first user message are dropped; consecutive messages of one role become one message.
+    /// Rebuilds the state from the records of a log, oldest first.
     ///
-    /// The turn is open if messages follow its last end, except if the conversation ends with an answer of the model.
+    /// The messages are made valid. A tool call without a result, which a crash leaves behind, gets the result
+    /// [`NO_RESULT`]. Results without a call and answers before the first user message are dropped. Consecutive
+    /// messages of one role become one message.
+    ///
+    /// The turn is open if the last message is from the user and no end of a turn is recorded after it. Tool results
+    /// are messages from the user.
     pub fn from_records(records: impl IntoIterator<Item = LogRecord>) -> Conversation {
         let mut all = Conversation::default();
         for record in records {

@@ -11,10 +11,11 @@ use super::team::{Member, MemberStatus, Team};
 /// The reason recorded when a request is withdrawn because its crew has ended.
 pub const CREW_ENDED: &str = "the crew that asked has ended";
 
-/// Whether the lead of an ended crew continues.
+/// Whether the lead of an ended crew continues in a later run of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeadState {
-    /// The lead's session was resumed, or members of the ending crew wait for its next run.
+    /// The lead continues. Either its session was resumed, or its crew is ending and members wait for the next run of
+    /// the session.
     Back,
     /// The lead does not continue.
     Gone,

@@ -17,8 +17,8 @@ pub const AGENT_NAME_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExternalAgentSettings {
-    /// The name of the preset whose values apply where this entry sets none. Default: the preset with the same name as
-    /// the entry, if it exists.
+    /// The name of the preset that supplies the values which this entry does not set. `None` for the preset that has
+    /// the name of this entry, if there is one.
     pub preset: Option<String>,
     pub command: Option<AgentCommand>,
     /// Arguments of the program, after the arguments in `command`. They replace the arguments of the preset.
@@ -69,8 +69,8 @@ impl ExternalAgent {
     /// variables, such as `${NAME}`, in the value of an environment variable.
     ///
     /// # Errors
-    /// Fails if [`ExternalAgentSettings::check`] fails, or if `expand` fails. The caller puts the name of the entry in
-    /// the settings in front of the error text, which is, for example, ` has no command: …`.
+    /// Fails if [`ExternalAgentSettings::check`] or `expand` fails. The error text continues the name of the agent in
+    /// the settings, for example with ` has no command: …`. The caller puts the name in front.
     pub fn resolve(
         name: &str,
         settings: &ExternalAgentSettings,
@@ -113,10 +113,11 @@ impl ExternalAgent {
         })
     }
 
-    /// Returns the mode in which the agent runs when it works in the user's checkout. There it must ask before each
-    /// change of a file. This is the mode that the preset names for the checkout. If the preset names none, if there is
-    /// no preset, or if the user has configured another `mode` than the preset's, it is `ask_mode`. `None` if
-    /// `ask_mode` is not known either.
+    /// Returns the mode in which the agent runs when it works in the user's checkout, where it must ask before each
+    /// change of a file. `None` if no mode is known.
+    ///
+    /// This is the mode that the preset names for the checkout. In these cases, it is `ask_mode` instead: there is no
+    /// preset, the preset names no mode for the checkout, or `ask_mode` is not the preset's.
     pub fn checkout_mode(&self) -> Option<&str> {
         let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
         let preset = self.preset.filter(is_unchanged);
@@ -124,9 +125,10 @@ impl ExternalAgent {
         stricter.or(self.ask_mode.as_deref())
     }
 
-    /// Returns the mode in which the agent runs when it may change no file. If the user has not changed the preset's
-    /// `ask_mode`, this is the [`ExternalAgent::checkout_mode`], in which the agent asks before each change. Otherwise,
-    /// or without a preset, it is the `plan_mode`; `None` if that is not known.
+    /// Returns the mode in which the agent runs when it may change no file. `None` if no mode is known.
+    ///
+    /// With a preset and its unchanged `ask_mode`, this is the [`ExternalAgent::checkout_mode`], in which the agent
+    /// asks before each change. Otherwise it is the `plan_mode`.
     pub fn reading_mode(&self) -> Option<&str> {
         let is_unchanged = |p: &&AgentPreset| self.ask_mode.as_deref() == Some(p.ask_mode);
         match self.preset.filter(is_unchanged) {
@@ -242,9 +244,9 @@ impl ExternalAgentSettings {
     /// Checks this entry of the setting `agents`. `name` is the name of the entry.
     ///
     /// # Errors
-    /// Fails if the name, a variable's name in `env` or the preset is not valid, or if the command is empty or there is
-    /// neither a command nor a preset. The caller puts the name of the entry in front of the error text, which is, for
-    /// example, ` has no command: …`.
+    /// Fails if `name`, the name of a variable in `env` or the preset is not valid. Also fails if the command is empty,
+    /// or if there is neither a command nor a preset. The error text, for example ` has no command: …`, continues
+    /// `name`. The caller puts `name` in front.
     pub fn check(&self, name: &str) -> Result<(), String> {
         if !is_agent_name(name) {
             return Err(format!(
@@ -285,8 +287,8 @@ pub fn is_agent_name(name: &str) -> bool {
 /// Checks all entries of the setting `agents`.
 ///
 /// # Errors
-/// Fails if [`ExternalAgentSettings::check`] fails for an entry. The caller puts the name of the setting in front of
-/// the error text, which is, for example, `.mine has no command: …`.
+/// Fails if [`ExternalAgentSettings::check`] fails for an entry. The error text continues the name of the setting, for
+/// example with `.mine has no command: …`. The caller puts the name of the setting in front.
 pub fn check_agents(entries: &BTreeMap<String, ExternalAgentSettings>) -> Result<(), String> {
     for (name, entry) in entries {
         entry.check(name).map_err(|why| format!(".{name}{why}"))?;

@@ -111,9 +111,9 @@ impl<'a> FrontMatter<'a> {
         self.parse(self.front)
     }
 
-    /// Deserializes the fields of the front matter, like `fields`, but accepts unquoted values that are not valid YAML
-    /// because they contain `: ` or ` #`, for example. Such values are read as plain text, as other programs do. Also
-    /// returns the numbers of their lines in the file, counted from 1.
+    /// Deserializes the fields of the front matter, like [`fields`](Self::fields), but also accepts unquoted values
+    /// that YAML would reject or misread, such as values with `: ` or ` #`. These values are read as plain text, as
+    /// other programs do. Also returns the numbers of their lines in the file, counted from 1.
     ///
     /// # Errors
     /// Fails as [`fields`](Self::fields) does.
@@ -160,8 +160,8 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-/// Returns the line `KEY: VALUE` with quotes around the value. Returns `None` if the line has another form, or if YAML
-/// reads the value without quotes as the author meant it.
+/// Returns the line `KEY: VALUE` with quotes around the value. Returns `None` if the line has another form, or if the
+/// value needs no quotes, for example because it is already quoted or is a YAML list.
 fn quote_value(line: &str) -> Option<String> {
     let (key, value) = line.split_once(':')?;
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');

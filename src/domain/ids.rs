@@ -130,9 +130,8 @@ impl TaskId {
     pub const MAX: TaskId = TaskId((1 << 53) - 1);
 }
 
-/// The text that a user or model has written where the number of a task is expected, parsed as a number if it is one.
-/// Other text does not select a task. It is compared with the subjects of tasks only so that the error can name the
-/// number that was probably meant.
+/// A task, as a user or model has named it where the number of a task is expected. Text that is not a number selects no
+/// task. It is only compared with the subjects of tasks, so that the error can name the number that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskRef {
     Id(TaskId),

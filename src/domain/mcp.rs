@@ -84,9 +84,9 @@ pub struct ServerConfig {
     /// Maximum time from the start until the server has sent its list of tools; `None` for the default of 30 s.
     pub start_timeout: Option<Duration>,
     pub oauth: OAuthClient,
-    /// If true, the server starts with the crew, and the model requests of all agents that may use its tools contain
-    /// the definitions of these tools. If false, the server starts before the first model call of such an agent. Its
-    /// tools may then be deferred: an agent finds them with the tool `tool_search`.
+    /// Whether the server starts with the crew. If true, the model requests of all agents that may use its tools
+    /// contain the definitions of these tools. If false, the server starts before the first model call of an agent that
+    /// may use its tools. The tools may then be deferred: an agent finds them with the tool `tool_search`.
     pub is_always_loaded: bool,
 }
 
@@ -188,8 +188,8 @@ pub struct McpTool {
     pub input_schema: Value,
     /// Whether the server says that the tool changes nothing (`readOnlyHint`).
     pub is_read_only: bool,
-    /// Whether the tool may destroy something (`destructiveHint`). True unless the server says otherwise or the tool
-    /// changes nothing.
+    /// Whether the tool may destroy something (`destructiveHint`). False if the server says so, or if the tool changes
+    /// nothing; otherwise true.
     pub is_destructive: bool,
     /// Whether the model requests of all agents that may use the tool contain its definition, even if other tools are
     /// deferred. Set from [`ServerConfig::is_always_loaded`].

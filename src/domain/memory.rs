@@ -35,9 +35,8 @@ pub struct ProjectMemory {
 }
 
 impl ProjectMemory {
-    /// Returns the maximum size, in bytes, that a file has in a prompt. Files up to this size are included whole;
-    /// longer files are cut to it. All files together then fit into [`MEMORY_MAX`], not counting whitespace at their
-    /// starts.
+    /// Returns the maximum size, in bytes, that the text of a file has in a prompt. Longer texts are cut to this size.
+    /// It is chosen so that the texts of all files fit into [`MEMORY_MAX`], not counting whitespace at their starts.
     fn share(&self) -> usize {
         let mut sizes: Vec<usize> = self.files.iter().map(|f| f.text.trim().len()).collect();
         sizes.sort_unstable();

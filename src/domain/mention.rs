@@ -13,8 +13,8 @@ pub struct Mention {
     /// The path as the user wrote it: relative to the project, absolute, or beginning with `~/`. Or `SERVER:URI` for a
     /// resource of an MCP server.
     pub path: String,
-    /// Whether the message is rejected if no file or directory exists at the path. If false, the mention then stays
-    /// plain text. Has no effect on the mention of a resource.
+    /// Whether a file or directory must exist at the path. If it is missing, the message is rejected if this field is
+    /// true, and the mention stays plain text if it is false. Has no effect on the mention of a resource.
     #[serde(rename = "required", default = "default_required")]
     pub is_required: bool,
 }
@@ -69,7 +69,7 @@ struct WrittenMention<'a> {
     /// The range of the mention in bytes, with the `@` and the quotes.
     range: Range<usize>,
     path: Cow<'a, str>,
-    /// Whether the path is in quotes or starts with `/`, `./`, `../` or `~/`. Such a mention is always required.
+    /// Whether the path is in quotes or starts with `/`, `./`, `../` or `~/`. If true, the mention is always required.
     is_explicit: bool,
 }
 

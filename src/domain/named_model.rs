@@ -60,9 +60,13 @@ pub const FIELDS: &[&str] = &[
     "fallback",
 ];
 
-/// Which model each kind of agent uses: the name of a named model, or of a model of the crew's server. `None` means,
-/// for the lead, the setting `model`; for teammates, the lead's model; for subagents, their parent's model; for
-/// summaries, the model of the agent whose conversation is summarised.
+/// Which model each kind of agent uses: the name of a named model, or of a model of the crew's server. `None` has these
+/// meanings:
+///
+/// - for the lead, the setting `model`
+/// - for teammates, the lead's model
+/// - for subagents, their parent's model
+/// - for summaries, the model of the agent whose conversation is summarised
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelUses {

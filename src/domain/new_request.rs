@@ -24,9 +24,9 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
-    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]), taken from the
-    /// [`PermissionScope::ServerTool`] in `scopes`. Returns 0 if `scopes` contains none, as for tools that do not
-    /// belong to an MCP server.
+    /// Returns the fingerprint of the tool's definition ([`crate::domain::mcp::McpTool::fingerprint`]) that is stored
+    /// in the [`PermissionScope::ServerTool`] of `scopes`. Returns 0 if `scopes` contains no
+    /// [`PermissionScope::ServerTool`], for example because the tool does not belong to an MCP server.
     pub fn definition(&self) -> u64 {
         let found = self.scopes.iter().find_map(|scope| match scope {
             PermissionScope::ServerTool { definition, .. } => Some(*definition),

@@ -28,9 +28,9 @@ pub enum PermissionScope {
     },
     /// Every tool of an MCP server, including tools that the server adds or changes later.
     Server { server: String },
-    /// Every call of one tool of an MCP server; `tool` is its name `mcp__SERVER__TOOL`. A permission with a field
-    /// `definition` applies only while this value equals [`crate::domain::mcp::McpTool::fingerprint`], that is, until
-    /// the server changes the tool.
+    /// Every call of one tool of an MCP server; `tool` is its name `mcp__SERVER__TOOL`. As in all scopes with a field
+    /// `definition`, the permission applies only until the server changes the tool:
+    /// [`crate::domain::mcp::McpTool::fingerprint`] must still equal `definition`.
     ServerTool {
         tool: String,
         #[serde(default)]
@@ -102,7 +102,7 @@ const SHOWN_ENTRIES_MAX: usize = 200;
 /// Maximum length of a shown entry, in characters. A longer entry is cut.
 const SHOWN_ENTRY_MAX: usize = 200;
 
-/// What the setting `allow` lets run without asking, to be shown to the user.
+/// The commands and calls that the setting `allow` lets run without asking, as shown to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SettingsPermissions {
     /// The first 200 entries, each on one line and cut to 200 characters.

@@ -59,7 +59,7 @@ struct KnownSecrets {
     all: Arc<Secrets>,
 }
 
-/// The secrets that a search looks for.
+/// All known secrets, prepared for the search.
 struct Secrets {
     /// Names and values of all known secrets, longest value first. If one value is a prefix of another, the longer one
     /// must be matched first.

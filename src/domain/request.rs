@@ -193,8 +193,9 @@ impl Request {
         }
     }
 
-    /// Returns the number, counted from 1, of the choice that the text `words` names. Returns `None` unless the whole
-    /// text, without blanks around it, is the number of a choice: a text such as `3 replicas` is the user's own answer.
+    /// Returns the number, counted from 1, of the choice that the text `words` names. The text must be only the number
+    /// of a choice, but may have blanks around it. Otherwise returns `None`, because a text such as `3 replicas` is the
+    /// user's own answer.
     pub fn choice_number(&self, words: &str) -> Option<usize> {
         let words = words.trim();
         (1..=self.choices.len()).find(|number| number.to_string() == words)

@@ -80,9 +80,9 @@ pub enum TeamSort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoardShape {
-    /// Graph if its size fits roughly into the pane, otherwise list: at most half of the graph's height and a third of
-    /// its width may be outside of the pane, and the subjects of the tasks must be readable. In a narrow pane, the
-    /// whole width must fit.
+    /// Graph if it fits roughly into the pane, otherwise list. A graph fits if the subjects of its tasks are readable,
+    /// and at most half of its height and a third of its width are outside of the pane. In a narrow pane, its whole
+    /// width must fit.
     #[default]
     Fitting,
     /// Graph, even if the user must scroll to see all of it. List if the board has too many tasks or dependencies to
@@ -95,9 +95,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The stored layout of a project's screen. Does not contain which pane is shown full screen: the full-screen view ends
-/// when the focus moves, and crewdeck starts with the focus on the composer. The layout [`PaneLayout::Focus`], which
-/// always shows one pane at a time, is stored.
+/// The stored layout of a project's screen. Whether a pane is shown full screen is not stored: the full-screen view
+/// ends when the focus moves, and crewdeck starts with the focus on the composer. The layout [`PaneLayout::Focus`] also
+/// shows one pane at a time, but is stored like the other layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenSettings {

@@ -2,8 +2,8 @@
 //!
 //! A false positive costs a line in the settings (`pass_env`); a false negative leaks a key. Names are therefore
 //! matched broadly. Values that are random but not secret are common, for example commits, checksums, UUIDs and session
-//! ids. A random value is therefore not a reason to withhold a variable if its format or the variable's name indicates
-//! such a value.
+//! ids. A variable with a random value is therefore passed on if the format of the value or the variable's name shows
+//! that it is one of these.
 
 use super::redact::Redactor;
 
@@ -24,8 +24,8 @@ pub enum WithheldReason {
     Random,
 }
 
-/// Prefixes in the names of variables of model and cloud providers. All variables with such a prefix are withheld,
-/// except the [`EXEMPT_NAMES`].
+/// Prefixes in the names of variables of model and cloud providers. All variables with one of these prefixes are
+/// withheld, except the [`EXEMPT_NAMES`].
 const PROVIDERS: &[&str] = &[
     "ANTHROPIC_",
     "OPENAI_",
@@ -86,7 +86,7 @@ const OTHER_WORDS: &[&str] = &[
     "UNAUTH",
 ];
 /// Names of variables that look like names of secrets, but whose values are not secret. Some values are paths of
-/// sockets and files; the sandbox controls access to them. A variable with such a name is nevertheless withheld if its
+/// sockets and files; the sandbox controls access to them. A variable with one of these names is still withheld if its
 /// value has the format of a secret.
 const EXEMPT_NAMES: &[&str] = &[
     "PWD",
@@ -128,7 +128,8 @@ const PARAMETERS: &[&str] = &[
     "apikey=",
     "_authtoken=",
 ];
-/// Parts of webhook addresses, in lowercase. A URL with such a part is a secret, because the URL alone gives access.
+/// Parts of webhook addresses, in lowercase. A URL that contains one of them is a secret, because the URL alone gives
+/// access.
 const SECRET_ADDRESSES: &[&str] = &[
     "hooks.slack.com/services/",
     "discord.com/api/webhooks/",

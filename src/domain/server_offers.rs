@@ -75,11 +75,13 @@ impl OfferedPrompt {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Assigns the words of `text` to the arguments, and returns the values by the names of the arguments. A word
-    /// `NAME=VALUE` sets the argument `NAME`, if the prompt has this argument and it is not set yet. The other words
-    /// are assigned to the remaining arguments in their order; if there are more words than arguments, the last
-    /// argument gets all further words, joined by blanks. Text in quotes is one word. An optional argument that gets no
-    /// word is absent from the result.
+    /// Assigns the words of `text` to the arguments, and returns the values by the names of the arguments.
+    ///
+    /// - Text in quotes is one word.
+    /// - A word `NAME=VALUE` sets the argument `NAME`, if the prompt has this argument and it is not set yet.
+    /// - The other words are assigned to the remaining arguments in their order. If there are more words than
+    ///   arguments, the last argument gets all further words, joined by blanks.
+    /// - An optional argument that gets no word is absent from the result.
     ///
     /// # Errors
     /// Fails if a required argument is missing, or if words are left over because every argument has a value. The

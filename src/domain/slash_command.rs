@@ -106,8 +106,7 @@ impl CommandFile {
 }
 
 /// Returns the names in the field `arguments`, which is a list of names, or a text with names separated by blanks or
-/// commas. Names that cannot be written as `$NAME` are kept, because the position of a name is the position of its
-/// argument.
+/// commas. Names that cannot be written as `$NAME` are kept, so that each name has the position of its argument.
 fn argument_names(field: Option<&Value>) -> Vec<String> {
     match field {
         Some(Value::String(text)) => {
@@ -122,9 +121,9 @@ fn argument_names(field: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// Converts the name of a file or skill to the name of a command: in lower case, with `-` instead of blanks. Returns
-/// `None` unless the result begins with an ASCII letter or digit, contains only ASCII letters, digits, `-`, `_`, `:`
-/// and `.`, and has at most 64 characters.
+/// Converts the name of a file or skill to the name of a command: in lower case, with `-` instead of blanks. The result
+/// must begin with an ASCII letter or digit, may contain only ASCII letters, digits, `-`, `_`, `:` and `.`, and has at
+/// most 64 characters. Returns `None` for a name that does not fit.
 pub fn command_name(text: &str) -> Option<String> {
     let name: String = text
         .trim()

@@ -84,9 +84,8 @@ pub struct Member {
     /// The name of the member's role, or a free description of what the member does.
     #[serde(default)]
     pub role: String,
-    /// Whether [`role`](Self::role) is the name of a role that existed when the member started, for example a role from
-    /// a file, and not a free description. If the role no longer exists when the member is resumed, the member may only
-    /// read.
+    /// Whether [`role`](Self::role) is the name of a role and not a free description. Set when the member starts. If
+    /// that role no longer exists when the member is resumed, the member may only read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub role_defined: bool,
     #[serde(default)]
@@ -233,8 +232,8 @@ impl Team {
         }
     }
 
-    /// Adds a member. A member of the same name that has shut down is replaced; fields that other programs wrote stay,
-    /// except the colour.
+    /// Adds a member. If a member of the same name has shut down, the new member replaces it and takes over the fields
+    /// that other programs wrote, except the colour.
     ///
     /// # Errors
     /// Fails if a member of that name has not shut down, or if the team already has `most` members that have not shut
@@ -314,7 +313,7 @@ pub enum Activity {
     Thinking,
     /// The conversation is being summarised.
     Compacting,
-    /// A tool is running, or a hook (`tool` is then `hook EVENT`), or the agent's next message is being prepared.
+    /// A tool or a hook is running, or the agent's next message is being prepared. For a hook, `tool` is `hook EVENT`.
     Tool {
         tool: String,
         /// What the tool works on, such as a path or a command, on one line.

@@ -61,7 +61,8 @@ pub fn escape_each_char(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns `c`, or `�` if `c` is hidden and does not affect how its neighbours are shown.
+/// Returns `c`. If `c` is [hidden](is_hidden) and does not affect how its neighbours `before` and `after` are shown,
+/// returns `�` instead.
 fn visible_char(c: char, before: Option<char>, after: Option<char>) -> char {
     match c {
         ' '..='~' => c,
@@ -201,7 +202,7 @@ pub fn head_and_tail(text: &str, max: usize) -> String {
 }
 
 /// A text that arrives in pieces. If it is longer than a maximum, only its start and its end are kept, as in
-/// [`head_and_tail`]. Holds at most twice the maximum and one piece in memory.
+/// [`head_and_tail`]. Needs memory for at most twice the maximum and one piece.
 pub struct LongText {
     text: String,
     /// Maximum size of the kept text, in bytes.

@@ -14,8 +14,13 @@ const SECRET: &str = "fuzz-secret-value";
 /// call.
 const MARKS_MAX: usize = 64 * 1024;
 
-/// Checks the parser for the reports of an external agent: reports other than streamed text contain no secret, texts
-/// are bounded, and a tool call does not run again right after it has ended. Each line of the input is a report.
+/// Checks the parser for the reports of an external agent:
+///
+/// - Reports other than streamed text contain no secret.
+/// - The size of the texts has a limit, which depends on the size of the input.
+/// - A tool call does not run again right after it has ended.
+///
+/// Each line of the input is a report.
 pub fn acp(bytes: &[u8]) -> CheckResult {
     let redactor = Redactor::new([("FUZZ".to_string(), SECRET.to_string())]);
     let mut table = ToolCallTable::default();

@@ -4,11 +4,12 @@ use super::{CheckResult, ensure};
 use crate::tools::replace::{Edit, Occurrences, replace};
 
 /// Maximum size of an error message of `edit_file`, in bytes. The message quotes lines of the file that resemble the
-/// text to replace, so it must be bounded.
+/// text to replace. Without a limit, such lines could make it very long.
 const ERROR_MAX: usize = 16 * 1024;
 
-/// Checks the `edit_file` tool: an exact match is replaced by exactly the new text, and an error is bounded in size.
-/// `bytes` contains the content of a file, the text to replace and the replacement, separated by NUL bytes.
+/// Checks the `edit_file` tool: an exact match is replaced by exactly the new text, and an error has at most
+/// [`ERROR_MAX`] bytes. `bytes` contains the content of a file, the text to replace and the replacement, separated by
+/// NUL bytes.
 pub fn edit(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut parts = text.splitn(3, '\0');

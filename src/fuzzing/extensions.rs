@@ -1,5 +1,5 @@
-//! The fuzz targets for extensions: for the files of roles, MCP servers and hooks, which a hostile repository can
-//! contain, and for the answers of hooks.
+//! The fuzz targets for extensions. They check the files of roles, MCP servers and hooks, which a hostile repository
+//! can contain, and the answers of hooks.
 
 use super::{CheckResult, check_size, check_visible, check_visible_lines, ensure};
 use crate::config::extensions::{Variable, parse_hooks, parse_servers};
@@ -94,7 +94,8 @@ pub fn role(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks the parser of hook files. Also checks that hooks can be selected for a call and that their texts are bounded.
+/// Checks the parser of hook files. Also checks that hooks can be selected for a call, and that the length of a command
+/// is limited in proportion to the input.
 pub fn hooks(bytes: &[u8]) -> CheckResult {
     let found = parse_hooks(bytes, "hooks.json", true);
     for problem in &found.problems {
@@ -126,9 +127,9 @@ pub fn hooks(bytes: &[u8]) -> CheckResult {
     Ok(())
 }
 
-/// Checks the parser for the answer of a hook: problems are visible text, and the texts of a decision are bounded. The
-/// first byte of the input selects the event, the second one the exit code. The rest is both the output and the error
-/// output of the hook.
+/// Checks the parser for the answer of a hook: a problem contains no control or invisible characters, and the length of
+/// problems and of the texts of a decision is limited. The first byte of the input selects the event, the second one
+/// the exit code. The rest is both the output and the error output of the hook.
 pub fn answer(bytes: &[u8]) -> CheckResult {
     let [event, code, rest @ ..] = bytes else {
         return Ok(());

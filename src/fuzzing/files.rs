@@ -204,7 +204,7 @@ pub fn settings(bytes: &[u8]) -> CheckResult {
     }
 }
 
-/// Checks the change log in the board's lock file: a valid log can be extended and parsed again.
+/// Checks the parser of the change log in the board's lock file: a valid log can be extended and parsed again.
 pub fn record(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let Some(first) = rewrite_change_log(&text) else {

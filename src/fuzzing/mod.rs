@@ -52,8 +52,8 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("markdown", screen::markdown),
 ];
 
-/// Matches the characters that must not reach a terminal; `None` if the pattern is invalid, which makes each check
-/// fail. Uses the tables of Unicode and not [`crate::domain::text`], because the fuzz targets test that module.
+/// Matches the characters that must not reach a terminal. `None` if the pattern is invalid; each check then fails. Uses
+/// the tables of Unicode and not [`crate::domain::text`], because the fuzz targets test that module.
 static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\x{FFF9}-\x{FFFB}]",

@@ -79,7 +79,8 @@ fn decode(mut decoder: Box<dyn Decode>, events: &[SseEvent], size: usize) -> Che
     Ok(())
 }
 
-/// Checks the display of tool inputs and the permission policy for commands.
+/// Checks how tool inputs are shown: the text contains no control or invisible characters, and its length is limited.
+/// Also checks that the reasons and scopes of the permission policy for commands have limited lengths.
 pub fn tool(bytes: &[u8]) -> CheckResult {
     let text = String::from_utf8_lossy(bytes);
     let mut inputs = vec![

@@ -22,7 +22,7 @@ const NOON: f64 = 1_700_049_600.0;
 const CELL_MAX: usize = 72;
 /// Maximum number of UI messages in one run of [`keys`]. Further bytes belong to the hostile text.
 const MESSAGES_MAX: usize = 48;
-/// The first code for a bound key. Lower codes are other UI messages; see `message`.
+/// The lowest code that [`message`] turns into a bound key. It turns lower codes into other UI messages.
 const FIRST_BOUND: u8 = 40;
 
 /// Terminal sizes in columns and rows: one for each layout of the dashboard, and one that is too small.
@@ -38,8 +38,8 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// Returns the input bytes that the fuzz target `keys` reads as bound keys: one byte for each key, up to the highest
-/// byte.
+/// Returns the input bytes that the fuzz target [`keys`] reads as bound keys: one byte for each key. If there are more
+/// keys than bytes left, the last keys get none.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())
 }

@@ -127,7 +127,7 @@ fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<
 }
 
 /// Writes the hook's input to a file without a name in the directory `scratch`, and returns the file, open at its
-/// start. The system deletes such a file even if crewdeck is killed.
+/// start. The system deletes a file without a name even if crewdeck is killed.
 fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)

@@ -212,8 +212,8 @@ impl Inner {
     }
 
     /// Counts the blocks in `decisions`. If a hook has blocked the same action too often in a row, returns the question
-    /// for the user, with one line for each hook that blocks the action. Otherwise returns `None`. Events at which a
-    /// block prevents nothing are not counted.
+    /// for the user, with one line for each hook that blocks the action. Otherwise returns `None`. Blocks at an event
+    /// where they prevent nothing are not counted.
     fn question(
         &self,
         decisions: &[(&HookSpec, HookDecision)],
@@ -298,8 +298,8 @@ impl Inner {
         (hook, decision)
     }
 
-    /// Returns true, and records the problem, if the user must be shown a problem of the hook at position `index`: the
-    /// problem is new, and fewer than [`PROBLEMS_MAX`] problems of this hook were recorded.
+    /// Returns whether the user must be shown a problem of the hook at position `index`: the problem is new, and fewer
+    /// than [`PROBLEMS_MAX`] problems of this hook were shown before. If so, records the problem as shown.
     fn is_news(&self, index: usize, problem: &str) -> bool {
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
         let known = problems.entry(index).or_default();
@@ -310,9 +310,10 @@ impl Inner {
         true
     }
 
-    /// Returns `None` if the hook may run; hooks of the user always may. Otherwise returns the decision for a hook of
-    /// the project that is not approved, has changed since its approval, or whose approval cannot be checked. The
-    /// decision has a problem for the user only the first time, and again after the hook was allowed to run.
+    /// Returns `None` if the hook may run, else the decision to use instead of the hook's own. A hook of the user may
+    /// always run. A hook of the project may not run if it is not approved, has changed since its approval, or its
+    /// approval cannot be checked. Of several refusals in a row, only the first has a problem for the user in its
+    /// decision.
     async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;

@@ -58,8 +58,8 @@ impl HookClients {
 pub struct HookRequest<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
-    /// The names of the environment variables whose values may be filled into `headers`. Other variables are replaced
-    /// by nothing.
+    /// The names of the environment variables whose values may be filled into `headers`. A reference to another
+    /// variable becomes an empty text.
     pub env: &'a [String],
     pub body: &'a str,
 }
@@ -119,7 +119,7 @@ fn explain(error: &reqwest::Error) -> String {
     format!("cannot be reached: {cause}")
 }
 
-/// Replaces `$NAME` and `${NAME}` by the value that `lookup` returns, or by nothing if it returns `None`. A name
+/// Replaces `$NAME` and `${NAME}` by the value that `lookup` returns, or by an empty text if it returns `None`. A name
 /// consists of ASCII letters, digits and `_`; any other `$` stays.
 fn fill_in(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::new();

@@ -117,8 +117,8 @@ impl CredentialFile {
         })
     }
 
-    /// Deletes the file. First waits until no process refreshes the tokens, because such a process would write the file
-    /// again. Returns whether there were tokens. Blocks.
+    /// Deletes the file, and returns whether there were tokens. First waits until no process refreshes the tokens,
+    /// because a process that refreshes them would write the file again. Blocks.
     ///
     /// # Errors
     /// Fails if the refresh does not end, or if the file cannot be deleted.

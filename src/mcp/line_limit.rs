@@ -1,8 +1,8 @@
 //! Bounds the length of the lines that a server writes. A line is one message.
 //!
-//! The SDK drops a line that is too long, and the call that waits for it would wait until its time-out. This reader is
-//! between the server and the SDK: it replaces such a line by an error response with the same id. If no id is found,
-//! the stream ends, and [`EndReason`] says why.
+//! The SDK drops a line that is too long. The call that waits for this line would then wait until its time-out. To
+//! prevent this, a reader between the server and the SDK replaces the line by an error response with the same id. If no
+//! id is found, the stream ends, and [`EndReason`] says why.
 
 use std::io;
 use std::pin::Pin;
@@ -20,8 +20,10 @@ const EDGE: usize = 128;
 pub type EndReason = Arc<Mutex<Option<String>>>;
 
 /// A reader of a server's output that replaces each line longer than `max` bytes by an error response with the same id.
-/// The start of such a line may already have been returned; a line feed ends it. If no id is found, the reader ends the
-/// stream.
+/// If no id is found, the reader ends the stream.
+///
+/// When the reader finds that a line is too long, it may already have returned the start of this line. In this case, it
+/// first returns a line feed, so that the error response is a line of its own.
 pub struct LineLimit<R> {
     inner: BufReader<R>,
     max: usize,
@@ -73,8 +75,8 @@ impl<R: AsyncRead + Unpin> LineLimit<R> {
         }
     }
 
-    /// Replaces the line that just ended, or ends the stream if the line contains no id. The reader may already have
-    /// returned the line's first bytes, so the replacement begins with a line feed that ends them.
+    /// Replaces the line that has just ended by an error response, or ends the stream if the line contains no id. The
+    /// replacement begins with a line feed, because the reader may already have returned the start of the line.
     fn replace(&mut self, tail: &[u8]) {
         let why = format!(
             "a message is larger than {} MiB, the limit",
@@ -134,10 +136,11 @@ impl<R: AsyncRead + Unpin> AsyncRead for LineLimit<R> {
     }
 }
 
-/// Returns the id of a response as JSON (a number or a string); `None` if no id is found. Searches the first and the
-/// last bytes of the response, because some servers write the id before the result and others after it. Also returns
-/// `None` for a request or a notification of the server: the id of a server's request may by chance equal the id of one
-/// of crewdeck's calls.
+/// Returns the id of a response as JSON (a number or a string). Searches the first and the last bytes of the response,
+/// because some servers write the id before the result and others after it. Returns `None` if no id is found.
+///
+/// Also returns `None` for a request or a notification of the server, because the id of a server's request may by
+/// chance equal the id of one of crewdeck's calls.
 fn response_id(head: &[u8], tail: &[u8]) -> Option<String> {
     const ID: &str = r#""id"\s*:\s*(\d{1,18}|"[\w-]{1,64}")\s*"#;
     const VERSION: &str = r#""jsonrpc"\s*:\s*"2\.0"\s*"#;

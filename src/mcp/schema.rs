@@ -19,8 +19,9 @@ pub const SCHEMA_MAX: usize = 32 * 1024;
 const DEPTH_MAX: usize = 32;
 /// Maximum length, in bytes, of a property name at the root of a schema. A tool with a longer one is left out.
 const PROPERTY_MAX: usize = 64;
-/// Maximum size, in bytes, of everything that is created while references are replaced. Larger than [`SCHEMA_MAX`],
-/// because keywords next to a reference can override a part of what was created.
+/// Maximum size, in bytes, of what the conversion creates while it replaces references. It is larger than
+/// [`SCHEMA_MAX`], because the result can be smaller: a keyword next to a reference overrides the same keyword of the
+/// part that replaces the reference.
 const EXPANDED_MAX: usize = 4 * SCHEMA_MAX;
 /// Minimum number of bytes that a regular expression adds to the size of a schema, because checking it takes time.
 const PATTERN_COST: usize = 256;
@@ -81,9 +82,11 @@ pub fn for_vendors(schema: &Map<String, Value>) -> Result<Value, String> {
     Ok(schema)
 }
 
-/// Removes each optional field of `input` that is `null` although `schema` does not allow `null` for it, and returns
-/// the rest. Fields of nested objects are not removed. Models send `null` for fields that they leave out, because
-/// crewdeck's own tools require every field.
+/// Returns `input` without the optional fields that are `null` although `schema` does not allow `null` for them. Keeps
+/// all fields of nested objects.
+///
+/// This is needed because models often send `null` for a field that they leave out: in crewdeck's own tools, every
+/// field is required.
 pub fn without_forbidden_nulls(
     mut input: Map<String, Value>,
     schema: &Value,
@@ -196,9 +199,9 @@ impl Expander<'_> {
         Ok(out)
     }
 
-    /// Copies the keywords of the schema that `reference`, the value of a `$ref`, points to into `out`, the schema that
-    /// contains the `$ref`. A keyword that `out` already has, such as a description, is not replaced. A recursive
-    /// reference adds nothing, so `out` then allows any value.
+    /// Adds the keywords of the schema to which `reference` points. `reference` is the value of a `$ref`, and `out` is
+    /// the schema that contains this `$ref`. A keyword that `out` already has, such as a description, is not replaced.
+    /// If the reference is recursive, adds nothing, so that `out` allows any value.
     ///
     /// # Errors
     /// Fails if `reference` points to another document, to a missing part or to a value that is no schema, or if the

@@ -71,8 +71,8 @@ impl PoolOptions {
 /// How crewdeck answers when a server requests input from the user (elicitation).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElicitationAnswer {
-    /// crewdeck does not announce support for elicitation. If a server requests input nevertheless, the request is
-    /// declined, and a notice tells the user.
+    /// crewdeck does not announce support for elicitation. If a server still requests input, crewdeck declines the
+    /// request and shows the user a notice.
     Decline,
     /// A request for a form is accepted with the form's default values.
     AcceptDefaults,

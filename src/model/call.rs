@@ -125,13 +125,14 @@ pub enum Delta {
 /// Why a call has not started yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallWait {
-    /// The maximum number of calls is running, other calls are ahead in the queue, or a single call is testing whether
-    /// the server has recovered from a failure.
+    /// The call waits in the queue: the maximum number of calls is running, other calls are ahead, or a single call is
+    /// testing whether the server has recovered from a failure.
     Queued {
         /// The position in the queue; the first is 1.
         place: usize,
     },
-    /// All calls of the team wait, because the server has failed, limits the rate or is unreachable.
+    /// The call waits for the end of the back-off, like all calls to this server: the server has failed, limits the
+    /// rate or is unreachable.
     Paused {
         /// The time until the back-off ends.
         left: Duration,

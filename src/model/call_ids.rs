@@ -63,7 +63,7 @@ impl IdForm {
 pub struct SentIds<'a> {
     form: IdForm,
     used: HashSet<String>,
-    /// For each id in the conversation, the id that was sent for the last call with it.
+    /// The id that was sent for the last call with a given id. Key: the call's id in the conversation.
     sent: HashMap<&'a CallId, String>,
 }
 
@@ -76,8 +76,8 @@ impl<'a> SentIds<'a> {
         }
     }
 
-    /// Returns the id to send for the next call of the conversation, which has the id `id` there. Must be called once
-    /// for each call, in the order of the conversation.
+    /// Returns the id to send for the next tool call of the conversation. `id` is the call's id in the conversation.
+    /// Must be called once for each tool call, in the order of the conversation.
     pub fn call(&mut self, id: &'a CallId) -> String {
         let mut chosen = if self.form.accepts(&id.0) {
             id.0.clone()

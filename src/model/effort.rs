@@ -73,10 +73,14 @@ pub fn for_budget(tokens: u32) -> RoleEffort {
 /// Returns what to send after a request with the effort `level` has failed with `error`. Returns `None` if the error
 /// has another cause. The words of the error message decide, because servers use different fields and messages.
 ///
-/// If the message lists accepted levels, returns the highest listed level below `level`. If there is none and
-/// `may_raise` is true, returns the lowest listed level above `level`. Otherwise, if the message refuses the value and
-/// not the field, replaces `max` by `xhigh` (by `high` if the message names `xhigh`), and `xhigh` by `high`. In all
-/// other cases, returns [`EffortReplacement::Nothing`].
+/// The first of these rules that applies decides:
+///
+/// - The message lists accepted levels: the highest listed level below `level`. If there is none and `may_raise` is
+///   true, the lowest listed level above `level`.
+/// - The message refuses the value and not the field, and `level` is `max`: `xhigh`, or `high` if the message names
+///   `xhigh`.
+/// - The message refuses the value and not the field, and `level` is `xhigh`: `high`.
+/// - All other cases: [`EffortReplacement::Nothing`].
 pub fn replacement(
     error: &ModelError,
     level: RoleEffort,

@@ -74,9 +74,9 @@ impl<'a> SentImages<'a> {
     }
 }
 
-/// If `error` says that the server does not accept images, returns the error to show to the user, else `None`. Call
-/// this only for errors of requests with images. The words of the error message decide, because servers use different
-/// status codes: 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
+/// Returns the error to show to the user if `error` says that the server does not accept images, else `None`. Call this
+/// only for errors of requests with images. The words of the error message decide, because servers use different status
+/// codes: 400, 404 (no such endpoint) and 500 (llama.cpp without a projector).
 pub fn refusal(error: &ModelError, model: &str) -> Option<ModelError> {
     let may_be = matches!(
         error.kind,

@@ -20,7 +20,7 @@ static TABLE: LazyLock<ModelTable> = LazyLock::new(|| ModelTable::parse(FILE).un
 pub struct KnownModel {
     /// The context window, in tokens.
     pub window: u64,
-    /// Maximum number of tokens in one answer; `None` if it is not known to be less than `window`.
+    /// Maximum number of tokens in one answer; `None` if the table states no limit below `window`.
     pub output: Option<u64>,
     /// Whether the model accepts images.
     pub images: bool,

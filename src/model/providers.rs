@@ -18,8 +18,8 @@ pub enum ProviderChoice {
 
 /// Selects the provider `name`. Without a name, selects the first of [`PROVIDERS`] whose API key is set in the
 /// environment, else the first whose server address is set there, else [`COMPATIBLE`] if the settings contain the
-/// address `base_url`. Skips providers whose [`AutoSelect`] does not permit it. Returns `Ok(None)` if neither a name
-/// nor a key nor an address selects a provider; the caller may then look for a local server. `environment` returns the
+/// address `base_url`. Skips providers whose [`AutoSelect`] does not permit a selection without the name. Returns
+/// `Ok(None)` if nothing selects a provider; the caller may then look for a local server. `environment` returns the
 /// value of a variable, or `None` if the variable is unset or blank.
 ///
 /// # Errors

@@ -119,7 +119,7 @@ fn insert_placeholders(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// Returns the code unit that the six bytes from `at` encode as `\uXXXX`; `None` if they are no such escape.
+/// Returns the code unit that the six bytes from `at` encode as `\uXXXX`; `None` if they do not have this form.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = std::str::from_utf8(escape.strip_prefix(b"\\u")?).ok()?;
@@ -137,7 +137,8 @@ pub struct Joiner {
 
 impl Joiner {
     /// Returns `part`, the next part of the text, with surrogate pairs joined. A high surrogate at the end of `part` is
-    /// held back until the next call. `has_halves` is [`Parsed::has_placeholders`] of the event that contains `part`.
+    /// held back until the next call. `has_halves` says whether the event with `part` contains placeholders for lone
+    /// surrogates ([`Parsed::has_placeholders`]).
     pub fn push<'a>(&mut self, part: &'a str, has_halves: bool) -> Cow<'a, str> {
         if part.is_empty() || (self.lead.is_none() && !has_halves) {
             return part.into();

@@ -9,8 +9,9 @@ use super::openai::{self, Deviation, Dialect, OpenAi};
 use super::provider::{AutoSelect, ModelServerConfig, ProviderSpec, RefusalHints};
 use super::{Model, ModelError};
 
-/// The fields that the providers in this module share. Client and decoder are the same as in `openai`, but its options
-/// and local servers are left out. These providers are used only if an option or a setting names them.
+/// The fields that the providers in this module share. Client and decoder are those of the provider `openai`. The
+/// options and local servers of `openai` are left out. The providers are used only if an option or a setting names
+/// them.
 pub(super) const COMMON: ProviderSpec = ProviderSpec {
     auto_select: AutoSelect::Never,
     options: &[],

@@ -108,8 +108,8 @@ enum OutputStream {
     Err,
 }
 
-/// Temporary files for the output of a child that must survive this process. Pipes would kill such a child: writing to
-/// a pipe without a reader raises SIGPIPE. `None`: pipes are used.
+/// Temporary files for the output of a child that must survive this process; `None` if pipes are used. Pipes would kill
+/// the child when this process ends: writing to a pipe without a reader raises SIGPIPE.
 struct OutputFiles(Option<(File, File)>);
 
 impl OutputFiles {

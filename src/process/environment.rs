@@ -17,16 +17,17 @@ pub fn set_allowed(names: impl IntoIterator<Item = String>) {
     *ALLOWED.write().unwrap_or_else(PoisonError::into_inner) = names.into_iter().collect();
 }
 
-/// Names of the variables that child processes do not get, because headers of model calls use them.
+/// Names of variables that child processes do not get, in addition to those that look like secrets. Headers of model
+/// calls use these variables.
 static WITHHELD: RwLock<BTreeSet<String>> = RwLock::new(BTreeSet::new());
 
-/// Replaces the set of variables that child processes do not get although they do not look like secrets.
+/// Replaces the set of variables that child processes do not get, in addition to those that look like secrets.
 pub fn set_withheld(names: BTreeSet<String>) {
     *WITHHELD.write().unwrap_or_else(PoisonError::into_inner) = names;
 }
 
-/// Removes variables that look like secrets, and the variables set by [`set_withheld`], from the environment of
-/// `command`, except variables allowed by [`set_allowed`].
+/// Removes secrets from the environment of `command`: the variables that look like secrets, and those of
+/// [`set_withheld`]. Keeps the variables of [`set_allowed`].
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);

@@ -45,8 +45,8 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Time to wait for more output after the child has exited, because its last output may still be in the pipe. A
 /// supervisor gives the processes that its program leaves running the same time to exit.
 const DRAIN: Duration = Duration::from_millis(100);
-/// Maximum number of reads, from both pipes together, after the child has exited. This many reads empty both pipes;
-/// more are not made, because a process that the child has started may never stop writing.
+/// Maximum number of reads, from both pipes together, after the child has exited. This many reads empty both pipes. The
+/// number is limited because a process that the child has started may never stop writing.
 const DRAIN_READS: usize = 256;
 
 #[derive(Debug, Clone)]
@@ -211,8 +211,8 @@ pub async fn run(
     })
 }
 
-/// Transfers the git changes of a command from its private history to the repository. `running` is `None` if the
-/// command had no private history. Returns a note for the model, or `None` if there is nothing to report.
+/// Copies the git changes of a command from its private history to the repository. `running` is `None` if the command
+/// had no private history. Returns a note for the model, or `None` if there is nothing to report.
 async fn transfer(running: Option<history::CommandTransfer>) -> Option<String> {
     let running = running?;
     let done = tokio::task::spawn_blocking(move || running.finish()).await;
@@ -279,8 +279,9 @@ impl JobHandle {
         }
     }
 
-    /// Returns the sandbox plan and the pending transfer of the job's git changes. The plan is `None` if the job is not
-    /// sandboxed. The transfer is moved out of the handle, so a second call returns `None` for it.
+    /// Returns the sandbox plan, and the value that copies the job's git changes to the repository when the job has
+    /// ended. The plan is `None` if the job is not sandboxed. The second value is `None` if the job has no private
+    /// history. It is moved out of the handle, so it is also `None` in a second call.
     fn plan(
         &mut self,
     ) -> (

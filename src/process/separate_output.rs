@@ -31,10 +31,14 @@ pub struct SeparateReport {
     pub limit: Option<String>,
 }
 
-/// Runs a job with the standard input and the environment variables in `input`. Kills the job when its timeout has
-/// passed, `cancel` is cancelled, or it has printed more than `flood` bytes to standard output and standard error
-/// together. Dropping the future kills everything that the job has started. Unlike [`super::run`], does not transfer
-/// git changes of a sandboxed job.
+/// Runs a job with the standard input and the environment variables in `input`. Kills the job in one of these cases:
+///
+/// - Its timeout has passed.
+/// - `cancel` is cancelled.
+/// - It has printed more than `flood` bytes to standard output and standard error together.
+///
+/// Dropping the future kills everything that the job has started. Unlike [`super::run`], does not copy git changes of a
+/// sandboxed job from its private history to the repository.
 ///
 /// # Errors
 /// Fails if the program cannot be started. A job that fails, is killed or times out is not an error.

@@ -1,5 +1,5 @@
-//! Finds processes that use a folder or a file. Called before a lock file is removed, because such a process may still
-//! hold the lock.
+//! Finds processes that use a folder or a file. Called before a lock file is removed, because a process that uses the
+//! folder may still hold the lock.
 
 use std::path::Path;
 

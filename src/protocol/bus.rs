@@ -23,8 +23,8 @@ pub struct EventSender {
     listener: Option<Listener>,
 }
 
-/// A second receiver, set by [`EventSender::with_listener`]. A copy of each published event that `wants` selects is put
-/// into the queue `out`, except for deltas. If the queue is full, the copy is dropped.
+/// A second receiver of events, set by [`EventSender::with_listener`]. Each published event that `wants` selects is
+/// copied into the queue `out`. Deltas are never copied. If the queue is full, the copy is dropped.
 #[derive(Debug, Clone)]
 struct Listener {
     wants: fn(&EventKind) -> bool,

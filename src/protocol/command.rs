@@ -62,9 +62,9 @@ pub enum Command {
     /// Runs a shell command of the user in the directory where an agent works. Answered by `UserCommandStarted` and
     /// `UserCommandEnded`. The agent gets the command and its output with its next model call.
     RunShell { agent: Name, command: String },
-    /// Interrupts the shell command that the user runs in an agent's conversation. If none is running, interrupts the
-    /// agent's current turn, and rejects prompts to the agent whose attachments are still being read or whose hooks
-    /// still run. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
+    /// Interrupts the shell command that the user runs in an agent's conversation. If no shell command is running,
+    /// interrupts the agent's current turn and rejects the prompts to the agent for which attachments are still being
+    /// read or hooks still run. Partial work is kept. Answered by `UserCommandEnded` or `TurnEnded`.
     Interrupt { agent: Name },
     /// Replaces the conversation of an agent with a summary of it. Answered by `Compacted`.
     Compact {
@@ -135,8 +135,8 @@ pub enum Command {
     Server { name: String, action: ServerAction },
     /// Asks for the resources and prompts of all connected MCP servers, and of the server `start`, which is started if
     /// necessary. Answered by one `OffersListed` for each server whose offers have changed since they were last
-    /// published. From then on, another one is sent whenever the offers of a server change. No answer means that
-    /// nothing changed, or that no MCP server is configured.
+    /// published. If nothing has changed or no MCP server is configured, there is no answer. After this command, an
+    /// `OffersListed` is sent whenever the offers of a server change.
     ListOffers {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         start: Option<String>,

@@ -21,7 +21,7 @@ pub struct SessionInfo {
     pub window: Option<u64>,
     /// The names of the tools that the lead can use.
     pub tools: Vec<String>,
-    /// Whether this session is new although an earlier one could be resumed.
+    /// Whether this session is new, and an earlier session could be resumed instead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub earlier: bool,
     /// The entries of the setting `allow`, which names what agents may run without asking.

@@ -168,9 +168,12 @@ pub fn sweep(temporary: &[PathBuf]) -> usize {
     sweep_if(temporary, |meta| is_stale(meta, SystemTime::now()))
 }
 
-/// Deletes the temporary files that were written before this process acquired `lock`, the lock of their folder: their
-/// writers held the lock earlier and have ended. A newer file may belong to a writer on another machine that does not
-/// share the lock, so it is deleted only if no writer has touched it for a minute.
+/// Deletes the files of `temporary` that killed writers have left behind. `lock` is the lock of their folder, which
+/// this process holds.
+///
+/// A file that was last written before this process acquired the lock is deleted: its writer held the lock and has
+/// ended. A newer file may belong to a writer on another machine, where the lock has no effect. It is deleted only if
+/// it was not written for a minute.
 pub fn sweep_under(lock: &Lock, temporary: &[PathBuf]) {
     sweep_if(temporary, |meta| {
         let is_older = meta.modified().is_ok_and(|at| at <= lock.since);

@@ -17,8 +17,8 @@ const WEBP_CHUNKS: [&[u8]; 6] = [b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"
 /// The flags of a `VP8X` chunk that announce a colour profile, EXIF and XMP.
 const WEBP_METADATA_FLAGS: u8 = 0x20 | 0x08 | 0x04;
 
-/// Returns the image without metadata; `None` if its structure is invalid or its format is not one of
-/// [`IMAGE_FORMATS`]. Such an image has to be encoded again.
+/// Returns the image without metadata. Returns `None` if the structure of the image is invalid or its format is not one
+/// of [`IMAGE_FORMATS`]. The caller must then decode the image and encode it again.
 pub fn strip(image: &[u8], format: ImageFormat) -> Option<Vec<u8>> {
     match format {
         ImageFormat::Png => png(image),

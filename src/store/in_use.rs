@@ -4,10 +4,12 @@ use super::{Board, StoreError, Worktrees};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::Worktree;
 
-/// Returns the task that is in progress in the worktree `tree`. This is a task that the board binds to the worktree,
-/// else the task that the worktree registry names for the worktree. Returns `None` if neither is in progress, or if the
-/// registry assigns the task to another worktree ([`Worktrees::find_for`]). A task without owner does not count as in
-/// progress.
+/// Returns the task that is in progress in the worktree `tree`; `None` if there is none. A task without owner does not
+/// count as in progress.
+///
+/// First searches the board for a task in progress that is bound to the worktree. If there is none, takes the task that
+/// the worktree registry names for the worktree. That task counts only if it is in progress and [`Worktrees::find_for`]
+/// finds no other worktree for it.
 ///
 /// # Errors
 /// When the board or the registry cannot be read.

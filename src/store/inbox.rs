@@ -27,10 +27,10 @@ pub struct ParsedLines {
 
 /// Parses `bytes`, which begin at `offset` in the inbox of `owner`.
 ///
-/// A line ends with a newline. A last line without a newline is parsed too if it is a complete JSON object; no
-/// incomplete line can look like a complete object. Otherwise a writer may still be writing the line, and the line is
-/// left for the next read. If a killed writer left half a line and another message was appended to this line, that
-/// message is returned and the half line is added to [`ParsedLines::bad`].
+/// A line ends with a newline. A last line without a newline is parsed too if it is a complete message. If it is not, a
+/// writer may still be writing it, so it is left for the next read. If a killed writer left half a line, the next
+/// writer appends its message to the same line: that message is returned, and the half line is added to
+/// [`ParsedLines::bad`].
 ///
 /// Stops before the first message for which `is_ready` returns false, so that the order of the messages is kept. Also
 /// stops after [`MESSAGES_MAX`] messages or [`BYTES_MAX`] bytes.

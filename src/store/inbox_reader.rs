@@ -71,8 +71,8 @@ impl InboxReader {
         Ok(reader)
     }
 
-    /// If the previous reader was killed after it had written messages to its log but before it acknowledged them,
-    /// acknowledges these messages.
+    /// Acknowledges the messages that the previous reader has written to its log but not acknowledged, because it was
+    /// killed in between. Does nothing if there are none.
     fn acknowledge_logged(&self) -> Result<(), StoreError> {
         let ReaderNote {
             log, upto, mark, ..

@@ -187,8 +187,8 @@ impl Mailbox {
         Lock::is_held(&self.reader_path(name))
     }
 
-    /// Returns the first unread messages of the inbox of `name`, before the first for which `is_ready` returns false, and
-    /// the lines between them that are not messages.
+    /// Returns the first unread messages of the inbox of `name`, and the lines between them that are not messages.
+    /// Stops before the first message for which `is_ready` returns false.
     pub(super) fn unread(
         &self,
         name: &Name,
@@ -328,9 +328,9 @@ impl Mailbox {
             .collect())
     }
 
-    /// Parses the lines of an inbox that follow the position `after`, before the first message for which `is_ready`
-    /// returns false and up to the limits of [`inbox::parse`]. Returns these lines, and the position at which the next
-    /// read starts. If the inbox was truncated, parses it from the beginning. A missing inbox has no lines.
+    /// Parses the lines of an inbox from the position `after`. Returns the parsed lines, and the position at which the
+    /// next read starts. Stops before the first message for which `is_ready` returns false, and at the limits of
+    /// [`inbox::parse`]. If the inbox was truncated, parses it from the beginning. A missing inbox has no lines.
     fn lines(
         name: &Name,
         path: &Path,

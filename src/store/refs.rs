@@ -8,8 +8,8 @@ use super::git::{Git, commit_of};
 use super::{git_dirs, regular_file};
 use crate::domain::worktree::CheckedOut;
 
-/// Maximum number of branch folders (`refs/heads` and the folders below it) to watch and to poll. A change in a further
-/// folder is noticed only together with a change that is watched.
+/// Maximum number of branch folders (`refs/heads` and the folders below it) to watch and to poll. Changes in further
+/// folders are noticed only when a watched or polled folder changes too.
 const FOLDERS_MAX: usize = 256;
 /// Maximum size of git's file `HEAD`, in bytes.
 const HEAD_MAX: u64 = 16 * 1024;
@@ -27,7 +27,7 @@ pub(super) struct GitFolders {
     shared: PathBuf,
 }
 
-/// Folders in which git changes a file when a branch, other than one of a worktree, moves to another commit.
+/// Folders in which git changes a file when a branch moves to another commit. Branches of worktrees are left out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RefFolders {
     pub(super) folders: Vec<PathBuf>,

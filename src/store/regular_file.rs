@@ -63,7 +63,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
 }
 
 /// Returns whether an error of [`open`] means that something other than a regular file is at the path, for example a
-/// folder or a pipe. The caller can then rename that entry like a damaged file.
+/// folder or a pipe. The caller can then rename it, as it renames a damaged file.
 pub fn is_not_regular_file(error: &Error) -> bool {
     error.kind() == ErrorKind::InvalidFilename
 }

@@ -21,9 +21,9 @@ pub struct TakenTask {
 /// releases the task.
 ///
 /// # Errors
-/// When another agent owns the task, or a file cannot be read or written; for the lead and present teammates also when
-/// the task has no owner. It is no error if only the message cannot be written, because the task is already back on the
-/// board.
+/// When another agent owns the task, or a file cannot be read or written. Also when the task has no owner and `from` is
+/// the lead or a present teammate. If only the message cannot be written, the task is already back on the board: the
+/// result then has a [`TakenTask::notice`] and is no error.
 pub fn take_task(
     (board, roster, mailbox): (&Board, &Roster, &Mailbox),
     id: TaskId,

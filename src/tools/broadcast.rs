@@ -40,8 +40,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     Ok(ToolOutput::ok(receipt(&to)))
 }
 
-/// Returns the tool result, which says how many teammates get the message. The lead, if among the recipients `to`, is
-/// named separately.
+/// Returns the tool result. It says how many of the recipients `to` are teammates, and whether the lead is one of them.
 fn receipt(to: &[Name]) -> String {
     let teammates = to.iter().filter(|name| !name.is_lead()).count();
     let lead = if teammates < to.len() {

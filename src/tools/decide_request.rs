@@ -1,5 +1,5 @@
-//! `decide_request`: the lead decides requests of which it is the approver, because of the options `--plan lead`,
-//! `--shutdown lead` or `--tool lead`.
+//! `decide_request`: the lead decides a request of which it is the approver. It is an approver only with the options
+//! `--plan lead`, `--shutdown lead` or `--tool lead`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -37,7 +37,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns the entry for the agent's log; `None` if the path is not UTF-8.
+    /// Converts the snapshot to the path and hash that the agent's log stores; `None` if the path is not UTF-8.
     fn to_seen_file(&self) -> Option<SeenFile> {
         Some(SeenFile {
             path: self.path.to_str()?.into(),

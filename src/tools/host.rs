@@ -35,8 +35,8 @@ pub trait Host: Send + Sync {
         asking: NewRequest,
     ) -> BoxFuture<'a, Result<Request, String>>;
 
-    /// Sends a request about the agent `target` to its approver. Returns the request without waiting for the approver;
-    /// a rule may already have decided it. Fails if the request cannot be stored.
+    /// Sends a request about the agent `target` to the request's approver. Returns the request without waiting for the
+    /// approver; a rule may already have decided it. Fails if the request cannot be stored.
     fn file<'a>(
         &'a self,
         from: &'a Name,
@@ -107,8 +107,8 @@ pub trait Host: Send + Sync {
     /// `focus` in most detail.
     fn compact(&self, agent: &Name, focus: String);
 
-    /// Interrupts the turn of `agent` if it is an external agent, so that it reads its messages: it reads none during a
-    /// turn. Returns whether it was interrupted.
+    /// Interrupts the turn of `agent` if `agent` is an external agent. External agents read messages only between
+    /// turns, so the agent then reads its messages. Returns whether a turn was interrupted.
     fn interrupt_external(&self, _agent: &Name) -> bool {
         false
     }
@@ -140,8 +140,8 @@ pub trait ServerHost: Send + Sync {
     fn status(&self) -> Vec<ServerStatus>;
 
     /// Starts the named servers, except those that already run, are disabled, have failed or need a login. Waits until
-    /// each is ready or could not be started, at most as long as its start may take. Dropping the future does not stop
-    /// a start.
+    /// each named server is ready or could not be started. The time-out of a server's start limits the wait for it.
+    /// Dropping the future does not stop a start.
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()>;
 
     /// Returns the tools of all servers that can take calls. The tools of a server that is being restarted are
@@ -151,8 +151,8 @@ pub trait ServerHost: Send + Sync {
     /// Returns a receiver that is marked as changed whenever the result of [`ServerHost::tools`] changes.
     fn tool_changes(&self) -> watch::Receiver<u64>;
 
-    /// Returns what a server says about the use of its tools, redacted and bounded; empty if it says nothing. `None`
-    /// unless the server is ready.
+    /// Returns what a server says about the use of its tools, with secrets redacted and the length limited. Empty if
+    /// the server says nothing; `None` if the server is not ready.
     fn instructions(&self, server: &str) -> Option<String>;
 
     /// Calls a tool of a server, and publishes progress messages of the server as output of the call. Starts the server

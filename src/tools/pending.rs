@@ -1,5 +1,5 @@
-//! Calls that wait for approval: which session permissions the user can grant for such a call, and whether a permission
-//! that was granted in the meantime allows the call. Does no I/O.
+//! Tool calls that wait for approval. Returns which session permissions the user can grant for a waiting call, and
+//! whether a permission that was granted in the meantime allows it. Does no I/O.
 
 use super::policy::{self, PolicyContext, Ruling, servers};
 use super::{Access, table};

@@ -29,8 +29,8 @@ pub enum Access {
     Read,
     /// Changes files in the work directory.
     Write,
-    /// Runs a shell command. Of the built-in tools, the policy requires approval only for these; a hook can require it
-    /// for any tool.
+    /// Runs a shell command. Of the built-in tools, only tools with this access can need approval by the policy. A hook
+    /// can require approval for any tool.
     Run,
     /// Changes only the crew's own state: todo lists, board, messages, team.
     Crew,

@@ -96,8 +96,8 @@ pub fn run(tools: &[McpTool], input: &Value) -> (Vec<String>, ToolOutput) {
 }
 
 /// Returns at most [`MATCHES_MAX`] tools whose name, title or description contains words of the query, the best match
-/// first. A word in the name counts more than a word in the title or description, where words of 1 or 2 bytes do not
-/// count.
+/// first. A word in the name counts more than a word in the title or description. In the title and description, words
+/// of 1 or 2 bytes do not count.
 fn search<'a>(tools: &'a [McpTool], query: &str) -> Vec<&'a McpTool> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query

@@ -79,8 +79,8 @@ pub fn name_of(key: KeyEvent) -> Option<String> {
     Some(out + &base)
 }
 
-/// Parses the name of one key press, such as `ctrl+x`, `G` or `shift+tab`. Modifiers may be in any order. Does not
-/// normalize: `shift+g` stays a lowercase `g` with Shift, which [`name_of`] calls `g`.
+/// Parses the name of one key press, such as `ctrl+x`, `G` or `shift+tab`. Modifiers may be in any order. The result
+/// may have another name than `text`: `shift+g` gives a lowercase `g` with Shift, for which [`name_of`] returns `g`.
 ///
 /// # Errors
 /// Returns [`KeyError`] if `text` is not the name of a key.

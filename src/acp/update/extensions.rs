@@ -12,7 +12,8 @@ pub struct McpCall<'a> {
     pub arguments: Option<&'a Value>,
 }
 
-/// Returns the call of an MCP server's tool that an agent reports as something else; `None` for other calls.
+/// Returns the call of an MCP server's tool if Codex or Qwen Code reports it in its own form: Codex as a command, Qwen
+/// Code with the arguments as the title. Returns `None` for other calls.
 pub fn mcp_call(call: &Value) -> Option<McpCall<'_>> {
     let meta = call.get("_meta")?;
     // Codex reports a command, whose arguments contain the call.

@@ -7,7 +7,8 @@ use crate::domain::ids::CallId;
 
 /// Number of newest tool results that are never replaced, as in learn-claude-code.
 const KEEP_RECENT: usize = 3;
-/// Maximum length, in characters, of a tool result that is too short to be worth replacing, as in learn-claude-code.
+/// Tool results of at most this many characters are never replaced, as in learn-claude-code. Replacing them would free
+/// too little.
 const SHORT: usize = 100;
 /// Tools whose results are never replaced, because the model still needs file contents and skills.
 const KEPT_TOOLS: &[&str] = &["read_file", "load_skill"];

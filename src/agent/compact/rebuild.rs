@@ -47,15 +47,15 @@ pub struct KeptState {
     pub decisions: Vec<String>,
     /// The path of the file with the whole conversation before the compaction, relative to the root.
     pub transcript: String,
-    /// A fingerprint of files, commits, board, messages and requests at the compaction. If it is the same at the next
-    /// compaction, and the agent has received no message and read nothing new in between, the agent is stuck and its
-    /// turn ends. `None` if it is unknown, and for a subagent that only reads.
+    /// A fingerprint of files, commits, board, messages and requests at the compaction. `None` if it is unknown, and
+    /// for a subagent that only reads. The next compaction compares it with the new one. If they are equal, and the
+    /// agent has received no message and read nothing new in between, the agent is stuck and its turn ends.
     pub work: Option<u64>,
 }
 
-/// Returns the message that replaces the conversation `messages`. Of `room` bytes, the summary, the user's messages and
-/// the skills each get at most a third; the summary gets at least 1000 bytes. Identity, decisions, open task and todo
-/// list are added to that; the task's description is cut to the larger of 1000 bytes and a third of `room`.
+/// Returns the message that replaces the conversation `messages`. The summary, the user's messages and the skills each
+/// get at most a third of `room` bytes. The identity, the decisions, the open task and the todo list need further
+/// bytes. The summary and the task's description are not cut below 1000 bytes, even if a third of `room` is less.
 pub fn rebuild(messages: &[Message], summary: &str, keep: &KeptState, room: usize) -> Message {
     let part = room / 3;
     let summary = match summary.trim() {
@@ -131,8 +131,8 @@ fn user_messages(messages: &[Message], room: usize) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(format!("{SAID}\n{text}\n</person-said>")))
 }
 
-/// Returns the loaded skills, each once, oldest first. From the newest to the oldest, keeps each text that still fits
-/// into the rest of `room` bytes; a note replaces the text of each other skill.
+/// Returns the loaded skills, each once, oldest first. Newer skills have precedence: beginning with the newest, each
+/// text is kept if it fits into what is left of `room` bytes. A note replaces the text of a skill that does not fit.
 fn skills(messages: &[Message], room: usize) -> Vec<Block> {
     let calls: HashSet<&CallId> = messages
         .iter()

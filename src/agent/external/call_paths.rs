@@ -33,8 +33,8 @@ const STATE_FOLDERS: &[&str] = &[
     ".transcripts",
     ".crewdeck",
 ];
-/// Names of files and folders that contain settings of coding agents, such as what an agent may do without asking. An
-/// agent needs approval to change a path with such a name at any level ([`is_writable`]).
+/// Names of files and folders that contain settings of coding agents, such as what an agent may do without asking.
+/// [`is_writable`] returns false for a path that contains one of these names at any level.
 const SETTINGS: &[&str] = &[
     ".git",
     ".claude",
@@ -144,8 +144,8 @@ fn places_below(dir: &Path, path: &str) -> Option<[PathBuf; 2]> {
 }
 
 /// Returns the absolute `path` with its symbolic links resolved. Components that do not exist are kept. `None` if a
-/// link cannot be resolved, for example because its target does not exist: a write through the link could create the
-/// target.
+/// link cannot be resolved. This includes a link whose target does not exist, because a write through the link could
+/// create the target.
 fn resolve(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for part in path.components() {

@@ -34,7 +34,7 @@ const NAME_MAX: usize = 64;
 
 /// Returns crewdeck's name of the tool that an external agent calls through crewdeck's MCP server. The tool is
 /// recognised by the call's title, for which agents use different forms. `None` if the title has none of these forms,
-/// or if the agent reports that the call does something itself, such as running a command or changing a file.
+/// or if the agent reports a call of a tool of its own, such as one that runs a command or changes a file.
 pub fn crew_tool<'a>(call: &AgentToolCall, tools: &'a CrewToolNames) -> Option<&'a str> {
     let acts_itself = matches!(
         call.kind,
@@ -245,7 +245,7 @@ struct OpenCall {
 }
 
 impl ExternalCalls {
-    /// Returns whether the call `id` is not one of the tracked running calls: it is new, or it has ended.
+    /// Returns whether the call `id` is not tracked as running, because it is new or has ended.
     pub fn is_new(&self, id: &str) -> bool {
         !self.open.contains_key(id)
     }

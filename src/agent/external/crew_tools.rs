@@ -18,8 +18,8 @@ pub struct CrewToolNames {
 }
 
 impl CrewToolNames {
-    /// Returns the names of the tools in `own`, and of the tools of `servers` that the agent may use and whose servers
-    /// have reported them. If `servers` is `None`, returns only the names in `own`.
+    /// Returns the names of the tools in `own`. If `servers` is given, adds the names of the MCP servers' tools that
+    /// the agent may use and that their servers have already reported.
     pub fn new(own: &[&'static Tool], servers: Option<&ServerTools>) -> CrewToolNames {
         let own = own.iter().map(|tool| (tool.name.into(), tool.name.into()));
         let of_servers = servers.map_or_else(Vec::new, ServerTools::names);

@@ -12,8 +12,8 @@ use crate::domain::chat::ToolCall;
 pub const FILES_MAX: usize = 32;
 
 /// Divides an external agent's call into the calls that hooks get. A call that reads or changes several files becomes
-/// one call for each file, so that a hook sees each path. A command that the agent reports as reading becomes a call of
-/// `bash` and one call for each file.
+/// one call for each file, so that a hook sees each path. A shell command in a call that the agent reports as reading
+/// becomes a call of `bash` and one call of `read_file` for each file.
 ///
 /// # Errors
 /// Fails with the reason if there are more than [`FILES_MAX`] such calls. In the reason, `it` stands for the call, as

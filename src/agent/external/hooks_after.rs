@@ -14,7 +14,8 @@ use crate::domain::agent_update::{AgentToolStatus, AgentUpdate};
 /// Maximum number of calls whose hooks run at the same time. While so many run, further updates of the agent are not
 /// processed.
 const RUNNING_MAX: usize = 16;
-/// Maximum number of calls of one prompt that are remembered, so that the hooks of each run once.
+/// Maximum number of calls of one prompt whose ids are stored. The hooks of a stored call do not run a second time if
+/// the agent reports the end of the call again.
 const CALLS_MAX: usize = 4096;
 
 /// The PostToolUse hooks for the calls of one prompt. Dropping this value kills the hooks that run.

@@ -38,8 +38,9 @@ impl<'a> ModeChange<'a> {
         }));
     }
 
-    /// Returns whether, according to `updates`, the agent has left `current`, the mode that crewdeck has set. If so,
-    /// stores the agent's new mode in `current`. Returns false if crewdeck has set no mode.
+    /// Returns whether `updates` report that the agent has left the mode `current`, which crewdeck has set. If so,
+    /// stores the agent's new mode in `current`. Returns false if `current` is `None`, because crewdeck has set no
+    /// mode.
     pub fn note_updates(
         &mut self,
         session: &AcpSession,

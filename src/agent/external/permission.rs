@@ -39,8 +39,8 @@ const MORE_FILES: &str = "it has more files than crewdeck can check";
 #[derive(Clone)]
 pub struct ExternalPermissions {
     pub agent: Name,
-    /// Checks calls by the permission rules and asks the approver. It must have no MCP servers: the permissions that
-    /// the user has granted for their tools do not apply to calls that the agent makes over connections of its own.
+    /// Checks calls by the permission rules and asks the approver. It must have no MCP servers. Otherwise, the user's
+    /// permissions for a server's tool would also apply to calls that the agent makes over a connection of its own.
     pub runner: ToolRunner,
     /// The tools of the crew's MCP servers, which crewdeck's MCP server offers to the agent.
     pub servers: Option<Arc<ServerTools>>,
@@ -380,10 +380,10 @@ fn decide_permissions(hooks: &AgentHooks) -> bool {
     events.iter().any(|event| hooks.caller.has_hooks(*event)) || hooks.stop_reason().is_some()
 }
 
-/// Returns whether session permissions may approve a call, because the rules judge it like a call of `tool` by one of
-/// crewdeck's own agents. True only if `tool` runs commands, and the agent reports the call as a command together with
-/// the command's text. False if the agent works in the user's checkout without a task (`is_in_checkout`), because this
-/// is one more reason for approval.
+/// Returns whether session permissions may approve a call. They may if the rules judge it like a call of `tool` by one
+/// of crewdeck's own agents: `tool` runs commands, and the agent reports the call as a command with the command's text.
+/// False if the agent works in the user's checkout without a task (`is_in_checkout`). This is a further reason for
+/// approval, which session permissions do not cover.
 fn is_ruled_like_own(call: &AgentToolCall, tool: &str, is_in_checkout: bool) -> bool {
     let is_command = table::find(tool).is_some_and(|tool| tool.access == Access::Run);
     let is_judged = call.kind == AgentToolKind::Execute && command(call).is_some();

@@ -40,9 +40,9 @@ impl OpenSession {
     }
 }
 
-/// Returns the mode in which the session should be; see [`OwnTools::mode`](super::OwnTools::mode) for how it is
-/// selected. `is_in_checkout` is true if the agent works in the user's checkout without a task. `None` if crewdeck
-/// knows no such mode of the agent.
+/// Returns the mode in which the session should be, as [`OwnTools::mode`](super::OwnTools::mode) selects it; `None` if
+/// crewdeck does not know this mode of the agent. `is_in_checkout` is true if the agent works in the user's checkout
+/// without a task.
 pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<String> {
     let permissions = &shared.permissions;
     let agent = shared.agent.agent();
@@ -52,9 +52,9 @@ pub fn wanted_mode(shared: &ExternalShared, is_in_checkout: bool) -> Option<Stri
     mode.map(str::to_string)
 }
 
-/// Opens a session for the directory of `request` and stores it in `slot`. Keeps the session in `slot` if it fits the
-/// conversation and the directory. An agent without a task continues the session of its last task as long as the
-/// worktree exists, because the user continues the same conversation. Fails if no session can be opened, or if the
+/// Makes sure that `slot` contains a session for the conversation and the directory of `request`. Keeps the session in
+/// `slot` if it fits both; otherwise loads the last session or opens a new one. For an agent without a task, the
+/// session of its last task also fits as long as the worktree exists. Fails if no session can be opened, or if the
 /// session's mode is unknown or cannot be set.
 pub async fn ensure(
     shared: &ExternalShared,

@@ -54,7 +54,8 @@ impl ExternalShared {
         *unloadable.unwrap_or_else(PoisonError::into_inner) = Some(session.to_string());
     }
 
-    /// Returns false for the session that was passed to [`ExternalShared::never_load`] last, and true for any other.
+    /// Returns whether a session may be loaded. False only for the session that was passed to
+    /// [`ExternalShared::never_load`] last.
     pub fn may_load(&self, session: &str) -> bool {
         let unloadable = self.unloadable.lock();
         unloadable
@@ -88,8 +89,7 @@ impl ExternalShared {
 
 pub type Deltas = mpsc::Sender<Result<Delta, ModelError>>;
 
-/// Sends a delta to the driver. The driver no longer listens if the turn was interrupted; then the caller is dropped
-/// too.
+/// Sends a delta to the driver. Does nothing if the driver no longer receives deltas, because the turn was interrupted.
 pub async fn send(deltas: &Deltas, delta: Delta) {
     let _ = deltas.send(Ok(delta)).await;
 }
@@ -140,8 +140,8 @@ impl From<AcpError> for PromptError {
     }
 }
 
-/// Returns an error after which the prompt is not sent again: what the agent has done before it failed would be done
-/// twice.
+/// Returns an error after which the prompt is not sent again. If it were, the agent would repeat what it did before the
+/// failure.
 pub fn permanent(kind: ErrorKind, text: String, hint: &str) -> ModelError {
     ModelError {
         retry: Some(false),

@@ -116,7 +116,7 @@ impl SessionHandler for UpdateQueue {
     }
 }
 
-/// Counts a permission request as waiting until this value is dropped, also if the future of the request is dropped.
+/// Counts one permission request as waiting until this value is dropped. The future of the request owns the value.
 struct Asking(Arc<AtomicUsize>);
 
 impl Asking {

@@ -9,8 +9,8 @@ use crate::protocol::event::{NoticeLevel, TurnEnd};
 
 impl Turn {
     /// If no turn is running, returns the effect that empties the conversation, or a notice if the conversation is
-    /// already empty. Otherwise records the request and returns no effect: the caller then interrupts the turn, and
-    /// that interrupt returns the effect.
+    /// already empty. If a turn is running, only records the request and returns no effect. The caller must then
+    /// interrupt the turn; the step that processes the interrupt returns the effect.
     pub(super) fn request_clear(&mut self) -> Vec<TurnEffect> {
         if !self.is_idle() {
             self.is_clear_requested = true;

@@ -12,12 +12,11 @@ use crate::model::retry::FailedTries;
 use crate::model::{ErrorKind, ModelError, Reply};
 use crate::protocol::event::{Compaction, CompactionMethod, NoticeLevel, TurnEnd};
 
-/// Share, in percent, of the tokens that [`Length::left`] returns. The text of the conversation in a
-/// [`SummaryForm::Digest`] may use this share. After a compaction, summary, user messages and skills may use it
-/// together.
+/// The percentage of the tokens from [`Length::left`] that each of two texts may use: the conversation in a
+/// [`SummaryForm::Digest`], and, after a compaction, the summary, the user's messages and the skills together.
 const ROOM: u64 = 50;
-/// If [`Length::left`] returns fewer tokens, a full window causes a warning instead of a summary: otherwise, a summary
-/// would be due after each answer.
+/// Minimum number of tokens from [`Length::left`] for a summary. With fewer, a summary would be due after each answer,
+/// so the user gets a warning instead.
 const ROOM_MIN: u64 = 500;
 /// The assumed number of bytes per token.
 const TOKEN: u64 = 4;
@@ -52,7 +51,7 @@ pub(super) struct Summary {
 pub(super) struct Length {
     set: LengthLimit,
     /// The size of the window, in tokens, estimated from the last request that the server refused as too long. `None`
-    /// if the server has refused none since `set` last changed.
+    /// if the server has refused no request since the field `set` last changed.
     learned: Option<u64>,
     /// The number of tokens in system prompt and tools, which precede every conversation.
     prefix_tokens: u64,
@@ -62,7 +61,7 @@ pub(super) struct Length {
     counted: Option<u64>,
     /// The estimated number of tokens in the messages after the last answer.
     since: u64,
-    /// Whether the model has not answered since the last summary. If so, another summary would not make the
+    /// True from a summary until the model's next answer. During this time, another summary would not make the
     /// conversation shorter.
     is_fresh: bool,
     was_warned: bool,
@@ -202,8 +201,8 @@ impl Turn {
     }
 
     /// Returns the effects that shorten the conversation and lead to the next model call. If the window is too small
-    /// for a summary, they warn the user once and call the model with the whole conversation. Returns `None`, so that
-    /// the caller must make the call itself, if the conversation need not be shortened or was just summarised.
+    /// for a summary, the effects warn the user once and call the model with the whole conversation. Returns `None` if
+    /// the conversation is short enough or was just summarised; the caller must then call the model itself.
     pub(super) fn shorten(&mut self) -> Option<Vec<TurnEffect>> {
         if let Some((focus, after)) = self.requested_compaction.take() {
             return Some(self.summarise(SummaryForm::Appended, focus, after));
@@ -342,7 +341,8 @@ impl Turn {
         effects
     }
 
-    /// Adds a text to the first message. Called right after a summary has replaced the conversation by this message.
+    /// Adds a text to the first message of the conversation. Called right after a compaction, when this message is the
+    /// only one.
     pub fn add_context(&mut self, text: String) {
         let messages: &mut Vec<Message> = Arc::make_mut(&mut self.messages);
         if let Some(first) = messages.first_mut() {
@@ -405,8 +405,8 @@ impl Turn {
         })
     }
 
-    /// Summarises a conversation that the server refused as too long. Ends the turn if a summary cannot help: right
-    /// after a summary, and if the conversation has only one message.
+    /// Summarises a conversation that the server refused as too long. Ends the turn instead if a summary would not
+    /// help, because the conversation was just summarised or has only one message.
     pub(super) fn overflow(&mut self) -> Vec<TurnEffect> {
         if self.messages.len() < 2 && !self.length.is_fresh {
             return self.end(too_small());

@@ -7,15 +7,15 @@ use std::collections::{HashSet, VecDeque};
 pub(super) const LOOP_MAX: usize = 5;
 /// Number of rounds with the same calls and the same results at which the model gets a reminder.
 const REPEATED_MIN: usize = 3;
-/// A round is the tool calls of one answer. The loop detection remembers at most this many rounds from before the last
-/// summary in the turn, and as many from after it.
+/// Maximum number of rounds that the loop detection remembers from before the last summary in the turn, and again from
+/// after it. A round is the tool calls of one answer.
 const LOOP_WINDOW: usize = 12;
 
 /// Maximum number of file parts that a turn remembers as read. If there are more, reading another part does not count
 /// as progress.
 const READS_MAX: usize = 10_000;
 
-/// What the last round of tool calls means for the turn.
+/// Whether the last round of tool calls repeated earlier rounds, and so whether the turn continues.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Round {
     Progress,

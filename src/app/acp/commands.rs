@@ -1,5 +1,5 @@
-//! The slash commands that crewdeck offers in the editor. All other text is a prompt for the lead; in such a prompt,
-//! `/SERVER:PROMPT` calls a prompt of an MCP server.
+//! The slash commands that crewdeck offers in the editor. All other text is a prompt for the lead. `/SERVER:PROMPT` in
+//! a prompt calls a prompt of an MCP server.
 
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, UnstructuredCommandInput,
@@ -25,8 +25,8 @@ pub fn available() -> AvailableCommandsUpdate {
     AvailableCommandsUpdate::new(vec![compact, clear, init])
 }
 
-/// Returns the crew command for the slash command in `text`, and the first phase of the editor's prompt. Returns `None`
-/// if the text is a prompt for the lead.
+/// Returns the crew command for the slash command in `text`, and the phase in which the editor's prompt begins. Returns
+/// `None` if the text is a prompt for the lead.
 pub fn parse(text: &str) -> Option<(Command, PromptPhase)> {
     let text = text.trim();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 /// Maximum length of a line from the editor, in bytes. Large enough for the largest image that can be attached. A longer
 /// line is skipped and answered with an error.
 const LINE_MAX: usize = 48 * 1024 * 1024;
-/// Maximum number of messages to the editor that wait to be written. If the editor does not read and this many messages
-/// wait, the crew waits too, as for a slow terminal.
+/// Maximum number of messages to the editor that wait to be written. If this many wait because the editor does not
+/// read, the crew waits until the editor reads again.
 const LINES_QUEUED: usize = 256;
 
 /// A line that the editor sent: a JSON-RPC message, or a line that is no message.
@@ -103,7 +103,8 @@ fn too_long() -> EditorInput {
     }
 }
 
-/// Parses a line. Returns `None` for a blank line, and for a malformed answer, which must not be answered.
+/// Parses a line. Returns `None` for a line that crewdeck must not answer: a blank line, or a malformed answer of the
+/// editor.
 fn parse(line: &[u8]) -> Option<EditorInput> {
     let malformed = |id, error| Some(EditorInput::Malformed { id, error });
     let Ok(text) = std::str::from_utf8(line) else {

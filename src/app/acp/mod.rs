@@ -32,7 +32,7 @@ use crate::cli::GlobalOptions;
 use connection::EditorOutput;
 use server::{ConnectionEnd, EditorServer};
 
-/// Maximum time that the last messages to the editor may take to be written.
+/// Maximum time that crewdeck waits at its end until the last messages to the editor are written.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
 /// Size of the buffer for standard input, in bytes.
 const BUFFER: usize = 64 * 1024;

@@ -1,4 +1,5 @@
-//! The state of a prompt of the editor: what it waits for, and how it ends. Pure: the session carries out what it returns.
+//! The state of a prompt of the editor: what the prompt waits for, and how it ends. Pure: the functions only return
+//! what the session must do.
 
 use agent_client_protocol::RawJsonRpcId;
 use agent_client_protocol::v1::schema::{Error, StopReason};
@@ -17,8 +18,8 @@ pub enum PromptPhase {
     Unread(String),
     /// The lead has read the prompt. The prompt ends with the lead's turn.
     Turn,
-    /// The prompt is the answer to the question with this id. It ends when the question is decided, or, if the lead is
-    /// in a turn at that time, with this turn.
+    /// The prompt is the answer to the question with this id. If the lead is in a turn when the question is decided,
+    /// the prompt ends with this turn. Otherwise it ends when the question is decided.
     Answer(RequestId),
     Compact,
     Clear,
@@ -61,7 +62,7 @@ pub struct OpenPrompt {
     pub cancel: Option<CancelCommands>,
     /// Whether the lead had read the prompt before it could be recalled.
     recall_failed: bool,
-    /// Whether the lead was not in a turn when it was interrupted, so that it must be interrupted again.
+    /// Whether the interrupt failed because the lead's turn had not begun. The lead must then be interrupted again.
     interrupt_failed: bool,
 }
 

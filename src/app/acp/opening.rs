@@ -83,8 +83,8 @@ impl EditorServer<'_> {
         self.opened(id, answer, &request.mcp_servers).await
     }
 
-    /// Answers a request to open a session. If the session was opened, also sends the slash commands, and a message if
-    /// the editor has configured MCP servers, because these are not used.
+    /// Answers a request to open a session. If the session was opened, also sends the slash commands. If the editor has
+    /// configured MCP servers, also sends a message that says that the session does not use them.
     async fn opened(
         &mut self,
         id: RawJsonRpcId,
@@ -109,9 +109,8 @@ impl EditorServer<'_> {
         session.message(text, &mut self.output).await
     }
 
-    /// Opens a session. If another session runs, ends it first; fails if an agent of that session works or its prompt
-    /// has not ended. If the session that is to be opened already runs, it continues. Returns the modes of the opened
-    /// session.
+    /// Opens a session and returns its modes. A session that already runs continues. If another session runs, ends it
+    /// first; fails if an agent of that session works or its prompt has not ended.
     async fn open(&mut self, cwd: &Path, opening: Opening) -> Result<SessionModeState, Error> {
         let opened = self.try_open(cwd, opening).await;
         opened.map_err(|error| {

@@ -12,7 +12,8 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::todo::{TodoList, TodoStatus};
 use crate::protocol::{AgentEvent, BoardEvent, EventKind};
 
-/// Maximum number of tasks in the plan. Completed tasks are left out first, and a last entry counts what is left out.
+/// Maximum number of tasks in the plan. Completed tasks are left out first. A last entry contains the number of the
+/// tasks that are left out.
 const ENTRIES_MAX: usize = 50;
 /// Maximum length of the text of an entry in the plan, in characters. A longer text is cut.
 const ENTRY_MAX: usize = 200;
@@ -21,7 +22,8 @@ const ENTRY_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub struct EditorPlan {
     tasks: BTreeMap<TaskId, Arc<Task>>,
-    /// The tasks that were already completed when the session began. They belong to earlier work.
+    /// The tasks that were already completed when the session began. The plan does not show them while they are
+    /// completed.
     earlier: BTreeSet<TaskId>,
     todos: TodoList,
     sent: Vec<PlanEntry>,

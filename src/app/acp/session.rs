@@ -32,7 +32,7 @@ use crate::protocol::{
 /// The method name of the notification that cancels a request to the editor.
 const CANCEL_REQUEST: &str = "$/cancel_request";
 
-/// Maximum time that the end of a session waits for the editor to take the answer to the last prompt.
+/// Maximum time that [`EditorSession::stop`] waits until the answer to the last prompt is queued for the editor.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A running crew and its conversation in the editor.
@@ -52,7 +52,7 @@ pub struct EditorSession {
     pub(super) prompt: Option<OpenPrompt>,
     pub(super) files: SentFiles,
     pub(super) is_lead_active: bool,
-    /// Whether no agent has begun to work since the crew was last idle.
+    /// Whether the crew is idle. True from [`CrewEvent::AllIdle`] until a prompt is sent or an agent begins a turn.
     pub(super) is_idle: bool,
 }
 

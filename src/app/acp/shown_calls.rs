@@ -13,7 +13,7 @@ struct ShownCall {
     /// twice in a session.
     id: String,
     tool: String,
-    /// The command of a call that runs one, otherwise the input as JSON, as in
+    /// The command, if the call runs one. Otherwise the input as JSON, as in
     /// [`PendingCall::input`](crate::domain::request::PendingCall::input).
     input: String,
 }
@@ -66,7 +66,8 @@ impl ShownCalls {
         self.calls.drain(..).map(|running| running.id).collect()
     }
 
-    /// Returns the id of the call of `tool` with this input; `None` if none is running.
+    /// Returns the id under which the editor knows the running call of `tool` with this input; `None` if no such call
+    /// runs.
     pub fn find(&self, tool: &str, input: &str) -> Option<&str> {
         let mut calls = self.calls.iter();
         let found = calls.find(|call| call.tool == tool && call.input == input);

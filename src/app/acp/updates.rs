@@ -222,8 +222,8 @@ impl UpdateTranslator {
         }
     }
 
-    /// Ends the lead's answer. Returns updates for the parts of the answer that were not sent yet: pieces of an answer
-    /// can be dropped, and an answer from the journal has no pieces.
+    /// Ends the lead's answer. Returns updates for the parts of the answer that were not sent yet. There are such parts
+    /// if pieces of the answer were dropped, and if the answer comes from the journal, which contains no pieces.
     fn finish(&mut self, text: &str, thinking: &str) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         let thoughts = std::mem::take(&mut self.thoughts);

@@ -40,9 +40,9 @@ impl Dashboard {
         }
     }
 
-    /// Gives the terminal to an external program until the program ends, and then returns `None`. The crew continues to
-    /// run. Edited text replaces the text of the composer; a failure of the program is shown as a warning. If crewdeck
-    /// receives a signal to end, stops the program and returns the exit reason.
+    /// Runs an external program that uses the terminal, and waits until it ends. The crew continues to run. Edited text
+    /// replaces the text of the composer. If the program fails, shows a warning. If crewdeck receives a signal to end,
+    /// stops the program and returns the exit reason; otherwise returns `None`.
     pub(super) async fn run_program(
         &mut self,
         program: ExternalProgram,

@@ -58,7 +58,7 @@ struct Dashboard {
     checks: StartupChecks,
     /// The settings, servers and hooks for which the setup page asks approval; `None` if it asks for none.
     asked: Option<ApprovalRequest>,
-    /// Stops git when it is dropped; `None` if git is not creating a first commit.
+    /// The first commit that git is creating for the user; `None` if git is not creating one. Dropping it stops git.
     first_commit: Option<FirstCommitTask>,
     kept: RestartState,
     options: GlobalOptions,
@@ -273,8 +273,8 @@ impl Dashboard {
         }
     }
 
-    /// Returns when the main loop must wake up without input: at the next frame or at the next change of a spinner or
-    /// countdown, whichever is earlier. `None` if none of them is due.
+    /// Returns when the main loop must wake up without input: at the next frame, or earlier if a spinner or countdown
+    /// changes before it. `None` if there is nothing to draw and nothing that changes with time.
     fn next_wake(&self) -> Option<Instant> {
         let frame = self.frames.next();
         let tick = next_tick(&self.state).map(|wait| Instant::now() + wait);

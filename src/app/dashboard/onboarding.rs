@@ -181,8 +181,8 @@ impl PageCause {
 }
 
 impl Dashboard {
-    /// Starts the startup checks in the background. Called once the crew runs. Checks git only outside of the demo and if
-    /// the settings give tasks worktrees, and the model only if there is a `probe`.
+    /// Starts the startup checks in the background. Called once the crew runs. Checks git if the settings give tasks
+    /// worktrees and this is not the demo. Checks the model if there is a `probe`.
     pub(super) fn start_checks(&mut self, blueprint: &Blueprint, probe: Option<Probe>) {
         let is_demo = blueprint.choice == Some(ProviderChoice::Demo);
         if !is_demo && blueprint.settings.worktrees() {
@@ -193,10 +193,12 @@ impl Dashboard {
         }
     }
 
-    /// Shows a setup page before the crew starts if settings, servers or hooks of the project need the user's decision.
-    /// Shows a notice instead if the user already chose to continue without them in this session, or if only servers and
-    /// hooks need the decision and another process runs the crew. Also publishes the problems in the files of servers
-    /// and hooks, and which settings are ignored by the user's decision.
+    /// If settings, servers or hooks of the project need the user's decision, shows a setup page before the crew
+    /// starts. Shows a notice instead in two cases: the user already chose in this session to continue without them, or
+    /// another process runs the crew and only servers and hooks need the decision.
+    ///
+    /// Also publishes notices about problems in the files of servers and hooks, and about project settings that the
+    /// user has decided to ignore.
     pub(super) fn ask_for_approval(&mut self, blueprint: &Blueprint) {
         if let ProjectPolicy::Ignored(found) = &blueprint.project {
             self.publish(NoticeLevel::Info, &trust::without(found));
@@ -232,10 +234,12 @@ impl Dashboard {
         self.frames.request(FrameCause::Key);
     }
 
-    /// Applies the user's decision on the settings, servers and hooks of the project: with
-    /// [`Effect::StartWithoutSettings`], they are skipped in this session and stay undecided; with any other `effect`,
-    /// they are approved. Returns the exit reason for a restart of the dashboard, because the decision takes effect only
-    /// at a start. Returns `None` if the page asks for no approval, or if the approval could not be stored.
+    /// Applies the user's decision on the settings, servers and hooks of the project. With
+    /// [`Effect::StartWithoutSettings`], they are skipped in this session and stay undecided. With any other `effect`,
+    /// they are approved.
+    ///
+    /// The decision takes effect at the next start, so this returns the exit reason for a restart of the dashboard.
+    /// Returns `None` if the page asks for no approval, or if the approval could not be stored.
     pub(super) fn apply_decision(&mut self, effect: &Effect) -> Option<ExitReason> {
         let asked = self.asked.clone()?;
         if *effect == Effect::StartWithoutSettings {
@@ -280,8 +284,9 @@ impl Dashboard {
     }
 
     /// Applies the result of a startup check or of creating the first commit: shows a page, checks again later, or does
-    /// nothing. Returns the exit reason for a restart of the dashboard if the problem on the setup page is solved, or
-    /// if the first commit is created, and if the restart would lose nothing; else `None`.
+    /// nothing. Returns the exit reason for a restart of the dashboard if the problem on the setup page is solved or
+    /// the first commit is created. Returns `None` in all other cases, and if a restart would lose a conversation or
+    /// other work.
     pub(super) fn handle_check(
         &mut self,
         found: StartupCheckResult,
@@ -361,9 +366,13 @@ impl Dashboard {
         self.show_first(onboarding::first_commit_page());
     }
 
-    /// Applies the result of creating the first commit. If it failed, shows the error. If it succeeded, a setup page is
-    /// shown and a restart would lose nothing, returns the exit reason for a restart of the dashboard, which then uses
-    /// the commit. Otherwise returns `None`: if a setup page is shown, tries again later, else shows a notice.
+    /// Applies the result of creating the first commit. If it failed, shows the error and returns `None`. If it
+    /// succeeded, there are three cases:
+    ///
+    /// - A restart of the dashboard would lose nothing: returns the exit reason for the restart. The restarted
+    ///   dashboard uses the commit.
+    /// - A setup page is shown that is covered or in use: tries again later, and returns `None`.
+    /// - No setup page is shown: shows a notice, and returns `None`.
     fn first_commit_done(&mut self, made: Result<(), GitError>) -> Option<ExitReason> {
         if let Err(why) = made {
             self.first_commit = None;

@@ -16,9 +16,9 @@ use crate::domain::hook::SessionEndReason;
 const AFTER_DEMO: &str = "Next: change to a git repository of your own and run crewdeck.\n";
 
 pub(super) enum ExitReason {
-    /// The user quit, or a signal or the loss of the terminal ended the dashboard; the second value says which. The
-    /// first value is the id of the session that this process ran; `None` if its crew had not started or another process
-    /// ran the crew.
+    /// The user quit, or a signal or the loss of the terminal ended the dashboard. The first value is the id of the
+    /// session that this process ran; `None` if its crew had not started or another process ran the crew. The second
+    /// value is the cause.
     Quit(Option<String>, SessionEndReason),
     /// The user wants to resume the session with this id, or to start a new session (`None`).
     StartSession(Option<String>, Box<RestartState>),

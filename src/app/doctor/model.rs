@@ -22,8 +22,8 @@ use crate::model::{ModelError, is_local};
 /// The timeout of the request for the server's model list.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Determines which model a crew would use, and requests the model list from its server. Contacts no other server, except
-/// that it tries to connect to the default ports of local model servers if no provider is configured.
+/// Determines which model a crew would use, and requests the model list from its server. If no provider is configured,
+/// tries to connect to the default ports of local model servers. Contacts no other server.
 pub async fn facts(global: &GlobalOptions, settings: Result<Settings>) -> ModelFacts {
     let Ok(settings) = settings else {
         return ModelFacts::Missing {

@@ -28,7 +28,8 @@ impl CrewTools {
     }
 }
 
-/// Reports changes of `tools` through `notify` until it fails, because the client is gone.
+/// Calls `notify` after each change of `tools`. Ends when `notify` fails because the client is gone, or when the sender
+/// of `tools` is gone.
 pub async fn report_changes<E, F: Future<Output = Result<(), E>>>(
     mut tools: watch::Receiver<Vec<SocketTool>>,
     notify: impl Fn() -> F,

@@ -26,8 +26,9 @@ pub const VERB: &str = "mcp-serve";
 /// Time for which calls are still answered with an error after the crew has ended. Then the process ends.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
-/// Runs the server until stdin ends or the crew ends, and returns the exit code: 0, or 1 if an environment variable is
-/// missing, the crew cannot be reached or rejects the token, or the client does not speak MCP.
+/// Runs the server until stdin ends or the crew ends, and returns the exit code. The exit code is 1 if an environment
+/// variable is missing, if the crew cannot be reached or rejects the token, or if the client does not speak MCP;
+/// otherwise 0.
 pub fn main() -> u8 {
     match run() {
         Ok(None) => 0,
@@ -74,8 +75,8 @@ fn run() -> Result<Option<String>, String> {
     served
 }
 
-/// Returns whether the client speaks a protocol version with `initialize`, in which changes are reported without a
-/// subscription.
+/// Returns whether the client uses a protocol version that has the request `initialize`. In these versions, a server
+/// reports changes without a subscription.
 fn has_initialized(peer: &Peer<RoleServer>) -> bool {
     peer.peer_info()
         .is_some_and(|info| info.protocol_version < ProtocolVersion::V_2026_07_28)

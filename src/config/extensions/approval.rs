@@ -129,10 +129,11 @@ impl ApprovalRequest {
         settings.chain(items).collect()
     }
 
-    /// Returns the changes of the stored decisions if the user makes `decision` about exactly this content; with
-    /// `None`, the changes delete earlier decisions. An approval also stores an entry with the declaration of each
-    /// hook. Any other decision deletes this entry. For a hook that its file no longer declares, an approval deletes
-    /// this entry too.
+    /// Returns the changes of the stored decisions if the user makes `decision` about exactly this content. With
+    /// `None`, the changes delete earlier decisions.
+    ///
+    /// For each hook, a further entry identifies the hook by its declaration. An approval stores this entry. Any other
+    /// decision deletes it. For a hook that its file no longer declares, an approval deletes it too.
     pub fn changes(&self, decision: Option<SettingsDecision>) -> Vec<DecisionChange> {
         let settings = self.settings.iter();
         let settings = settings.map(|(found, _)| DecisionChange::new(&found.digest, decision));

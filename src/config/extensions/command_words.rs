@@ -68,8 +68,8 @@ impl CommandWords {
 }
 
 /// Returns whether programs usually load code or configuration from the files or folders that the environment variable
-/// `name` contains. Other variables, such as the path of a database, name files that the server may change itself. Such
-/// a change does not end an approval.
+/// `name` contains. Returns false for variables with the path of data, such as a database: the server may change this
+/// data, and the change must not end an approval.
 fn loads_code(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let ends = [

@@ -18,8 +18,9 @@ const NAMED_MAX: u64 = 256 * 1024 * 1024;
 /// Maximum number of files in one folder of libraries. If a folder has more, the server or hook that uses it cannot be
 /// approved.
 const LIBRARY_MAX: usize = 1024;
-/// Endings of the files that an approval covers in a folder of libraries of one of the user's own servers. Other files
-/// are ignored, because the folder can be the project directory: `python -m` loads modules from the work directory.
+/// Endings of the names of library files. If one of the user's own servers loads libraries from a folder, an approval
+/// covers only the files in it with these endings. Other files are ignored, because the folder can be the project
+/// directory: `python -m` loads modules from the work directory.
 const MODULE_ENDS: &[&str] = &["py", "pyc", "so"];
 /// The file that a package runner reads. For the user's own servers, an approval covers it only if it declares
 /// programs.
@@ -50,8 +51,8 @@ const CODE_ENDS: &[&str] = &[
 pub struct Dependencies {
     /// The files and folders that the command names, or why they cannot be determined.
     pub named: Result<NamedPaths, String>,
-    /// The command line of a server that the user declares, which is approved in place of the declaring file; `None`
-    /// for a server or hook that the project declares.
+    /// For a server that the user declares, its command line, which the user approves instead of the declaring file.
+    /// `None` for a server or hook that the project declares.
     pub own: Option<Vec<u8>>,
 }
 
@@ -149,14 +150,14 @@ impl Dependencies {
     }
 }
 
-/// Returns whether a file that a hook names is probably a script that serves only hooks: it is in one of the folders
-/// [`CONFIGURATION`], or it is executable and [`is_project_file`] returns false.
+/// Returns whether a file that a hook names is probably a script that serves only hooks. This is true in two cases: the
+/// file is in one of the folders [`CONFIGURATION`], or it is executable and [`is_project_file`] returns false.
 pub fn is_hook_script(root: &Path, path: &Path) -> bool {
     has_part(root, path, CONFIGURATION) || (is_executable(path) && !is_project_file(root, path))
 }
 
-/// Returns whether agents change a file in normal work: a file that a build tool or package manager reads by its name, or
-/// one that was installed or built.
+/// Returns whether agents change a file in normal work. They change files that a build tool or package manager reads by
+/// their names, and files that were installed or built.
 pub fn is_project_file(root: &Path, path: &Path) -> bool {
     named_files::is_loaded_by_name(path) || has_part(root, path, GENERATED)
 }
@@ -167,7 +168,8 @@ fn has_part(root: &Path, path: &Path, names: &[&str]) -> bool {
     parts.any(|part| names.iter().any(|name| part == *name))
 }
 
-/// Returns whether one of the user's own servers may run a file, and does not only read or write it as data.
+/// Returns whether one of the user's own servers may run a file. Returns false for a file that a server only reads or
+/// writes as data.
 fn is_code(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let is_known = ending.is_some_and(|ending| CODE_ENDS.contains(&ending))

@@ -216,8 +216,7 @@ struct Loader<'a, F: Fn() -> Decisions> {
 }
 
 impl<F: Fn() -> Decisions> Loader<'_, F> {
-    /// Reads a file. Returns `None` if the file is missing or cannot be read; in the latter case, also records a
-    /// problem.
+    /// Reads a file. Returns `None` if the file is missing. If it cannot be read, records a problem and returns `None`.
     fn read(&mut self, path: &Path, file: &str) -> Option<Vec<u8>> {
         json::read(path).unwrap_or_else(|why| {
             self.problem(file, why);

@@ -1,8 +1,8 @@
 //! Finds the files of a project that a command may run: files that the command names, and files that its program loads
-//! without being given their names.
+//! by itself.
 //!
 //! The search finds too many paths rather than too few; callers ignore paths at which there is no file. It does not
-//! find the files that a found file loads.
+//! search for files that are loaded by a file it has found.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -326,9 +326,9 @@ fn after_folder_options(words: &[String]) -> Vec<String> {
     out
 }
 
-/// Returns further names under which [`PACKAGE_FOLDERS`] may contain the package `word`: `word` without its version,
-/// and the last part of that name, which is usually the name of the package's program. Leaves out names equal to
-/// `word`.
+/// Returns further names under which [`PACKAGE_FOLDERS`] may contain the package `word`. The first one is `word`
+/// without its version. The second one is the last part of that name, which is usually the name of the package's
+/// program. Leaves out names equal to `word`.
 fn package_names(word: &str) -> Vec<String> {
     let bare = match word.rfind('@') {
         Some(at) if at > 0 => &word[..at],

@@ -84,7 +84,7 @@ impl<F: Fn() -> Decisions> Loader<'_, F> {
     }
 }
 
-/// Returns whether a hook can prevent an action. A change of its files must not switch off such a hook.
+/// Returns whether a hook can prevent an action. If so, a change of its files must not switch off the hook.
 fn guards(hook: &HookSpec) -> bool {
     hook.event.block_effect().prevents() && !hook.is_async
 }

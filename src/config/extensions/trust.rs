@@ -109,9 +109,10 @@ impl ExtensionTrust {
     }
 
     /// Returns the existing files that agents must not change because the user has approved them: files that declare
-    /// approved servers and hooks, and the scripts of approved hooks. Other files that a command names, such as
-    /// `package.json`, are not returned, because agents often need to change them; after such a change, the user is
-    /// asked again.
+    /// approved servers and hooks, and the scripts of approved hooks.
+    ///
+    /// Leaves out other files that a command names, such as `package.json`, because agents often need to change them.
+    /// After a change of such a file, the user is asked again.
     pub fn approved_files(&self) -> Vec<PathBuf> {
         let real = self.root.canonicalize();
         let real = real.unwrap_or_else(|_| self.root.clone());
@@ -137,7 +138,8 @@ impl ExtensionTrust {
     /// is the content of the declaring file from which the server or hook was parsed; not used for the user's own servers.
     ///
     /// # Errors
-    /// Returns a sentence that says why the server or hook cannot be approved. It is added nevertheless.
+    /// Returns a sentence that says why the server or hook cannot be approved. Also in this case, the server or hook is
+    /// added.
     pub fn add(
         &mut self,
         new: NewItem,

@@ -67,14 +67,14 @@ impl TrustItem {
         }
     }
 
-    /// Returns whether the user's decision is missing and possible: about the content of a server or hook that can be
-    /// approved, or about a hook that is missing in its file.
+    /// Returns whether the item waits for the user's decision. A server or hook that can be approved waits for a
+    /// decision about its content. A hook that is missing in its file waits for a decision about its removal.
     pub fn is_waiting(&self) -> bool {
         self.decision.is_none() && self.digest.is_ok()
     }
 
-    /// Returns a sentence, without its full stop, with the command that approves the server or hook; for a hook that is
-    /// missing in its file, with the command that confirms its removal.
+    /// Returns a sentence, without its full stop, that names a command for the user. The command approves the server or
+    /// hook. For a hook that is missing in its file, the command confirms its removal.
     pub(super) fn remedy(&self) -> String {
         match self.kind {
             ItemKind::Server => format!(

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 const FREE: usize = 8;
 const WINDOW: Duration = Duration::from_secs(60);
 /// The delay of the answer to each wrong token after the first [`FREE`] within [`WINDOW`]. The connection stays open
-/// for that time and counts towards the limit on connections without a valid token, which bounds the rate of attempts.
+/// for that time and counts towards the limit on connections without a valid token. Together, the delay and that limit
+/// bound the rate of attempts.
 const DELAY: Duration = Duration::from_secs(2);
 
 /// The times of the last wrong tokens that were answered without delay, oldest first; at most `FREE`.

@@ -38,9 +38,15 @@ const IMAGES_MAX: usize = 8 * 1024 * 1024;
 
 type PeerLines = Framed<UnixStream, LinesCodec>;
 
-/// Serves a connection until the peer closes it or violates the protocol, the agent leaves or opens too many newer
-/// connections, or `stop` is cancelled. Then cancels the unfinished calls of the connection and, unless the peer has
-/// closed it, sends the reason.
+/// Serves a connection until one of these events:
+///
+/// - The peer closes the connection or violates the protocol.
+/// - The agent leaves the crew.
+/// - The agent has opened so many newer connections that this one is over the limit.
+/// - `stop` is cancelled.
+///
+/// Then cancels the unfinished calls of the connection. Sends the reason to the peer, unless the peer closed the
+/// connection.
 pub async fn serve(stream: UnixStream, shared: &Arc<SocketShared>, stop: &CancellationToken) {
     let is_same_user = stream
         .peer_cred()
@@ -208,8 +214,8 @@ struct RunningCalls {
 }
 
 impl RunningCalls {
-    /// Starts or cancels a tool call, as the peer's `line` demands. Returns an error result if the call cannot be
-    /// started, because its tool is unknown or too many calls are unfinished; otherwise `None`.
+    /// Starts or cancels a tool call, as the peer requests in `line`. Returns an error result for the peer if the tool
+    /// is unknown or too many calls are unfinished; otherwise `None`.
     ///
     /// # Errors
     /// Returns the reason for closing the connection, as text for the peer.

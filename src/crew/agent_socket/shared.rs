@@ -43,7 +43,8 @@ pub struct Listening {
     pub closed: CancellationToken,
 }
 
-/// The open connections of an agent, oldest first, each with its number and the token that ends it.
+/// The open connections of an agent, oldest first. Each has a number and a [`CancellationToken`], which ends the
+/// connection when it is cancelled.
 #[derive(Default)]
 struct AgentConnections {
     open: VecDeque<(u64, CancellationToken)>,
@@ -150,7 +151,7 @@ impl Default for SocketShared {
 }
 
 impl SocketState {
-    /// Adds an agent. Returns its id and `socket`.
+    /// Adds an agent. Returns the agent's id, and `socket` unchanged.
     pub fn add(
         &mut self,
         name: Name,

@@ -2,9 +2,9 @@
 //! of MCP servers. Each kind has a size limit. If one mention cannot be attached, the whole message is rejected with a
 //! reason in one line.
 //!
-//! The user may attach any file that crewdeck can read, even outside of the project, because crewdeck reads only the
-//! files that the user names and the user could also paste their content. Secrets in text are redacted, as in the
-//! results of `read_file`.
+//! The user may attach any file that crewdeck can read, even outside of the project. This gives agents no new access:
+//! crewdeck reads only the files that the user names, and the user could also paste their content. Secrets in text are
+//! redacted, as in the results of `read_file`.
 
 mod content;
 mod folder;

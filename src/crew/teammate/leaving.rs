@@ -51,8 +51,8 @@ impl TeammateLoop {
         }
     }
 
-    /// After a restart, restores the last approved shutdown request that the teammate has not answered, so that the
-    /// teammate shuts down once it has finished its open task. Returns false if there is none.
+    /// Restores the last approved shutdown request that the teammate of a resumed session has not answered. The
+    /// teammate then shuts down once it has finished its open task. Returns false if there is no such request.
     pub(super) async fn remember_shutdown(&mut self) -> bool {
         let open = self.crew.shutdowns.open(&self.member.name).await;
         let Some(request) = open.last() else {

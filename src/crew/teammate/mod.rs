@@ -155,8 +155,8 @@ struct TeammateLoop {
     failed_claims: u32,
     /// Whether a turn has ended since the teammate was last idle.
     has_worked: bool,
-    /// The open task because of which the teammate was last reported as stuck. The report about this task is not
-    /// repeated before the teammate's next turn.
+    /// The task that was open when the teammate was last reported as stuck; `None` if it was not reported since its
+    /// last turn started. The report about a task is not repeated before the teammate's next turn.
     stuck_with: Option<TaskId>,
 }
 
@@ -341,8 +341,12 @@ impl TeammateLoop {
         Some(())
     }
 
-    /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew (`None`:
-    /// no time limit). Returns the input; `Some(None)` if the teammate must check for work; `None` if the crew stops.
+    /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew. Without
+    /// `until`, there is no time limit. Returns:
+    ///
+    /// - `Some(Some(input))` if the teammate has input for its next turn
+    /// - `Some(None)` if the teammate must check for work
+    /// - `None` if the crew stops
     #[allow(clippy::option_option)] // three outcomes: stop, check again, input
     async fn wait(
         &mut self,

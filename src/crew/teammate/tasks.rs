@@ -68,8 +68,8 @@ impl TeammateLoop {
         }
     }
 
-    /// Marks the messages in the inbox as read, without a model call, if they are all shutdown requests and one of
-    /// these was approved. Then returns true. Otherwise returns false, and the messages stay unread.
+    /// Marks the messages in the inbox as read, without a model call, and returns true. Does so only if they are all
+    /// shutdown requests and one of these was approved. Otherwise returns false, and the messages stay unread.
     pub(super) async fn take_shutdown_requests(&mut self) -> bool {
         // Set before the messages are read, because afterwards they no longer keep the crew from counting as idle.
         self.set_state(AgentState::Working);
@@ -101,9 +101,10 @@ impl TeammateLoop {
         self.agent.driver.activity(Activity::Failed { why }).await;
     }
 
-    /// Restores the worktree of the task of a resumed member if crewdeck ended after the member had claimed the task
-    /// and before the member's conversation mentioned it. Returns the text to add to the conversation; `None` if there
-    /// is nothing to restore. If the worktree cannot be created, releases the task and returns `None`.
+    /// Restores the worktree of the open task of a resumed member. This is necessary if crewdeck ended after the member
+    /// had claimed the task and before the member's conversation mentioned it. Returns the text about the task to add
+    /// to the conversation; `None` if there is nothing to restore. If the worktree cannot be created, releases the task
+    /// and returns `None`.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own =

@@ -17,7 +17,8 @@ pub struct BudgetFacts {
     pub state_folder: Option<PathBuf>,
 }
 
-/// Reports nothing if no budget limits a day or a month.
+/// Reports how much of the budgets of the day and the month is used. Reports nothing if no budget limits a day or a
+/// month.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let BudgetFacts {
         budgets,

@@ -3,7 +3,8 @@
 use crate::doctor::{CrewPresence, DoctorContext, Finding};
 use crate::store;
 
-/// Reports whether a crew is running, with its process id if it is known, or that none has run in the root. Never warns.
+/// Reports whether a crew is running, with its process id if it is known. If none is running, also reports whether one
+/// has run in the root before. Never warns.
 pub fn run(context: &DoctorContext) -> Vec<Finding> {
     let may_have_run = store::may_have_run(&context.root);
     vec![Finding::ok("crew", describe(&context.crew, may_have_run))]

@@ -12,7 +12,7 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
     evaluate(&context.roles)
 }
 
-/// Returns the findings about role files. Returns none if there are no role files, so that only built-in roles exist.
+/// Returns the findings about role files; an empty list if there are no role files.
 fn evaluate(catalog: &RoleCatalog) -> Vec<Finding> {
     let is_own = |role: &&AgentRole| role.source != RoleSource::BuiltIn;
     let own = catalog.roles.iter().filter(is_own).count();

@@ -15,12 +15,11 @@ use super::rules::join_ids;
 use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
 
 impl TaskGraph {
-    /// Adds a pending task with the number `id`, which no task should have yet: a task that already has this number is
-    /// replaced.
+    /// Adds a pending task with the number `id`. The number must be new: a task that already has it is replaced.
     ///
     /// # Errors
-    /// Fails if the subject is blank, if the subject or description is too long, or if a blocker is completed, does not
-    /// exist, is the task itself, or already waits for the task.
+    /// Fails if the subject is blank, or if the subject or description is too long. Also fails if a blocker is
+    /// completed, does not exist, is the task itself, or already waits for the task.
     pub fn create(
         &mut self,
         id: TaskId,

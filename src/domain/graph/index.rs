@@ -1,4 +1,4 @@
-//! An index over the tasks of a graph. It contains nothing that cannot be derived from the tasks.
+//! An index over the tasks of a graph. Its content is derived only from the tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 

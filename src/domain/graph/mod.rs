@@ -203,7 +203,8 @@ impl TaskGraph {
     }
 
     /// Like [`TaskGraph::claimable`], but also skips tasks that were claimed [`ATTEMPTS_MAX`] times or more. Used for
-    /// the automatic assignment to idle teammates. To continue such a task, edit it or claim it for an agent.
+    /// the automatic assignment to idle teammates. A skipped task can still be claimed by its number. It is no longer
+    /// skipped after its subject or description is edited.
     pub fn auto_claimable(&self, claimer: &Claimer) -> Option<&Task> {
         if self.open_task_of(&claimer.name).is_some() {
             return None;

@@ -18,7 +18,8 @@ const STOPPED: &str = "a hook stopped the agent";
 /// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PermissionVerdict {
-    /// The call runs without approval, unless the permission rules deny it or the settings let no hook approve calls.
+    /// The call runs without approval. Has no effect if the permission rules deny the call, or if the settings forbid
+    /// hooks to approve calls.
     Allow,
     /// The call needs approval, even if the permission rules allow it.
     Ask,
@@ -144,8 +145,8 @@ pub fn decide(hook: &HookSpec, result: HookResult) -> HookDecision {
 }
 
 /// Returns the decision for a hook that is not run, because its files have changed since the user approved it, or
-/// because the approval could not be checked. If the hook could have prevented something by a block, it counts as
-/// blocking, with the reason `why`; otherwise the decision is empty. Without this rule, an agent could switch a hook
+/// because the approval could not be checked. If a block by the hook could have prevented something, the hook counts as
+/// blocking, with the reason `why`. Otherwise the decision is empty. Without this rule, an agent could switch a hook
 /// off by editing its files.
 pub fn decide_changed(hook: &HookSpec, why: &str) -> HookDecision {
     let mut out = HookDecision::default();

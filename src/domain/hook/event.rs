@@ -170,8 +170,8 @@ impl HookEvent {
             )
     }
 
-    /// Returns whether the model receives a hook's standard output that does not begin with `{`. For other events, such
-    /// output is ignored, except for `WorktreeCreate`, where it contains the path of the directory.
+    /// Returns whether the model receives a hook's standard output that does not begin with `{`. For `WorktreeCreate`,
+    /// this output contains the path of the directory instead. For all other events, it is ignored.
     pub fn is_output_context(self) -> bool {
         matches!(self, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
     }

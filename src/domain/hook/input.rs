@@ -24,7 +24,8 @@ pub struct HookAgent {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HookContext {
     pub session_id: String,
-    /// The path of the agent's transcript.
+    /// The path of the transcript of the agent in whose work the event happens. For a subagent, this is its own
+    /// transcript and not that of its parent. The file need not exist.
     pub transcript_path: String,
     /// The work directory of the agent. Hooks run in it, and relative paths of tool calls refer to it.
     pub dir: PathBuf,
@@ -80,7 +81,7 @@ pub enum HookInput {
         is_active: bool,
         /// The text of the subagent's last answer.
         last_message: String,
-        /// The path of the subagent's transcript.
+        /// The same path as [`HookContext::transcript_path`], for the field `agent_transcript_path` of Claude Code.
         transcript_path: String,
     },
     Notification {

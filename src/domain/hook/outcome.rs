@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::decision::{HookDecision, PermissionVerdict};
 use crate::domain::text::head_and_tail;
 
-/// Maximum length, in characters, of a text from a hook for a model or the user. The middle of a longer text is cut
-/// out, so that at most this number of bytes remains, plus a note about the cut.
+/// Maximum length, in characters, of a text from a hook for a model or the user. A longer text is shortened by
+/// [`limit_length`].
 pub const CONTEXT_MAX: usize = 10_000;
 
 /// The merged decision of all hooks that ran for one event.
@@ -24,11 +24,11 @@ pub struct HookOutcome {
     /// Why a hook stops the agent, from the first hook that does; `None` if no hook does.
     pub stop: Option<String>,
     /// Texts for the model, one from each hook that has one. If they have more than [`CONTEXT_MAX`] characters
-    /// together, the list contains a single text, which [`limit_length`] has shortened.
+    /// together, they are joined to a single text, which [`limit_length`] has shortened.
     pub context: Vec<String>,
-    /// Texts for the user.
+    /// Texts for the user, one from each hook that has one, each shortened by [`limit_length`].
     pub messages: Vec<String>,
-    /// The path of the directory that a hook of `WorktreeCreate` has created.
+    /// The path of the directory that a hook of `WorktreeCreate` has created; `None` for other events.
     pub worktree: Option<String>,
     /// What went wrong with hooks, for the user; each problem is on one line.
     pub problems: Vec<String>,
@@ -64,8 +64,8 @@ impl HookOutcome {
     }
 }
 
-/// Shortens `text` if it has more than [`CONTEXT_MAX`] characters: keeps [`CONTEXT_MAX`] bytes of its start and end,
-/// with a note between them that says how many bytes were cut.
+/// Shortens `text` if it has more than [`CONTEXT_MAX`] characters. Keeps its start and end, together at most
+/// [`CONTEXT_MAX`] bytes. A note between them says how many bytes were cut.
 pub fn limit_length(text: &str) -> String {
     if text.chars().nth(CONTEXT_MAX).is_none() {
         return text.to_string();
@@ -73,9 +73,9 @@ pub fn limit_length(text: &str) -> String {
     head_and_tail(text, CONTEXT_MAX)
 }
 
-/// Merges the decisions of several hooks for one event. The strictest decision about a tool call counts. Of other
-/// values that can have only one source, such as the new input of a call, the value of the first hook that gives one is
-/// used. A denied call has no new input.
+/// Merges the decisions of several hooks for one event. The strictest decision about a tool call counts. A value that
+/// only one hook can set, such as the new input of a call, comes from the first hook that sets it. A denied call has no
+/// new input.
 pub fn merge(decisions: Vec<HookDecision>) -> HookOutcome {
     let mut out = HookOutcome::default();
     let strictest = decisions

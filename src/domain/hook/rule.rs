@@ -190,13 +190,16 @@ fn wildcards(pattern: &str, end: &str) -> Result<Regex, String> {
         .map_err(|_| "the pattern in the field 'if' is too long: shorten it".into())
 }
 
-/// Splits a shell command into its simple commands. If keywords, assignments or redirections precede a command, returns
-/// the command with and without them. Returns `None` if the shell command cannot be split safely: it contains a
-/// substitution, an open quote or a quote of the form `$'…'`, or a comment or a here-document with a quote or a
-/// backslash.
+/// Splits a shell command into its simple commands. A command that follows keywords, assignments or redirections is
+/// returned both with and without them. Hook patterns are compared with the command as it is written, including its
+/// quotes. The parser in `tools::policy` is not used, because it removes the quotes.
 ///
-/// Hook patterns are compared with the command as it is written, including its quotes. The parser in `tools::policy` is
-/// not used, because it removes the quotes.
+/// Returns `None` if the shell command cannot be split safely, because it contains one of these:
+///
+/// - a command or process substitution
+/// - an open quote, or a quote of the form `$'…'`
+/// - a comment that contains a quote or a backslash
+/// - a here-document, and a quote or a backslash after its operator
 fn parts(command: &str) -> Option<Vec<String>> {
     let mut out = vec![String::new()];
     let mut quote = None;

@@ -126,9 +126,11 @@ pub fn external_name(tool: &str) -> &str {
 }
 
 /// Returns the JSON value that hooks receive as the result of a successful call. `input` is the input with crewdeck's
-/// field names, and `text` is the result in crewdeck. For commands, for tools that read, write or edit a file, and for
-/// MCP tools, the value has the form that Claude Code uses for the tool. One field of it contains all of `text`. For
-/// other tools, the value is an object with the field `content`.
+/// field names, and `text` is the result in crewdeck.
+///
+/// For commands, for tools that read, write or edit a file, and for MCP tools, the value has the form that Claude Code
+/// uses for the tool. For other tools, it is an object with the field `content`. In each form, one field contains all
+/// of `text`.
 pub fn external_response(tool: &str, input: &Value, dir: &Path, text: &str) -> Value {
     let path = || external_call(tool, input, dir).input["file_path"].clone();
     match external_name(tool) {
@@ -173,10 +175,9 @@ pub fn external_call(tool: &str, input: &Value, dir: &Path) -> ExternalCall {
     ExternalCall { names, input }
 }
 
-/// Converts `input`, the `updatedInput` of a hook, to an input for crewdeck's tool `tool`, as the reverse of
-/// [`external_call`]. File paths below `dir` become relative to `dir`; other paths are unchanged. Time limits of
-/// commands are converted from milliseconds to seconds and rounded up; fields of commands that only Claude Code has are
-/// removed.
+/// Converts `input`, the `updatedInput` of a hook, to an input for crewdeck's tool `tool`. This is the reverse of
+/// [`external_call`]. File paths below `dir` become relative to `dir`; other paths are unchanged. For commands, time
+/// limits are converted from milliseconds to seconds and rounded up, and fields that only Claude Code has are removed.
 pub fn own_input(tool: &str, input: &Value, dir: &Path) -> Value {
     let Some(alias) = alias(tool) else {
         return input.clone();

@@ -31,9 +31,9 @@ pub enum InputState {
     Partial,
 }
 
-/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. Known values are
-/// shorter. A longer private key, and a longer JSON web token whose header is complete, is redacted as soon as this
-/// limit is exceeded. Other text for which the limit is exceeded is output unredacted.
+/// Maximum number of bytes that a redacting stream holds back because they may be part of a secret. If more bytes than
+/// this are undecided, a private key, or a JSON web token whose header is complete, is redacted without waiting for its
+/// end. Other undecided text is then output without redaction. Known values are always shorter than this limit.
 pub const PENDING_MAX: usize = 20 * 1024;
 
 /// The set of characters of which a secret can consist after its prefix.
@@ -100,9 +100,9 @@ pub fn is_word(byte: Option<u8>) -> bool {
     byte.is_some_and(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Returns the result for an input of `bytes` bytes in which no secret was found so far: `Incomplete` if the input has
-/// fewer than `decided_by` bytes and more may follow, otherwise `Nothing`. `decided_by` is the number of bytes after
-/// which a secret is ruled out.
+/// Returns the result for an input of `bytes` bytes in which no secret was found so far. After `decided_by` bytes, a
+/// secret is ruled out. The result is `Incomplete` if the input has fewer bytes than that and more may follow,
+/// otherwise `Nothing`.
 pub fn no_match_yet(bytes: usize, decided_by: usize, end: InputState) -> Match<'static> {
     match end {
         InputState::Partial if bytes < decided_by => Match::Incomplete,

@@ -25,8 +25,9 @@ const AWS_REST: usize = 16;
 const BLOCK_START: &str = "-----BEGIN ";
 const BLOCK_END: &str = "-----END ";
 const DASHES: &str = "-----";
-/// The key type in the first line of a PEM block, such as `RSA PRIVATE KEY`, must be shorter than this number of bytes;
-/// otherwise the block is not redacted. A longer key type in the last line is not redacted with the block.
+/// Upper bound, in bytes, of the length of the key type in a PEM block, such as `RSA PRIVATE KEY`. A block is not
+/// redacted if the key type in its first line has this length or more. If only the key type in the last line is too
+/// long, the block is redacted without that key type.
 const BLOCK_NAME_MAX: usize = 40;
 /// Minimum length of the text between the first and last line of a PEM block, in bytes. A block with less text is not a
 /// real key and is not redacted.
@@ -240,8 +241,8 @@ fn key_body_length(bytes: &[u8]) -> usize {
     at
 }
 
-/// Matches the password in `://user:password@` at the start of `rest`. A letter or digit, the end of the URL's scheme,
-/// must be in front of `rest`.
+/// Matches the password in `://user:password@` at the start of `rest`. `before` is the byte in front of `rest`. It must
+/// be a letter or digit, as at the end of a URL scheme.
 fn url_password(before: Option<u8>, rest: &[u8], end: InputState) -> Match<'static> {
     if !before.is_some_and(|b| b.is_ascii_alphanumeric()) {
         return Match::Nothing;

@@ -52,8 +52,8 @@ pub(super) const UNUSED_FIELDS: &[(&str, &str)] = &[
         "the lead or a team preset writes the first prompt",
     ),
 ];
-/// Model names that have a meaning only in Claude Code. If a role names such a model, crewdeck uses the entry of the
-/// setting `models` with that name, or the lead's model if there is no such entry.
+/// Model names that have a meaning only in Claude Code. If a role names one of these models, crewdeck uses the entry of
+/// the setting `models` with that name, or the lead's model if there is no such entry.
 const MODEL_ALIASES: &[&str] = &["opus", "sonnet", "haiku", "opusplan", "best", "default"];
 
 /// Returns whether `model` is a model name that has a meaning only in Claude Code.

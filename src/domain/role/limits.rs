@@ -14,8 +14,8 @@ use crate::domain::text::{clip, one_line};
 /// Maximum value of `maxTurns`. A larger value is reduced to this one.
 const ROUNDS_MAX: u64 = 1000;
 /// The fields that limit what an agent may do. A file is rejected if one of these fields has no value, cannot be read
-/// or is misspelled: without the limit, the agent could do more than the role's author wants. An invalid `mcpServers`
-/// is an exception: the role is then used without any MCP server.
+/// or is misspelled. Without the limit, the agent could do more than the role's author wants. With an invalid
+/// `mcpServers`, however, the role is used, without any MCP server.
 const LIMITS: &[&str] = &["tools", "disallowedTools", "mcpServers", "maxTurns"];
 /// Events for which hooks in a role's file can limit the agent's tools. A file with hooks for these events is rejected,
 /// because crewdeck does not run the hooks of roles.
@@ -35,8 +35,8 @@ impl RoleReader<'_> {
         }
     }
 
-    /// Checks the fields that limit what the agent may do. Must be called before these fields are taken, because it
-    /// checks only the fields that are not read yet.
+    /// Checks the fields that limit what the agent may do. Checks only fields that are not read yet, so it must be
+    /// called before the limits are read.
     ///
     /// # Errors
     /// Fails if a limit has no value, if an unknown field is probably a misspelled limit, or if the role has hooks for
@@ -167,8 +167,8 @@ impl RoleReader<'_> {
     }
 
     /// Returns the tools that the agent does not have because of `permissionMode: plan`, and records a notice about
-    /// them. Returns no tools for other modes: in Claude Code, these allow more, but in crewdeck the settings and the
-    /// user decide what is allowed.
+    /// them. Returns no tools for other modes. In Claude Code, the other modes allow more; in crewdeck, the settings
+    /// and the user decide what is allowed.
     pub(super) fn denied_by_mode(&mut self) -> Vec<String> {
         let is_plan = |mode: &Value| {
             mode.as_str()

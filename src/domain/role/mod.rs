@@ -174,7 +174,7 @@ pub struct BrokenRole {
     #[serde(skip)]
     pub source: RoleSource,
     /// The names that the role in the unusable file could have. Empty if the names are unknown, or if another file
-    /// defines a role with such a name.
+    /// defines a role with one of them.
     #[serde(skip)]
     pub names: Vec<String>,
 }
@@ -212,8 +212,8 @@ impl RoleCatalog {
     ///
     /// # Errors
     /// Fails if the text is the name of a role that cannot be used. If [`RoleCatalog::incomplete`] is set, also fails
-    /// for every other text except [`DEFAULT_ROLE`], because the text could be the name of a role that was not read. If
-    /// such a text counted as a free description, the agent would have all tools, without the limits of the role.
+    /// for every other text except [`DEFAULT_ROLE`], because the text could be the name of a role that was not read. As
+    /// a free description, it would give the agent all tools, without the limits of the role.
     pub fn resolve(&self, text: &str) -> Result<Option<&AgentRole>, String> {
         if let Some(role) = self.find(text) {
             return Ok(Some(role));

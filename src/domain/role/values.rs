@@ -45,9 +45,9 @@ pub(super) fn split_tools(text: &str) -> Vec<String> {
     entries
 }
 
-/// Returns the servers in `value`, the value of the field `mcpServers`, and a notice about each problem. Leaves out
-/// servers with an invalid name, and those after the first [`LIST_MAX`]. Does not leave out an inline server whose
-/// configuration is not a map. If `value` is neither a list, a map nor a string, returns no servers.
+/// Returns the servers in `value`, the value of the field `mcpServers`, and a notice about each problem. If `value` is
+/// neither a list, a map nor a string, returns no servers. Leaves out servers with an invalid name, and those after the
+/// first [`LIST_MAX`]. An inline server whose configuration is not a map gets a notice, but is not left out.
 pub(super) fn servers(value: Value) -> (Vec<RoleServer>, Vec<String>) {
     let named = |name: &str| RoleServer::Named(name.trim().to_string());
     let entries: Vec<Value> = match value {

@@ -4,19 +4,20 @@ use super::words::words;
 
 /// Maximum length of a value that is checked, in bytes. A longer value counts as not random, because keys are shorter.
 const VALUE_MAX: usize = 1024;
-/// Minimum length, in characters, of a key that consists of uppercase letters, lowercase letters and digits. Separators
-/// in the key are not counted.
+/// For a key of uppercase letters, lowercase letters and digits: its minimum length, in characters. Separators in the
+/// key are not counted.
 const MIXED_MIN: usize = 20;
-/// Minimum length, in characters, of the longest part without separators of a key that consists of digits and letters
-/// of one case.
+/// For a key of digits and letters of one case: the minimum length, in characters, of its longest part without
+/// separators.
 const PLAIN_MIN: usize = 24;
-/// Minimum number of groups of digits in a key with letters of one case. A name with a version or a year has only one
-/// or two groups.
+/// For a key of digits and letters of one case: its minimum number of groups of consecutive digits. A name with a
+/// version or a year has only one or two groups.
 const PLAIN_GROUPS: usize = 4;
-/// Minimum length, in characters, of the longest part without separators of a hexadecimal key with letters of one case.
+/// For a hexadecimal key with letters of one case: the minimum length, in characters, of its longest part without
+/// separators.
 const HEX_MIN: usize = 32;
-/// Minimum share of adjacent character pairs whose two characters are of different kinds (uppercase, lowercase, digit).
-/// Random text has 0.62, names with versions have up to 0.43.
+/// For a key of uppercase letters, lowercase letters and digits: of its pairs of adjacent characters, the minimum share
+/// (0 to 1) whose two characters are of different kinds. Random text has 0.62, names with versions have up to 0.43.
 const CHANGES_MIN: f64 = 0.45;
 /// Minimum entropy of a key, in bits per character.
 const ENTROPY_MIN: f64 = 3.2;
@@ -118,7 +119,7 @@ fn is_random_piece(piece: &str) -> bool {
     }
 }
 
-/// Returns the share of adjacent character pairs whose two characters are of different kinds.
+/// Returns the share (0 to 1) of pairs of adjacent characters whose two characters are of different kinds.
 fn changes(text: &[u8], kind: impl Fn(&u8) -> i32) -> f64 {
     let pairs = text.windows(2);
     let all = pairs.len().max(1);

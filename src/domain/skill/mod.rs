@@ -94,8 +94,8 @@ pub struct BrokenSkill {
 pub struct SkillCatalog {
     /// The skills, sorted by name, at most [`SKILLS_MAX`].
     pub skills: Vec<Skill>,
-    /// The SKILL.md and command files that cannot be used. At most [`SKILLS_MAX`] entries are about SKILL.md files; if
-    /// there are more such files, one of the entries only counts the rest.
+    /// The SKILL.md and command files that cannot be used. At most [`SKILLS_MAX`] entries are about SKILL.md files. If
+    /// more of these files cannot be used, one of the entries only says how many.
     pub broken: Vec<BrokenSkill>,
     /// The commands that the user can type as `/NAME`: the command files in `.claude/commands` and the skills, sorted
     /// by name. A command file takes precedence over a skill of the same name. Skills whose name is not a valid command

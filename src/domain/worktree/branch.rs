@@ -22,27 +22,30 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum BranchState {
-    /// The branch has commits that the branch `into` lacks, and `into` is not known to have the same changes in other
-    /// commits. Also the status of a branch whose changes were not compared with `into` yet.
+    /// The branch has commits that the branch `into` lacks. A comparison with `into` has not found the same changes in
+    /// other commits, or was not made yet.
     Unmerged {
-        /// The target of this branch; an abbreviated commit if no branch is checked out in the root and the branch that
-        /// the worktree started from no longer exists.
+        /// The target of this branch: the branch that the worktree started from if it still exists, otherwise the
+        /// branch that is checked out in the root. If the root has no branch checked out, an abbreviated commit.
         into: String,
         /// The size of the branch's changes; `None` if it was not computed yet, or if git failed.
         size: Option<ChangeSize>,
     },
     /// The branch `into` contains all changes of this branch.
     Merged {
-        /// The branch that contains the changes of this branch; an abbreviated commit if no branch is checked out in
-        /// the root and the branch that the worktree started from no longer exists.
+        /// The target of this branch: the branch that the worktree started from if it still exists, otherwise the
+        /// branch that is checked out in the root. If the root has no branch checked out, an abbreviated commit.
         into: String,
         /// The abbreviated merge commit; empty if crewdeck did not merge the branch, or if the merge is not among the
         /// newest commits of `into`.
         commit: String,
     },
-    /// The branch has no commits since it was created from its base branch, or the branch is missing although the
-    /// folder exists. Also a branch whose commits are all in its base branch, if the commit that it started from is
-    /// unknown and no merge is recorded.
+    /// There is nothing to merge, for one of these reasons:
+    ///
+    /// - The branch has no commits since it was created from its base branch.
+    /// - The branch was deleted, but the folder of the worktree still exists.
+    /// - All commits of the branch are in its base branch, the commit at which the branch was created is unknown, and
+    ///   no merge is recorded. Whether the branch ever had commits is then unknown.
     Empty,
     /// The worktree was removed, or both its folder and its branch are missing.
     Gone,
@@ -53,8 +56,8 @@ pub enum BranchState {
 pub struct Unmerged<'a> {
     /// The completed task. If several completed tasks share the worktree, the one with the lowest number.
     pub task: &'a Task,
-    /// The open task with the lowest number in the same worktree, for example one that resolves a conflict. Open tasks
-    /// must be completed before the branch can be merged; `None` if there are none.
+    /// The open task with the lowest number in the same worktree, for example one that resolves a conflict; `None` if
+    /// there is none. All open tasks in the worktree must be completed before the branch can be merged.
     pub open: Option<TaskId>,
 }
 

@@ -41,7 +41,8 @@ pub enum WorktreeError {
         ".worktrees/{0} is not a worktree of this repository. If the repository was moved, run git worktree repair .worktrees/{0}. Otherwise, check what the folder contains and move it away"
     )]
     Foreign(WorktreeName),
-    /// The worktree's own branch is not checked out in the worktree, but another branch, a commit or nothing.
+    /// The worktree's own branch is not checked out in the worktree's folder. Another branch, a commit or nothing is
+    /// checked out there.
     #[error(
         "worktree {name} has {on} checked out instead of {own}: run git switch {own} in the worktree first"
     )]

@@ -61,9 +61,8 @@ impl WorktreeIndex {
             .find(|t| t.exists() && t.name.same(name))
     }
 
-    /// Returns the worktree of a task. If the task has several, returns the newest one whose status is not
-    /// [`WorktreeStatus::Merged`]; if all have this status, the newest one. Returns `None` if the task has none.
-    /// Ignores removed worktrees.
+    /// Returns the worktree of a task; `None` if the task has none. Of several worktrees, returns the newest one whose
+    /// status is not [`WorktreeStatus::Merged`], or the newest one if all have this status. Ignores removed worktrees.
     pub fn of_task(&self, task: TaskId) -> Option<&Worktree> {
         let is_open = |t: &Worktree| t.status != WorktreeStatus::Merged;
         self.existing_worktrees()
@@ -90,7 +89,7 @@ impl WorktreeIndex {
         self.drop_oldest_removed();
     }
 
-    /// Changes the existing worktree `name` with the function `rule`, and returns the changed worktree.
+    /// Changes the existing worktree `name` by calling `rule` with it, and returns the changed worktree.
     ///
     /// # Errors
     /// Fails if no existing worktree has that name. The error lists the names of existing worktrees.

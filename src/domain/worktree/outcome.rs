@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Worktree;
 
-/// A branch that was not merged into a worktree: because of conflicts, after which the merge was undone, or because the
-/// merge would have run git in nested repositories and was not tried.
+/// A branch that was not merged into a worktree. Either the merge had conflicts and was undone, or it was not tried,
+/// because it would have run git in nested repositories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
     pub branch: String,
@@ -39,7 +39,7 @@ pub struct BranchMerges {
     /// Branches that were merged into the worktree. Does not list branches that do not exist or whose changes the
     /// worktree already contained.
     pub merged: Vec<String>,
-    /// Branches that were not merged, so that the agent in the worktree must merge them itself.
+    /// Branches that were not merged. The agent in the worktree must merge them itself.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -58,8 +58,8 @@ pub enum Merge {
     /// The base branch already contained all changes of the branch, for example because the branch was squashed or
     /// rebased.
     AlreadyMerged {
-        /// The base branch; a commit hash if no branch is checked out in the root and the branch that the worktree
-        /// started from is unknown or no longer exists.
+        /// The branch that the worktree started from if it still exists, otherwise the branch that is checked out in
+        /// the root. If the root has no branch checked out, a commit hash.
         into: String,
     },
     /// The merge failed because of conflicts and was undone.
@@ -81,8 +81,8 @@ pub enum BranchOutcome {
     Kept(String),
 }
 
-/// The changes of a worktree since it branched off its base. If the worktree was merged and not changed later, these
-/// are the changes of the merge, if its commit is found.
+/// The changes of a worktree since it branched off its base. If the worktree was merged and has not changed since,
+/// these are the changes that the merge commit made, provided that this commit is found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorktreeDiff {
     /// One line for each changed file, and a last line with the sums, as `git diff --stat` prints them. Cut after 16
@@ -90,8 +90,8 @@ pub struct WorktreeDiff {
     pub stat: String,
     /// The unified diff of committed and uncommitted changes. Cut after 256 KiB, with a line that says so.
     pub text: String,
-    /// The first untracked files and folders, at most [`super::FILES_MAX`]. The diff in `text` contains up to 200
-    /// untracked files, including files that are not listed here, unless git failed to show them.
+    /// The first untracked files and folders, at most [`super::FILES_MAX`]. `text` contains up to 200 untracked files,
+    /// also files that are not in this list. If git fails to show untracked files, `text` contains none of them.
     pub untracked: Vec<String>,
 }
 

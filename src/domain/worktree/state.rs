@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::text::join_names;
 
-/// Maximum number of paths in each list of files (uncommitted, untracked or in conflict) and of nested repositories.
+/// Maximum number of paths in a list of files (uncommitted, untracked or in conflict), and in a list of nested
+/// repositories.
 pub const FILES_MAX: usize = 20;
 /// Maximum number of unmerged commits whose subjects are listed.
 pub const SUBJECTS_MAX: usize = 20;
@@ -93,9 +94,9 @@ pub struct WorktreeState {
     /// The name of the checked-out branch, or `commit` and an abbreviated hash. `None` if the worktree's own branch is
     /// checked out, or if there is no folder or no commit.
     pub other_checkout: Option<String>,
-    /// The checked-out commit, abbreviated, if the removal of the worktree would lose it. This is so if the commit is
-    /// on no branch, remote-tracking branch or tag, and the base branch lacks its changes. `None` otherwise, and while
-    /// a git operation is in progress.
+    /// The checked-out commit, abbreviated, if the removal of the worktree would lose it: the commit is on no branch,
+    /// remote-tracking branch or tag, and the base branch lacks its changes. `None` otherwise, and while a git
+    /// operation is in progress.
     pub unreachable_commit: Option<String>,
     /// The git operation in progress in the worktree; `None` if there is none.
     pub busy: Option<GitOperation>,

@@ -17,7 +17,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a subscription ended.
 enum SubscriptionEnd {
-    /// The server does not support subscriptions, although it reports changes.
+    /// The server does not support subscriptions, although its capabilities announce that it reports changes.
     Unsupported,
     /// The subscription failed or has ended. Another attempt may succeed.
     Ended,

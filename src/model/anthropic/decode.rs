@@ -29,7 +29,7 @@ pub struct Decoder {
     size: SizeLimit,
 }
 
-/// A content block of the response whose start event was received. It stays in the list after its stop event.
+/// A content block of the response. [`Decoder`] adds it at its start event, and keeps it after its stop event.
 #[derive(Debug)]
 struct OpenBlock {
     index: u64,

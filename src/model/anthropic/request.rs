@@ -33,11 +33,12 @@ impl ThinkingForm {
         }
     }
 
-    /// Returns the form in which to repeat `request` after it was sent in the form `self` and refused with `error`. If
-    /// `may_switch` is true and the error names the kind of thinking, [`ThinkingForm::Budget`] is replaced by
-    /// [`ThinkingForm::Adaptive`], and vice versa. Otherwise the next form is [`ThinkingForm::LeftOut`]. Returns `None`
-    /// if the error has another cause, or if `self` is already [`ThinkingForm::LeftOut`]. The words of the error
-    /// message decide, because there is no error code for this.
+    /// Returns the form in which to repeat `request` after it was sent in the form `self` and refused with `error`.
+    /// Returns `None` if the error is not about thinking, or if `self` is already [`ThinkingForm::LeftOut`].
+    ///
+    /// If `may_switch` is true and the error is about the kind of thinking, the next form after
+    /// [`ThinkingForm::Budget`] is [`ThinkingForm::Adaptive`], and vice versa. Otherwise the next form is
+    /// [`ThinkingForm::LeftOut`]. The words of the error message decide, because there is no error code for this.
     pub fn after_refusal(
         self,
         error: &ModelError,
@@ -188,9 +189,9 @@ pub fn has_own_thinking(request: &ModelRequest, origin: &AnswerOrigin) -> bool {
     blocks.any(|block| is_own_thinking(block, origin))
 }
 
-/// Returns whether the server accepts a maximum number of tokens for thinking in the next answer. It refuses this
-/// within a turn if the first answer of the turn, as it is sent, does not begin with thinking from `origin`: for
-/// example because another model gave that answer, or because a redaction has changed its thinking.
+/// Returns whether the server accepts a maximum number of tokens for thinking in the next answer. At the start of a
+/// turn, it does. Within a turn, it does only if the first answer of the turn, as it is sent, begins with thinking from
+/// `origin`. This is false if another model gave that answer, or if a redaction has changed its thinking.
 fn may_think(messages: &[Message], origin: &AnswerOrigin) -> bool {
     let continues = |m: &&Message| m.role == Role::Assistant || m.result_ids().next().is_some();
     let turn = messages.iter().rev().take_while(continues);

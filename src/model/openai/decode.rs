@@ -158,9 +158,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds `part` to the tool call with the same index, or starts a call with this index. If the part has no index,
-    /// its id and name decide: a part with neither continues the last call, a part with the id of an earlier call
-    /// continues that call, and any other part starts a new call.
+    /// Adds `part` to the tool call with the same index, or starts a call with this index. If `part` has no index, its
+    /// id and name decide:
+    ///
+    /// - Neither id nor name: `part` continues the last call.
+    /// - The id of an earlier call: `part` continues that call.
+    /// - Otherwise `part` starts a new call.
     ///
     /// # Errors
     /// Fails if the response contains more than [`CALLS_MAX`] calls or is too large.

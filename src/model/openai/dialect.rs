@@ -18,11 +18,12 @@ pub struct Dialect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deviation {
     None,
-    /// Mistral's server: it refuses unknown fields such as `stream_options` (it reports the usage anyway), ids of tool
-    /// calls in another form than [`IdForm::Mistral`], and a user message directly after tool results.
+    /// Mistral's server. It refuses a user message directly after tool results, ids of tool calls that do not have the
+    /// form [`IdForm::Mistral`], and unknown fields. `stream_options` is such a field: the server reports the usage
+    /// without it.
     Mistral,
-    /// DeepSeek's server: it refuses an answer of a thinking model without the `reasoning_content` that the model sent
-    /// with it. For answers of other models, it accepts an empty `reasoning_content`.
+    /// DeepSeek's server. Each answer of a thinking model must be sent back with the `reasoning_content` that came with
+    /// the answer. For answers of other models, the server accepts an empty `reasoning_content`.
     DeepSeek,
     /// Google's server for Gemini: from Gemini 3 on, the first tool call of each answer must have a signature of the
     /// model's thoughts.

@@ -24,9 +24,8 @@ pub struct CallQueue {
     failures: u32,
     /// Whether any call has received data. An error response does not count.
     server_has_answered: bool,
-    /// The number of failures so far that affected all calls to the server. The success of a call that started before
-    /// the last of these failures does not end the back-off, because the server may have answered that call before the
-    /// failure.
+    /// The number of server-wide failures so far. The success of a call ends the back-off only if the call started
+    /// after the last of these failures: the server may have answered an older call before that failure.
     round: u64,
 }
 
@@ -140,10 +139,12 @@ impl CallQueue {
         }
     }
 
-    /// Records that call `number` has failed; the call counts as running until [`CallQueue::remove`]. If the failure
-    /// affects all calls to the server and the call may be retried, starts or extends the shared back-off and returns
-    /// its remaining time. Otherwise returns `None`; an error that shows that the server works ends the back-off like a
-    /// success. `jitter`, in 0..1, varies the length of the back-off.
+    /// Records that call `number` has failed. The call counts as running until [`CallQueue::remove`].
+    ///
+    /// If the failure affects all calls to the server and the call may be retried, starts or extends the shared
+    /// back-off and returns its remaining time. Otherwise returns `None`. An error that shows that the server works,
+    /// such as an unknown model, ends the back-off like a success. `jitter`, in 0..1, varies the length of the
+    /// back-off.
     pub fn record_failure(
         &mut self,
         number: CallNumber,

@@ -91,9 +91,9 @@ impl Decoder {
         }
     }
 
-    /// Returns the position of the item with this id. If there is none, returns the position of the last incomplete
-    /// item of type `kind` with this index (or with any index, if the event has none), because some servers send
-    /// another id in each event. Returns `None` if there is no such item either.
+    /// Returns the position of the item with the id `id`. If there is none, returns the position of the last incomplete
+    /// item of type `kind` with the index `index`; with `None`, the index may be any. This finds the items of servers
+    /// that send another id in each event. Returns `None` if no item matches.
     fn position(&self, index: Option<u64>, id: &str, kind: &str) -> Option<usize> {
         let by_id = self
             .items

@@ -39,8 +39,9 @@ pub enum ItemContent {
     Reasoning {
         /// The summary of the reasoning, or the reasoning itself if the server sends it unencrypted.
         text: String,
-        /// The complete item, if the server has encrypted its reasoning. Only such an item can be sent back, because
-        /// the server stores nothing.
+        /// The complete item as the server sent it, if it contains encrypted reasoning, else `None`. It is sent back
+        /// with the conversation. An item without encrypted reasoning cannot be sent back, because the server has not
+        /// stored it.
         encrypted: Option<Value>,
     },
     Call {
@@ -93,8 +94,8 @@ impl OutputItem {
 
     /// Appends `more` to the text, the reasoning or the arguments of the item. `kind` is the item type to which `more`
     /// belongs. Ignores `more` if this item has another type or is already complete. Returns the appended text as a
-    /// delta; `None` for arguments, or if nothing was appended. `has_halves` is `Parsed::has_placeholders` of the event
-    /// that contains `more`.
+    /// delta; `None` for arguments, or if nothing was appended. `has_halves` says whether the event with `more`
+    /// contains placeholders for lone surrogates (`Parsed::has_placeholders`).
     pub fn push(&mut self, more: &str, has_halves: bool, kind: &str) -> Option<Delta> {
         if self.is_complete {
             return None;
@@ -122,9 +123,8 @@ impl OutputItem {
         }
     }
 
-    /// Replaces the content by the content of the complete item `value`. Returns a delta with the end of the text that
-    /// earlier deltas did not contain, or with the name of a tool call if no earlier event contained the name. Returns
-    /// `None` if there is nothing new to show.
+    /// Replaces the content by the content of the complete item `value`. Returns what no earlier delta contained: the
+    /// rest of the text or reasoning, or the name of the tool call. Returns `None` if there is nothing new to show.
     pub fn complete(&mut self, value: &Value) -> Option<Delta> {
         self.is_complete = true;
         match &mut self.content {

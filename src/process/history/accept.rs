@@ -71,9 +71,9 @@ impl RefusedRef {
         }
     }
 
-    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None`
-    /// unless the change was refused because the ref was not created in this work directory or because the branch would
-    /// lose commits.
+    /// Returns a git command that makes this ref change and nothing else, for the user to approve. Returns `None` if
+    /// the change was refused for a reason other than [`RefusalReason::NotMadeHere`] and
+    /// [`RefusalReason::LosesCommits`].
     fn remedy(&self) -> Option<String> {
         let name = &self.change.name;
         match (&self.reason, &self.change.new) {
@@ -91,10 +91,12 @@ fn short(hash: &str) -> String {
 }
 
 impl PrivateHistory {
-    /// Applies to the repository the changes that [`refs::verdict`] accepts. Returns the refused changes, including
-    /// those that git refuses. Private refs are skipped. If `has_all_objects` is false, also refuses each change whose
-    /// new value needs objects that the repository lacks. For commits that no ref would reach any more, creates a ref
-    /// below [`KEPT_COMMITS`]. Records in the file `made` which refs commands have created.
+    /// Applies to the repository the ref changes that [`refs::verdict`] accepts. Skips changes of private refs. If
+    /// `has_all_objects` is false, also refuses each change whose new value needs objects that the repository lacks.
+    /// Returns the refused changes, including those that git refuses.
+    ///
+    /// For commits that no ref would reach any more, creates a ref below [`KEPT_COMMITS`]. Records in the file `made`
+    /// which refs commands have created.
     pub(super) fn accept(
         &self,
         dir: &Folder,
@@ -170,8 +172,9 @@ impl PrivateHistory {
         }
     }
 
-    /// Updates a ref if it still has its old value. Also succeeds if the ref already has its new value, as after an
-    /// interrupted transfer. If the ref was not updated, the inner error is the reason.
+    /// Updates a ref of the repository if it still has its old value. Also succeeds if the ref already has its new
+    /// value, for example because crewdeck was killed after an earlier update. If the ref was not updated, the inner
+    /// error is the reason.
     fn update(&self, change: &RefChange) -> io::Result<Result<(), RefusalReason>> {
         try_to_update(
             change,

@@ -86,8 +86,8 @@ impl<'a> Checkout<'a> {
         })
     }
 
-    /// Returns whether [`Checkout::save`] was called, so that a command has started, since the last
-    /// [`Checkout::check`]. This is also the case if crewdeck was killed while a command ran.
+    /// Returns whether [`Checkout::save`] was called after the last [`Checkout::check`], which means that a command has
+    /// started. Also true if crewdeck was killed while a command ran.
     pub fn is_unchecked(&self) -> bool {
         matches!(self.copies.kind(RUNNING), Ok(Some(_)))
     }
@@ -118,8 +118,8 @@ impl<'a> Checkout<'a> {
     }
 
     /// Restores the files that a command has damaged since [`Checkout::save`]. A file without a copy is not restored.
-    /// Returns one line for the model for each file that was restored or could not be checked, except an index that is
-    /// restored together with `HEAD`.
+    /// Returns one line for the model for each file that was restored or could not be checked. An index that is
+    /// restored only because `HEAD` was restored has no line.
     pub fn check(&self) -> io::Result<Vec<String>> {
         let old = self.fingerprints()?;
         let mut notes = Vec::new();

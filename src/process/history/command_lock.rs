@@ -7,11 +7,11 @@ use std::io;
 use super::folder::Folder;
 use super::{FILE_MAX, PrivateHistory, TransferPhase, TransferReport};
 
-/// The name of the lock file in the private folder. For each running command, crewdeck and the command's supervisor
-/// hold a shared lock on the file.
+/// The name of the lock file in the private folder ([`PrivateHistory::dir`]). For each running command, crewdeck and
+/// the command's supervisor hold a shared lock on the file.
 const COMMANDS: &str = "commands";
-/// The name of the file that stores the notes of transfers ([`TransferReport::note`]) until the result of the next
-/// command shows them.
+/// The name of the file that stores notes for the model about changes that were refused and files that were restored
+/// ([`TransferReport::note`]). The result of the next command shows them.
 const NOTES: &str = "notes";
 
 /// A shared lock that marks a running command. The kernel releases it when the process is killed.
@@ -34,8 +34,8 @@ impl Drop for CommandLock {
     }
 }
 
-/// If no command holds a [`CommandLock`], calls `then` and returns its result; otherwise returns `None`. No command can
-/// take the lock until `then` returns. The caller must hold the transfer lock ([`super::lock`]).
+/// Calls `then` and returns its result, if no command holds a [`CommandLock`]; otherwise returns `None`. No command can
+/// take the lock until `then` returns. The caller must hold the lock of [`super::lock`].
 pub(super) fn if_unused<T>(dir: &Folder, then: impl FnOnce() -> T) -> io::Result<Option<T>> {
     let file = dir.lock_file(COMMANDS)?;
     match file.try_lock() {
@@ -53,8 +53,8 @@ pub(super) fn was_used(dir: &Folder) -> io::Result<bool> {
     Ok(dir.kind(COMMANDS)?.is_some())
 }
 
-/// If the transfer has a note, adds it to the stored notes, so that the result of the next command shows it. If the
-/// notes would reach [`FILE_MAX`], deletes the older notes.
+/// Adds the note of `transferred`, if there is one, to the stored notes, which the result of the next command shows. If
+/// the notes would reach [`FILE_MAX`] bytes, deletes the older notes.
 pub(super) fn leave_note(dir: &Folder, transferred: &TransferReport) -> io::Result<()> {
     let Some(note) = transferred.note() else {
         return Ok(());
@@ -75,8 +75,8 @@ pub(super) fn take_notes(dir: &Folder) -> io::Result<Option<String>> {
     Ok(text.map(|text| text.trim_end().to_string()))
 }
 
-/// The transfers of git changes before and after one command. [`PrivateHistory::start`] makes the first transfer,
-/// [`CommandTransfer::finish`] the second.
+/// Copies the git changes of commands from the private history to the repository, before and after one command.
+/// [`PrivateHistory::start`] does so before the command, [`CommandTransfer::finish`] after it.
 #[derive(Debug)]
 pub struct CommandTransfer {
     history: PrivateHistory,
@@ -85,8 +85,9 @@ pub struct CommandTransfer {
 }
 
 impl PrivateHistory {
-    /// Transfers the changes of earlier commands to the repository, and marks the new command as running. `phase` is
-    /// one of the two phases before a command. Blocks. An error is only logged, because the next transfer tries again.
+    /// Copies the git changes of earlier commands from the private history to the repository, and marks the new command
+    /// as running. `phase` is [`TransferPhase::BeforePrivate`] or [`TransferPhase::BeforeRepository`]. Blocks. An error
+    /// is only logged, because the next transfer tries again.
     pub fn start(&self, phase: TransferPhase) -> CommandTransfer {
         let mut lock = None;
         if let Err(why) = self.transfer(phase, &mut lock) {
@@ -111,8 +112,8 @@ impl PrivateHistory {
 }
 
 impl CommandTransfer {
-    /// If the command wrote to the private history, transfers its changes to the repository. Returns what the model
-    /// must know about this transfer and the earlier ones.
+    /// Copies the git changes of the command to the repository, if the command wrote to the private history. Returns
+    /// what the model must know: the changes that were refused, the files that were restored, and the stored notes.
     ///
     /// # Errors
     /// Fails if a file cannot be read or written, or git fails. No change is lost: the next transfer tries again.

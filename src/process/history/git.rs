@@ -1,4 +1,5 @@
-//! The git commands that a transfer runs. They run outside the sandbox, only on folders that crewdeck chooses.
+//! The git commands that copy the changes of a private history to the repository. They run outside the sandbox, only on
+//! folders that crewdeck chooses.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -135,8 +136,8 @@ impl StderrTail {
         })
     }
 
-    /// Reads what is in the pipe, without waiting for more. Reads at most the size of a full pipe, so that git's timeout
-    /// is checked in between.
+    /// Reads what is in the pipe, without waiting for more. Reads at most the size of a full pipe, so that the timeout
+    /// of git is checked between two reads.
     fn read(&mut self) -> io::Result<()> {
         let read = (&mut self.pipe).take(PIPE_MAX).read_to_end(&mut self.bytes);
         let surplus = self.bytes.len().saturating_sub(STDERR_MAX);

@@ -15,8 +15,9 @@ const SEARCHED: &[&str] = &["refs", "logs", "objects"];
 /// Maximum depth of folders below the subfolders in [`SEARCHED`]. Deeper folders are not searched.
 const DEPTH_MAX: usize = 32;
 
-/// Removes the lock files and temporary files that killed git processes left in the private folder `dir`, but only if
-/// no command runs in its work directory. Returns whether no command ran. The caller must hold the transfer lock.
+/// Removes the lock files and temporary files that killed git processes left in the private folder `dir`, and returns
+/// true. If a command runs in the work directory, removes nothing and returns false. The caller must hold the lock of
+/// [`super::lock`].
 pub fn remove_if_unused(dir: &Folder) -> io::Result<bool> {
     Ok(command_lock::if_unused(dir, || remove(dir))?.is_some())
 }
@@ -85,9 +86,9 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 impl PrivateHistory {
-    /// Calls `search` on the private folder. Does not call it while a command runs in the work directory, or if no
-    /// command has ever run there. Returns the absolute paths of the lock files that `search` has returned, sorted;
-    /// empty if `search` was not called. Blocks while a transfer runs.
+    /// Calls `search` on the private folder. Returns the absolute paths of the lock files that `search` has returned,
+    /// sorted. If a command runs in the work directory, or no command has ever run there, returns an empty list without
+    /// a call of `search`. Blocks while a transfer runs.
     fn locks_in(&self, search: fn(&Folder) -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
         let dir = Folder::open(self.own())?.sub(FOLDER)?;
         if !command_lock::was_used(&dir)? {

@@ -1,8 +1,9 @@
 //! Protects the git history of a repository from the commands that agents run.
 //!
 //! A sandboxed command cannot write to the repository's own `objects` and `refs`. The mount view (see
-//! [`sandbox`](super::sandbox)) replaces them by private folders, one set per work directory, stored in `crewdeck/` of
-//! the git folder of that work directory:
+//! [`sandbox`](super::sandbox)) replaces them by private folders. Each work directory has its own private folders, in
+//! the folder `crewdeck/` of its git folder. A *transfer* copies the git changes of commands from there to the
+//! repository. The folder `crewdeck/` contains:
 //!
 //! - `objects` receives new objects. The repository's objects are its alternate and are read-only.
 //! - `refs` is a copy of the repository's loose refs. `packed-refs` is not copied but read-only, with the limitation
@@ -16,19 +17,21 @@
 //!
 //! Limitation: some files are made read-only by mounting them over themselves. These are `config.worktree`, and in the
 //! root also `config` and `packed-refs`. If a program outside the sandbox, such as `git config` or `git pack-refs`,
-//! replaces such a file by renaming, the kernel removes the mount, and a command that is already running can write the
+//! replaces such a file by renaming, the kernel removes the mount. A command that is already running can then write the
 //! new file.
 //!
 //! `PrivateHistory::transfer` runs before and after each command. It first copies new objects into the repository, then
 //! updates the refs that `refs::verdict` accepts, each only if it still has the value that the command saw. A crash
 //! between the two steps leaves unreferenced objects, and the next transfer continues from `base`. Commits would lose
 //! their last ref if the change that adds them is refused, or if a change replaces them. Such commits are kept below
-//! `refs/crewdeck/beside/`. Objects are copied through git, which computes their names from their content. So a damaged
-//! or substituted object never enters the repository under another name, and no file of the repository shares an inode
-//! with one that a command can write.
+//! `refs/crewdeck/beside/`.
 //!
-//! Processes that are killed leave locks in the private folders. These locks are removed by each transfer, and by the
-//! repair at the start of a crew, if no command runs: see `leftovers`.
+//! Objects are copied through git, which computes their names from their content. So a damaged or substituted object
+//! never enters the repository under another name, and no file of the repository shares an inode with a file that a
+//! command can write.
+//!
+//! Processes that are killed leave locks in the private folders. If no command runs, these locks are removed by each
+//! transfer and by the repair at the start of a crew: see `leftovers`.
 
 mod accept;
 mod checkout;
@@ -91,7 +94,7 @@ pub struct PrivateHistory {
     pub branch: WritableBranch,
 }
 
-/// When the git changes of commands are transferred between a private history and the repository.
+/// The occasion of a transfer, which copies the git changes of commands from a private history to the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferPhase {
     /// Before a command that writes to the private history.
@@ -105,7 +108,7 @@ pub enum TransferPhase {
     Recovery,
 }
 
-/// What the model must know about a transfer.
+/// What the model must know about a transfer of git changes from a private history to the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
     pub refused: Vec<RefusedRef>,
@@ -152,9 +155,9 @@ impl PrivateHistory {
         })
     }
 
-    /// Creates what is missing: the private folders, their list of alternates, and in the repository the folder
-    /// [`SHARED_OBJECTS`] and an empty `packed-refs`, over which the sandbox mounts. Removes a file that is in the
-    /// place of a private subfolder.
+    /// Creates what is missing: the private folders, their list of alternates, and the mount points of the sandbox in
+    /// the repository, which are the folder [`SHARED_OBJECTS`] and an empty `packed-refs`. Removes a file that is in
+    /// the place of a private subfolder.
     ///
     /// # Errors
     /// Fails if a folder or file cannot be written, or the repository's alternates cannot be read.
@@ -310,9 +313,9 @@ impl PrivateHistory {
         Ok(done)
     }
 
-    /// Moves the file `shallow.set-aside` into the private folder, and returns a note for the model about it. The
-    /// supervisor creates this file by renaming a `shallow` file that appeared while a command ran. Returns `None` if
-    /// there is no such file, and for a worktree.
+    /// Moves the file `shallow.set-aside` from the git folder into the private folder. Returns a note for the model
+    /// about it; `None` if there is no such file, or if the work directory is a worktree. The supervisor creates
+    /// `shallow.set-aside` by renaming a file `shallow` that appeared while a command ran.
     fn shallow_note(&self, dir: &Folder) -> io::Result<Option<String>> {
         let aside = format!("shallow{SET_ASIDE}");
         let own = Folder::open(self.own())?;
@@ -453,8 +456,8 @@ fn all(root_git: &Path, common: &Path) -> impl Iterator<Item = PrivateHistory> {
     root.into_iter().chain(trees)
 }
 
-/// Acquires the transfer lock of a private folder. The lock is released when the returned file is closed. Blocks while
-/// another transfer runs.
+/// Acquires the lock of a private folder that is held during a transfer. Blocks while another transfer runs. The lock
+/// is released when the returned file is closed.
 fn lock(dir: &Folder) -> io::Result<fs::File> {
     let lock = dir.lock_file("lock")?;
     lock.lock()?;

@@ -9,8 +9,8 @@ use std::process::Stdio;
 use super::folder::Folder;
 use super::{git, leftovers};
 
-/// If a transfer has at least this many objects, they are stored as a pack, otherwise as loose objects. Git does the
-/// same with received objects (`fetch.unpackLimit`).
+/// If at least this many objects are copied to the repository at once, git stores them as a pack, otherwise as loose
+/// objects. Git does the same with received objects (`fetch.unpackLimit`).
 const UNPACK_LIMIT: usize = 100;
 
 /// Maximum number of attempts to copy a part of the objects. Objects are copied in parts only if some of them are

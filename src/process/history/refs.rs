@@ -297,11 +297,11 @@ pub fn write_names(dir: &Folder, name: &str, names: &BTreeSet<String>) -> io::Re
 }
 
 /// Updates the loose refs in `dir` to the values in `shown`. `private` contains the values that were read from `dir`
-/// before. Skips private refs ([`is_private`]), and a ref that is locked, cannot be written, or no longer has its value
-/// in `private`.
+/// before. Skips private refs ([`is_private`]), and refs that are locked, cannot be written, or no longer have their
+/// value in `private`.
 ///
-/// Returns the resulting refs. A skipped ref is returned with its value in `private`. If it were returned with its
-/// value in `shown`, the next transfer would mistake the difference for a change of a command.
+/// Returns the refs as they are then. A skipped ref is returned with its value in `private`. If it were returned with
+/// its value in `shown`, the next transfer would mistake the difference for a change of a command.
 pub fn update_loose(dir: &Folder, private: &RefMap, shown: &RefMap) -> io::Result<RefMap> {
     let mut now = shown.clone();
     for change in changes(private, shown) {

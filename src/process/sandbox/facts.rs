@@ -41,9 +41,12 @@ const CACHES: &[&str] = &[
     "Library/Caches",
 ];
 
-/// Files and folders with keys and tokens for git servers, relative to the home directory. They are hidden from a
-/// command unless the settings allow the group [`SocketGroup::Ssh`], the user has approved the command as a git
-/// command, or the command's work directory is in them.
+/// Files and folders with keys and tokens for git servers, relative to the home directory. They are hidden from
+/// commands, except in these cases:
+///
+/// - The settings allow the group [`SocketGroup::Ssh`].
+/// - The user has approved the command as a git command.
+/// - The folder contains the command's work directory.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
     ".git-credentials",
@@ -150,8 +153,8 @@ impl Sandbox {
         }
     }
 
-    /// Returns a warning for the model if the history is unprotected or read-only. Only the first call with such a plan
-    /// returns the warning, so that it appears once per crew.
+    /// Returns a warning for the model if `plan` leaves the git history unprotected or makes it read-only. Returns the
+    /// warning only once per crew; afterwards, and for other plans, returns `None`.
     pub fn warning(&self, plan: &SandboxPlan) -> Option<&'static str> {
         let text = match plan.keeps_history {
             HistoryProtection::Private => return None,
@@ -202,15 +205,16 @@ impl Sandbox {
         &self.approved
     }
 
-    /// Like [`Sandbox::start`], but drops the transfer: changes of the command are transferred only before the next
-    /// command in `workdir`.
+    /// Like [`Sandbox::start`], but returns only the plan. Git changes that the command makes in its private history
+    /// are therefore copied to the repository only when the next command in `workdir` starts.
     pub fn plan(&self, workdir: &Path, reach: HistoryReach) -> SandboxPlan {
         self.start(workdir, reach).0
     }
 
-    /// Returns the plan for a command that starts in `workdir` now, and the transfer that must be finished after the
-    /// command; `None` if no private history is possible. Creates missing folders and files that must be read-only.
-    /// Blocks, and runs git if the changes of an earlier command were not transferred yet.
+    /// Returns the plan for a command that starts in `workdir` now. Also returns the [`CommandTransfer`] with which the
+    /// caller must copy the command's git changes to the repository afterwards; `None` if the work directory can have
+    /// no private history. Creates missing folders and files that must be read-only. Blocks, and runs git if an earlier
+    /// command has left changes that were not copied yet.
     pub fn start(
         &self,
         workdir: &Path,

@@ -12,9 +12,11 @@ use crate::domain::folders::STATE;
 const ENTRIES_MAX: usize = 4096;
 
 /// Returns the writable paths of `plan` without the git folder. A folder that contains the git folder is replaced by
-/// its current entries, except symbolic links and read-only paths, because Landlock can only allow a folder with
-/// everything below it. New files can therefore not be created in that folder itself. If the command runs in the root,
-/// the same applies to folders that contain the state folders or other read-only paths.
+/// its current entries, except symbolic links and read-only paths. The reason is that Landlock can only allow a folder
+/// with everything below it. Commands can therefore not create new files in that folder itself.
+///
+/// If the command runs in the root, folders that contain the state folders or other read-only paths are replaced in the
+/// same way.
 pub fn writable_without_git(plan: &SandboxPlan) -> Vec<PathBuf> {
     let git: Vec<&Path> = plan
         .history

@@ -6,11 +6,11 @@
 //!
 //! - **Landlock** allows writes below a list of folders. It cannot exclude a subfolder, such as `.tasks` in a writable
 //!   root.
-//! - **The mount view**, a private mount namespace, mounts such subfolders read-only over themselves. Landlock forbids
-//!   later mount changes, so a command cannot undo this.
+//! - **The mount view**, a private mount namespace, makes the subfolders that Landlock cannot exclude read-only: it
+//!   mounts each one over itself. Landlock forbids later mount changes, so a command cannot undo this.
 //!
 //! If the kernel refuses one mechanism, the other is used alone. Without the mount view, Landlock makes the whole git
-//! folder of a repository read-only to protect the history; if Landlock is missing or too old for that, no command
+//! folder of a repository read-only to protect the history. If Landlock is missing or too old for that, no command
 //! starts in the repository. [`probe()`] reports what is available.
 
 mod facts;

@@ -19,8 +19,8 @@ const PROTECTED_IN_GIT: &[&str] = &[
 ];
 /// Entries of the common git folder that git also writes when it runs in a worktree.
 pub(super) const SHARED_IN_GIT: &[&str] = &["lfs", "rr-cache"];
-/// Entries of a git folder that private folders replace. Without a private history, nothing is replaced, and commands
-/// write to these entries of the repository.
+/// Entries of a git folder that contain the history. A command with a private history sees its private folders in their
+/// place. Other commands write to these entries of the repository.
 pub(super) const HISTORY_IN_GIT: &[&str] = &["objects", "refs", "logs"];
 /// The folder of refs in the reftable format.
 pub(super) const TABLES_IN_GIT: &str = "reftable";
@@ -82,8 +82,8 @@ pub struct SandboxPlan {
     pub writable: Vec<PathBuf>,
     /// Paths that are writable only if the mount view was created; see [the module](super).
     pub writable_in_view: Vec<PathBuf>,
-    /// The private history whose changes are transferred when the command has ended. If the mount view cannot be
-    /// created, the git folder is read-only instead.
+    /// The private history that the command writes to; `None` if it has none. The changes in it are copied to the
+    /// repository when the command has ended. If the mount view cannot be created, the git folder is read-only instead.
     pub history: Option<PrivateHistory>,
     /// The steps that create the mount view, in order. A step that changes the access to a missing path, or hides it,
     /// is skipped.

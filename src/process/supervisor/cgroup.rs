@@ -164,7 +164,8 @@ fn hierarchies(own: &str, mounts: &str) -> Vec<Hierarchy> {
     lines.collect()
 }
 
-/// One control group of the kernel for a command. The file descriptors stay valid in a mount view.
+/// One control group of the kernel for a command. Its files were opened before the process entered a mount view, and
+/// can still be used there.
 #[derive(Debug)]
 struct Group {
     version: Version,

@@ -60,7 +60,8 @@ pub struct SupervisorClient {
     /// The process group of the program; `None` until the program has started.
     group: Option<ProcessGroup>,
     pub plan: Option<SandboxPlan>,
-    /// The transfer of the program's git changes, which must be finished when the program has ended.
+    /// Copies the program's git changes to the repository. Must be finished when the program has ended. `None` if the
+    /// program has no private history.
     pub running: Option<CommandTransfer>,
 }
 
@@ -180,9 +181,9 @@ impl SupervisorClient {
         Ok((child, client))
     }
 
-    /// Waits until the program and everything it has started have ended. Cancel-safe: the call can be dropped and
-    /// repeated without losing an event. If the supervisor is killed, kills the program and reports how the supervisor
-    /// ended, with `had_leftovers` set.
+    /// Waits until the program and everything it has started have ended. If the supervisor is killed, kills the
+    /// program. The result then says how the supervisor ended, and `had_leftovers` is true. Cancel-safe: the call can
+    /// be dropped and repeated without losing an event.
     ///
     /// # Errors
     /// Fails if the supervisor could not start the program, or sent an invalid event.

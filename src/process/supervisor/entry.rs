@@ -305,8 +305,11 @@ mod linux {
         Ok(command)
     }
 
-    /// Starts the program in the sandbox. If Landlock alone must protect the git folder, `without_view` is the reason
-    /// why there is no mount view; otherwise it is `None`.
+    /// Starts the program in the sandbox. `without_view` is the reason why the mount view could not be created, if
+    /// Landlock alone must therefore protect the git folder; otherwise `None`.
+    ///
+    /// # Errors
+    /// Also fails if Landlock alone must protect the git folder and the kernel's Landlock cannot do that.
     fn start(
         command: &mut Command,
         plan: Option<&SandboxPlan>,

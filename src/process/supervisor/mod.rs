@@ -30,8 +30,8 @@ use std::path::{Path, PathBuf};
 pub(super) use client::{JobOutcome, SupervisorClient};
 pub use entry::main;
 
-/// Returns whether this process runs under a supervisor, that is in a command of an agent, a command that the user
-/// typed with `!`, a hook, an MCP server or an external agent. Recognized by an environment variable, which processes
+/// Returns whether this process runs under a supervisor: in a command of an agent, a command that the user typed with
+/// `!`, a hook, an MCP server or an external agent. Recognizes this by an environment variable that child processes
 /// inherit.
 pub fn is_in_agent_command() -> bool {
     std::env::var_os(protocol::MARK).is_some()

@@ -40,7 +40,8 @@ const FORCED_SCAN_INTERVAL: Duration = Duration::from_secs(5);
 /// runs if, since the command began, the machine's task count has risen by this fraction of the process limit, or its
 /// available memory has fallen by this fraction of the memory limit.
 const SCAN_FRACTION: u64 = 4;
-/// Ratio of the process limit that the kernel enforces to the lower limit that the monitor enforces.
+/// The kernel's limit on processes, as a multiple of the monitor's limit. The kernel's limit must be higher, because
+/// the kernel counts threads too.
 pub const KERNEL_LIMIT_FACTOR: u64 = 4;
 pub const MIB: u64 = 1024 * 1024;
 /// The beginning of a link in `/proc/PID/fd` that leads to a file made by `memfd_create`.
@@ -65,7 +66,8 @@ pub struct Monitor {
 
 impl Monitor {
     /// Starts to watch a command that begins now; `None` if no limit is set. `can_leave_cgroup` is true if the command
-    /// has no mount view, in which the files of control groups are read-only.
+    /// has no mount view. In a mount view, the files of control groups are read-only, so the command cannot leave its
+    /// group.
     pub fn new(
         limits: CommandLimits,
         cgroup: Option<Cgroup>,
@@ -128,9 +130,9 @@ impl Monitor {
         }
     }
 
-    /// Checks the limits. Returns a text for the model that names the limit that the command has exceeded, as a clause
-    /// that begins with "the command". Returns `None` if no limit is exceeded, or if this check does not scan the
-    /// processes and the kernel has refused nothing.
+    /// Checks the limits. If the command has exceeded one, returns a text for the model that names it, as a clause that
+    /// begins with "the command". Otherwise returns `None`. A check that does not scan the processes finds only what
+    /// the kernel has refused.
     pub fn exceeded_limit(&mut self) -> Option<String> {
         if let Some(why) = self.refused_by_kernel() {
             return Some(why);
@@ -200,9 +202,9 @@ fn memory_exceeded(most_mb: u64) -> String {
     )
 }
 
-/// Sets a kernel limit on processes against fork bombs, in addition to the limit of the monitor. The kernel counts all
-/// threads of the user in the user namespace. Outside of a user namespace that contains only the command, this count
-/// would include other programs, so the function then does nothing. The limit does not apply to root.
+/// Sets a kernel limit on processes against fork bombs, in addition to the limit of the monitor. Does nothing outside
+/// of a user namespace that contains only the command: the kernel counts all threads of the user in the user namespace,
+/// so the count would include other programs. The limit does not apply to root.
 pub fn limit_processes(limits: CommandLimits) {
     let is_own = fs::read_to_string("/proc/self/uid_map")
         .is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"));

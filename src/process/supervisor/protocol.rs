@@ -39,8 +39,8 @@ pub enum SupervisorEvent {
     Started {
         /// The process id of the program, which is also its process group id.
         pid: i32,
-        /// Set if the git folder is read-only because the mount view could not be created: the first 16 writable paths
-        /// of the sandbox plan. Otherwise `None`.
+        /// The first 16 writable paths of the sandbox plan, if the git folder is read-only because the mount view could
+        /// not be created. Otherwise `None`.
         #[serde(default)]
         git_is_read_only: Option<Vec<PathBuf>>,
     },

@@ -1,7 +1,7 @@
 //! Passes the standard input of a program from crewdeck to its supervisor, over the socket between them.
 //!
-//! The file descriptor is attached to one byte that precedes the request. This byte must come first: the request is
-//! read without asking for file descriptors, and such a read would close the descriptor.
+//! The file descriptor is attached to one byte, which is sent and received before the request. The request is read
+//! without asking for file descriptors, and a read of that kind would close the descriptor.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;

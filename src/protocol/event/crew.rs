@@ -26,8 +26,8 @@ pub enum CrewEvent {
         /// The named models, then the models of the model server in the order of its answer.
         names: Vec<String>,
     },
-    /// The limits of the crew have changed, because the user raised a budget, or because the usage of the day and the
-    /// month has changed and a budget limits it. Also sent once at the start.
+    /// The limits of the crew have changed: the user raised a budget, or the usage changed in a day or month that a
+    /// budget limits. Also sent once at the start.
     LimitsChanged(Limits),
     /// The skills or command files on disk have changed. Also sent once at the start. A notice follows for each skill
     /// or command file that cannot be used and was not reported before.
@@ -65,9 +65,13 @@ pub enum CrewEvent {
         /// The reason and what to do.
         why: String,
     },
-    /// All agents are idle, no job is running, no message waits for an agent, no idle agent can claim a task, and no
-    /// request is open. Requests that the lead has not decided even after its last reminder do not count, and teammates
-    /// that wait for these count as idle. Sent again only after an agent has worked. A headless run ends here.
+    /// The crew is idle: all agents are idle, no job is running, no message waits for an agent, no idle agent can claim
+    /// a task, and no request is pending.
+    ///
+    /// After its last reminder, the lead may leave a request undecided. This request then does not count as pending,
+    /// and a teammate that waits only for it counts as idle.
+    ///
+    /// Sent again only after an agent has worked. A headless run ends here.
     #[serde(rename = "crew_at_rest")]
     AllIdle,
 }

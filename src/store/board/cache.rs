@@ -16,12 +16,12 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// Maximum age of the last full refresh, which compares all task files with the cache. If the last one is older when
-/// this process changes the board, a full refresh comes first. A full refresh finds changes by programs that ignore the
-/// lock, even if no file event reports them.
+/// Maximum age of the last full refresh when this process changes the board. If it is older, a full refresh comes
+/// first. A full refresh compares all task files with the cache, and so finds changes by programs that ignore the lock,
+/// even if no file event reports them.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(15);
-/// Maximum number of task files that full refreshes check per second, on average. For each such number of tasks, one
-/// second is added to [`REFRESH_INTERVAL`].
+/// Maximum number of task files that full refreshes check per second, on average. [`refresh_interval`] therefore adds
+/// one second to [`REFRESH_INTERVAL`] for every `TASKS_PER_SECOND` tasks on the board.
 const TASKS_PER_SECOND: usize = 200;
 
 /// The tasks of a board and the state of their files.

@@ -79,10 +79,10 @@ impl LockedBoard<'_> {
         self.refresh(neighbors)
     }
 
-    /// Makes sure that the cache knows the open task of `name`: the task that `name` has claimed and not completed.
-    /// Reads the file of the open task in the cache. If the file shows that the task is no longer open, continues with
-    /// the next open task of `name` in the cache, until a file confirms a task or the cache contains no further open
-    /// task of `name`.
+    /// Updates the open task of `name` in the cache: the task that `name` has claimed and not completed. Reads the file
+    /// of the open task that the cache contains. If the task is no longer open according to the file, reads the file of
+    /// the next open task of `name` in the cache. Stops when a file confirms an open task, or when the cache contains
+    /// none.
     pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
         while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
             self.refresh([id])?;

@@ -1,9 +1,13 @@
-//! Finds and removes lock files that a killed git left behind. Later git commands fail as long as such a file exists.
+//! Finds and removes lock files that a killed git left behind. Git commands fail as long as a lock file exists, and git
+//! itself never removes the lock file of another process.
 //!
-//! Git never removes such a file, because its owner may still run. crewdeck removes such a file only when no process
-//! has it open, no git runs in the repository, and it is at least two seconds old. Where a git may run without being
-//! visible (in another process namespace, as another user, on another machine), the file must be ten minutes old,
-//! unless an interrupted operation of crewdeck created it.
+//! crewdeck removes a lock file if all of these conditions hold:
+//!
+//! - No process has the file open.
+//! - No git runs in the repository.
+//! - The file is at least two seconds old. It must be at least ten minutes old if a git may run invisibly: in another
+//!   process namespace, as another user or on another machine. Files that an interrupted operation of crewdeck created
+//!   are removed after two seconds even then.
 
 use std::fmt;
 use std::fs;
@@ -46,8 +50,8 @@ const SEARCHED: &[(&str, bool)] = &[
 ];
 
 /// Returns the lock files below `common`, the git folder that all worktrees share, sorted by path. Searches at most
-/// [`FOLDERS_MAX`] folders. Skips the folders of `process::history`, in which commands of agents write objects and refs,
-/// because [`crate::process::history::stale_locks`] finds the locks in these folders.
+/// [`FOLDERS_MAX`] folders. Skips the folders in which commands of agents write objects and refs:
+/// [`crate::process::history::stale_locks`] finds the locks in them.
 pub fn lock_files(common: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let searched = SEARCHED.iter();
@@ -164,8 +168,8 @@ pub fn clear(
     }
 }
 
-/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. This is true unless all locks are
-/// [`LockHolder::Invisible`]: such a lock can stay for minutes.
+/// Returns whether a lock in `stay` may become removable within [`WAIT_MAX`]. A lock with [`LockHolder::Invisible`]
+/// may not, because it can stay for minutes; any other lock may.
 fn may_be_removable_soon(stay: &[(PathBuf, LockHolder)]) -> bool {
     stay.iter().any(|(_, by)| *by != LockHolder::Invisible)
 }

@@ -101,8 +101,8 @@ pub struct Git {
     program: PathBuf,
     /// Git does not search for a repository in this folder or above it.
     ceiling: Option<PathBuf>,
-    /// Additional environment variables for git, such as the paths of the repository's folders and files. Git does not
-    /// search for a path that one of these variables contains.
+    /// Additional environment variables for git, such as the paths of the repository's folders and of the index. Git
+    /// uses these paths instead of searching for them.
     extra_env: Vec<(&'static str, PathBuf)>,
     hooks: Hooks,
     /// A lock that git inherits if it runs no hooks, so that the lock is held until git ends.

@@ -166,8 +166,9 @@ impl Repo {
         Ok(parse_list(&listed?))
     }
 
-    /// Returns the folders of the worktrees for which git has a complete entry, without running git; `None` if an entry
-    /// is incomplete or cannot be read. In this case, call [`Repo::list_worktrees`]. A returned folder may no longer exist.
+    /// Returns the folders of all linked worktrees that git has registered. Reads git's files and runs no git. A
+    /// returned folder may no longer exist. Returns `None` if git's entry for a worktree is incomplete or cannot be
+    /// read; the caller can then use [`Repo::list_worktrees`].
     pub fn registered_folders(&self) -> Option<Vec<PathBuf>> {
         let entries = match fs::read_dir(self.common.join("worktrees")) {
             Ok(entries) => entries,

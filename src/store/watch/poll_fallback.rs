@@ -18,7 +18,7 @@ use super::tasks::{PollOutcome, PollScope, TaskFiles};
 const LONG_INTERVAL: Duration = Duration::from_secs(30);
 /// Poll interval if the system may miss changes or has missed one recently.
 const SHORT_INTERVAL: Duration = Duration::from_secs(5);
-/// Poll interval if the system reports nothing.
+/// Poll interval if the system sends no file events at all, so that only polling finds changes.
 const NO_EVENTS_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of polls without a missed event after which events are trusted again: one minute at `SHORT_INTERVAL`.
 const CLEAN_POLLS: u32 = 12;
@@ -98,8 +98,9 @@ pub(super) struct PollFallback {
     folder_files: [Option<FolderFiles>; FOLDERS.len()],
 }
 
-/// The state files in a folder. The list `files` is valid while the folder has the fingerprint `folder`. It is stored
-/// so that polls need not list the folder: opening a folder causes an event for every process that watches the folder.
+/// The state files in a folder. The list `files` is valid while the folder has the fingerprint `folder`. A poll uses
+/// the stored list and does not list the folder, because opening a folder causes an event for every process that
+/// watches it.
 struct FolderFiles {
     folder: FileFingerprint,
     files: Vec<PathBuf>,

@@ -15,8 +15,8 @@ use crate::domain::ids::TaskId;
 
 /// Interval between full polls of a small board, if the system reports every change.
 const FULL_POLL_INTERVAL: Duration = Duration::from_secs(30);
-/// Maximum number of task files that full polls check per second, on average. For each such number of files, one second
-/// is added to [`FULL_POLL_INTERVAL`].
+/// Maximum number of task files that full polls check per second, on average. One second is therefore added to
+/// [`FULL_POLL_INTERVAL`] for every `FILES_PER_SECOND` task files.
 const FILES_PER_SECOND: u64 = 100;
 /// Maximum number of tasks that are reported by number. More changed tasks are reported as a change of the whole board.
 const NAMED_MAX: usize = 1000;

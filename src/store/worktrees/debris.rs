@@ -44,7 +44,7 @@ pub enum Debris {
     /// An incomplete worktree with files in it but without the `.git` file that links it to the repository. Only the
     /// user can know whose files these are.
     Unlinked(WorktreeName),
-    /// The worktree of a task into which not all branches of the task's blockers were merged.
+    /// The worktree of a task that lacks work of the task's blockers: not all of their branches were merged into it.
     MissingWork(WorktreeName),
     /// An interrupted merge of this worktree's branch into its base branch.
     Merge(WorktreeName),

@@ -126,9 +126,9 @@ fn with_new_files(git: &Git, own: &Path) -> Option<(Git, TempDir)> {
     Some((git, folder))
 }
 
-/// Copies a git index together with its modification time. Git compares the content of a file only if the time that the
-/// index stores for the file is not older than the index. If the copy had a newer time, git would miss changes of such
-/// files.
+/// Copies a git index together with its modification time. The index stores a time for each file, and git compares the
+/// content only of files whose stored time is not older than the index. If the copy were newer than the original, git
+/// would skip the comparison for some of these files and miss their changes.
 fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
     let time = fs::metadata(index)?.modified()?;
     fs::copy(index, copy)?;

@@ -259,9 +259,10 @@ fn mode(meta: &fs::Metadata) -> &'static str {
     }
 }
 
-/// Returns whether the content of `file` is the beginning of the blob `hash` or the whole blob, as it is if git was killed
-/// while writing the file. This is true for an empty file, and false for a file of more than [`FILE_MAX`] bytes. `path` is
-/// the path of the file in the repository; it determines which filters git applies to the blob before the comparison.
+/// Returns whether the content of `file` is the blob `hash` or the beginning of it. A git that is killed while writing
+/// the file leaves this content. True for an empty file, and false for a file of more than [`FILE_MAX`] bytes. `path`
+/// is the path of the file in the repository; it determines which filters git applies to the blob before the
+/// comparison.
 pub fn is_prefix_of_blob(
     git: &Git,
     file: &Path,

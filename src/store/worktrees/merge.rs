@@ -31,8 +31,8 @@ impl Worktrees {
     ///
     /// # Errors
     /// When there is no worktree with that name, its folder is gone, a git operation is in progress in the folder, or
-    /// git fails. Also when another branch is checked out in the folder, and there are uncommitted files, or commits on
-    /// that branch that neither the worktree's own branch nor the base branch has.
+    /// git fails. If another branch is checked out in the folder, also when there are uncommitted files, or when that
+    /// branch has commits that are neither in the worktree's own branch nor in the base branch.
     pub fn commit_leftovers(
         &self,
         name: &WorktreeName,
@@ -159,9 +159,9 @@ impl OpenRegistry {
         check_clean(name, &git)
     }
 
-    /// Fails if the worktree has another branch or a commit checked out, and what is checked out has commits that are
-    /// in neither the worktree's own branch nor the base branch. Other tasks build on the worktree's own branch and
-    /// would miss these commits.
+    /// Checks that all commits in the history of the worktree's `HEAD` are in the worktree's own branch or in the base
+    /// branch, and fails otherwise. Commits can be missing there if another branch or a commit is checked out. Other
+    /// tasks build on the worktree's own branch and would not get these commits.
     fn check_no_other_commits(&self, tree: &Worktree, git: &Git) -> Result<(), StoreError> {
         let own = tree.name.branch();
         let Some((head, tip)) = head(git)?.zip(self.repo.branch(&own)?) else {
@@ -191,8 +191,9 @@ impl OpenRegistry {
         .into())
     }
 
-    /// Fails unless the main worktree has the branch `base` checked out (any branch if `None`), no git operation such
-    /// as a rebase is in progress in it, and its tracked files have no uncommitted changes.
+    /// Checks that a merge can start in the main worktree, and fails otherwise. The branch `base` must be checked out;
+    /// with `None`, any branch. No git operation such as a rebase may be in progress, and tracked files must have no
+    /// uncommitted changes.
     fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {
@@ -222,8 +223,9 @@ impl OpenRegistry {
         Err(WorktreeError::MainDirty(short_list(&files, files.len())).into())
     }
 
-    /// Fails if a merge of `tip` into the main worktree would read the settings of nested repositories that agents can
-    /// write. Such settings can start any program.
+    /// Fails if a merge of `tip` into the main worktree would make git read settings that agents can write. These are
+    /// the settings of nested repositories whose git folder is not in the repository's own git folder. They can start
+    /// any program.
     fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
         let kept = self.repo.common().join("modules");
         let open = scanned_by_merge(&self.repo.git, &self.repo.root, Some(&kept), tip)?;

@@ -54,9 +54,11 @@ pub fn add_all(git: &Git, dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the paths, relative to `dir`, of the nested repositories in which `git merge` would run git. Git does so
-/// only if `.gitmodules`, in the worktree or in the commit `tip`, has an `ignore` setting, and then in all nested
-/// repositories on disk. Leaves out repositories whose git folder is below `kept`, where agents cannot write.
+/// Returns the paths, relative to `dir`, of the nested repositories in which `git merge` would run git. Leaves out
+/// repositories whose git folder is below `kept`, where agents cannot write.
+///
+/// Git runs in all nested repositories on disk if `.gitmodules`, in the worktree or in the commit `tip`, has an
+/// `ignore` setting. Otherwise it runs in none, and the result is empty.
 pub fn scanned_by_merge(
     git: &Git,
     dir: &Path,

@@ -67,9 +67,9 @@ pub fn has_leftovers(dir: &Path) -> Result<bool, StoreError> {
     Ok(!leftovers(dir)?.is_empty())
 }
 
-/// Completes or reverts the interrupted removals in the worktrees folder `dir`: deletes folders that are marked for
-/// deletion, and renames the other removed folders back to their original names. If that fails for a folder, appends the
-/// error to `notices`. Fails only if `dir` cannot be listed. The caller holds the worktree lock.
+/// Completes or reverts the interrupted removals in the worktrees folder `dir`. Deletes the folders that are marked for
+/// deletion, and renames the folders that were still being checked back to their original names. If that fails for a
+/// folder, appends the error to `notices`. Fails only if `dir` cannot be listed. The caller holds the worktree lock.
 pub fn recover(dir: &Path, notices: &mut Vec<String>) -> Result<(), StoreError> {
     for (path, phase, name) in leftovers(dir)? {
         let done = match phase {

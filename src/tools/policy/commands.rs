@@ -10,7 +10,7 @@ const INTERPRETERS: &[&str] = &[
     "python", "python2", "python3", "perl", "ruby", "node", "php", "lua", "deno", "bun", "awk",
     "gawk",
 ];
-/// Texts that, anywhere in inline code (`python -c …`), make the command need approval.
+/// A command with inline code (`python -c …`) needs approval if the code contains one of these texts.
 const RISKY_CODE_WORDS: &[&str] = &[
     "rmtree",
     "unlink",
@@ -237,10 +237,10 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     }
 }
 
-/// Returns whether a permission for the first two words of a command of the program `name` would cover too much,
-/// because the program runs, changes or contacts what its arguments name. True for wrappers, shells, interpreters, and
-/// programs that change the machine, write files, stop processes or use the network. False for programs in [`REMOTE`],
-/// because their first argument is a subcommand, and for all other programs.
+/// Returns whether the program `name` runs, changes or contacts what its arguments name. A permission for the first two
+/// words of its commands would then cover too much. True for wrappers, shells, interpreters, and programs that change
+/// the machine, write files, stop processes or use the network. False for all other programs, and for the programs in
+/// [`REMOTE`], whose first argument is a subcommand.
 pub fn runs_or_writes_its_arguments(name: &str) -> bool {
     let lists = [
         SHELLS,
@@ -259,7 +259,7 @@ pub fn runs_or_writes_its_arguments(name: &str) -> bool {
 }
 
 /// Returns why the command line that the program `wrapper` passes to a shell needs approval; `None` if it needs none.
-/// The first of `words` contains a whole command line; the shell gets all `words`, joined with spaces.
+/// The command line consists of all `words`, joined with spaces; the first of them contains several words of the shell.
 fn command_text(wrapper: &str, words: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     if wrapper != "watch" || words.iter().any(|word| word.expands) {
         return Some(format!("{wrapper} runs a text as a command"));
@@ -373,10 +373,12 @@ fn interpreter(name: &str, simple: &SimpleCommand, args: &[Word]) -> Option<Stri
     }
 }
 
-/// Returns why the program `name`, which writes to its arguments, needs approval. The reason is the first argument to
-/// which commands may not write without approval (see [`CommandDir::may_write`]); for `mv`, devices need approval too.
+/// Returns why a command of the program `name` needs approval; `None` if it needs none. The program writes the files
+/// that its arguments name. The reason names the first argument that [`CommandDir::may_write`] does not allow; for
+/// `mv`, it can also be a device.
+///
 /// Checks only arguments that the shell expands at run time, and arguments that look like a path: they begin with `/`,
-/// `~`, `.git`, `.team` or `.tasks`, or contain `..`. Returns `None` if no argument needs approval.
+/// `~`, `.git`, `.team` or `.tasks`, or contain `..`.
 fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let is_path = |w: &&Word| {
         w.expands
@@ -418,8 +420,10 @@ const CURL_VALUES: &[&str] = &[
     "--write-out",
 ];
 
-/// Returns whether the program `name` connects only to this machine: all arguments but options are addresses of it, and
-/// there is at least one. Only the options in [`CURL_VALUES`] are known to have a value.
+/// Returns whether the program `name` connects only to this machine. It must have at least one argument that is neither
+/// an option nor the value of an option, and all these arguments must be addresses of this machine. For netcat and
+/// telnet, further arguments can be ports. Only the options of curl in [`CURL_VALUES`] are known to have a value.
+/// Returns false if an argument is known only at run time, or if an option contains a text that may be an address.
 fn only_here(name: &str, args: &[Word]) -> bool {
     let mut has_address = false;
     let mut args = args.iter();

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::paths::CommandDir;
 use super::words::{SimpleCommand, Word, has_flag};
 
-/// Git subcommands that can change the history. They start no other program, except with arguments for which
-/// [`is_single_flagged_command`] returns false.
+/// Git subcommands that can change the history. They start another program only with some arguments, such as
+/// `--upload-pack`; [`is_single_flagged_command`] recognizes these arguments.
 const HISTORY: &[&str] = &[
     "push",
     "fetch",
@@ -132,9 +132,10 @@ fn checks_out_files(args: &[Word]) -> bool {
     }
 }
 
-/// Returns whether an argument seems to name files instead of a branch or commit. True if git allows no such ref name,
-/// as for `./` or `src/*`, or if the name has an extension that does not begin with a digit: `src/main.rs`, but not
-/// `v1.0`. A file without an extension, such as `Makefile`, is not recognized.
+/// Returns whether an argument seems to name files instead of a branch or commit. True if git does not allow the
+/// argument as the name of a branch, such as `./` or `src/*`. Also true if the argument has a file extension, such as
+/// `src/main.rs`; an extension that begins with a digit does not count, as in `v1.0`. A file without an extension, such
+/// as `Makefile`, is not recognized.
 fn seems_file(arg: &Word) -> bool {
     let text = arg.text.as_str();
     let is_no_ref = arg.globs

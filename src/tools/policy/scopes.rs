@@ -111,9 +111,11 @@ pub fn offered_scopes(
 /// Returns whether the permissions `scopes` cover `command`. `all` contains the simple commands of `command`, and
 /// `asked` those of them that need approval.
 ///
-/// [`PermissionScope::Exact`] covers the same text, apart from whitespace at both ends, if the text determines what
-/// runs. [`PermissionScope::Begins`] covers a command if each simple command in `asked`, at least one, begins with the
-/// words of such a permission, and no simple command in `all` affects another one or leaves the work directory.
+/// - [`PermissionScope::Exact`] covers a command with the same text, apart from whitespace at both ends, if the text
+///   determines what runs.
+/// - Permissions of the kind [`PermissionScope::Begins`] cover a command if `asked` is not empty, and each simple
+///   command in `asked` begins with the words of one of them. No simple command in `all` may affect another one or
+///   leave the work directory.
 pub fn cover(
     scopes: &[PermissionScope],
     command: &str,

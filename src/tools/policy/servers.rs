@@ -1,5 +1,5 @@
-//! Decides which calls of MCP servers' tools run and which need approval, and which session permissions the user can
-//! grant for such a call. Does no I/O.
+//! Decides which calls of MCP servers' tools run and which need approval. Also returns the session permissions that the
+//! user can grant for a call. Does no I/O.
 
 use std::path::{Component, Path};
 
@@ -20,9 +20,9 @@ const WORDS_MAX: usize = 200;
 /// them, the one that is first in this list is used.
 const PATH_FIELDS: &[&str] = &["path", "file_path", "filePath", "file", "filename", "uri"];
 
-/// Decides whether the call of an MCP tool runs. A tool that only reads always runs. While the plan gate is closed,
-/// calls of other tools are refused. Otherwise, such a call needs approval, unless the settings or a session permission
-/// allow it.
+/// Decides whether the call of an MCP tool runs. A call of a tool that only reads always runs. Calls of other tools are
+/// refused while the plan gate is closed, which means that the agent's plan is not approved yet. While the gate is
+/// open, a call runs if the settings or a session permission allow it; otherwise it needs approval.
 pub fn decide(tool: &McpTool, input: &Value, standing: &PolicyContext<'_>) -> Ruling {
     if tool.is_read_only {
         return Ruling::Allow;

@@ -355,8 +355,8 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// Returns whether the brace at the current position begins a list, such as `{a,b}` or `{1..3}`. Only such a brace
-    /// is expanded by the shell, to several words.
+    /// Returns whether the brace at the current position begins a list, such as `{a,b}` or `{1..3}`. The shell expands
+    /// a list to several words, and leaves other braces unchanged.
     fn is_brace_list(&self) -> bool {
         let mut quote = None;
         let mut separates = false;

@@ -192,8 +192,8 @@ fn unescape(text: &str, keeps_quoted: bool) -> String {
     out.replace("\r\n", "\n")
 }
 
-/// Splits `text` at its omission lines (see [`is_ellipsis`]), which are in no piece. If there are none, returns the
-/// whole text as one piece.
+/// Splits `text` at its omission lines (see [`is_ellipsis`]). The pieces do not contain these lines. If there are none,
+/// returns the whole text as one piece.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     for line in text.split_inclusive('\n') {

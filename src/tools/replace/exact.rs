@@ -9,14 +9,17 @@ use super::lines::{self, FileLine, Occurrences};
 pub struct Exact {
     /// The replacement for each place, in the order of the file. The places do not overlap.
     pub patches: Vec<Patch>,
-    /// `line ends` if `old` contains `\r` and matches only with `\r\n` and `\n` treated as equal. Otherwise `None`,
-    /// also if a `\n` of `old` matches a `\r\n`, because models see every line end as `\n`.
+    /// `line ends` if `old` contains `\r` and matches only because `\r\n` and `\n` are treated as equal, else `None`.
+    /// If `old` contains only `\n`, a match with `\r\n` is no difference to report, because models see every line end
+    /// as `\n`.
     pub ignored: Option<&'static str>,
 }
 
-/// Finds all occurrences of `old`, which must not be empty, in `text`. Treats `\r\n` and `\n` as equal, unless `old`
-/// contains `\r` and matches exactly. If line ends are treated as equal and `text` or `old` contains `\r`, the
-/// replacement gets the line ends of the place in the file.
+/// Finds all occurrences of `old`, which must not be empty, in `text`.
+///
+/// - If neither `text` contains `\r\n` nor `old` contains `\r`, finds the exact matches. They are replaced by `new`.
+/// - If `old` contains `\r` and has exact matches, finds only these. They are replaced by `new`.
+/// - Otherwise treats `\r\n` and `\n` as equal. Each replacement gets the line end of its place in the file.
 pub fn find(text: &str, old: &str, new: &str) -> Exact {
     let is_plain = !text.contains("\r\n") && !old.contains('\r');
     if is_plain || old.contains('\r') {

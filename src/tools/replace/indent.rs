@@ -21,8 +21,10 @@ pub struct Indents {
 impl Indents {
     /// Compares the indentation of the lines of `old` with the indentation of the matching lines of the file. For each
     /// line of `old`, `pairs` contains the index of the matching line of `file`, counted from 0, or `None` if no line
-    /// matches. `new` helps only to detect one level of the model's indentation. A level that cannot be detected is 4
-    /// spaces in the file, and the file's level in the model's text.
+    /// matches. `new` helps only to detect one level of the model's indentation.
+    ///
+    /// If one level of the file cannot be detected, assumes 4 spaces. If one level of the model's text cannot be
+    /// detected, assumes the level of the file.
     pub fn new(
         file: &[FileLine<'_>],
         old: &[&str],
@@ -56,8 +58,10 @@ impl Indents {
 
     /// Returns `line`, a line of the new text, with its indentation converted to the style of the file. Returns it
     /// unchanged if all compared lines have the same indentation in the model's text and in the file. Otherwise, a
-    /// blank line becomes empty. `near` is an index into the lines of the old text and may be past the end: if several
-    /// of these lines show how to convert the indentation, the one that is closest to `near` decides.
+    /// blank line becomes empty.
+    ///
+    /// `near` is the index of a line of the old text, and may be past the end. If several lines of the old text show
+    /// equally well how to convert the indentation, the one that is closest to `near` decides.
     pub fn apply(&self, line: &str, near: usize) -> String {
         if self.is_same {
             return line.into();

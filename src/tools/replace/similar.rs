@@ -56,9 +56,10 @@ pub struct Candidate {
     same: usize,
 }
 
-/// Returns the blocks that share at least one line with `old`, apart from whitespace at both ends, the most similar
-/// block first: at most the [`PLACES_MAX`] blocks with the most shared lines. Blank lines are not compared. Empty if
-/// `old` has no lines that are not blank, or more than [`LINES_MAX`], or more than the file.
+/// Returns the blocks of the file that have at least one line in common with `old`, the most similar block first. If
+/// there are more than [`PLACES_MAX`], returns those with the most lines in common. Ignores whitespace at both ends of
+/// lines, and blank lines. Empty if all lines of `old` are blank, or if `old` has more than [`LINES_MAX`] lines that
+/// are not blank, or more of them than the file.
 pub fn best(file: &[FileLine<'_>], old: &[&str]) -> Vec<Candidate> {
     let wanted = lines::numbers(old.iter().copied(), true);
     let there = lines::numbers(file.iter().map(|l| l.text), true);

@@ -8,9 +8,9 @@ use crate::ui::app::role::SessionRole;
 use crate::ui::keymap::pane::Focus;
 use crate::ui::model::requests::is_for_lead;
 
-/// Returns the open requests for which `is_meant` is true, without those that the user has already answered: first the
-/// requests that the user must decide, then those that the lead may decide, each oldest first. Returns none in a replay
-/// and while no crew runs, because an answer could not be sent.
+/// Returns the open requests for which `is_meant` is true and that the user has not answered yet. The requests that the
+/// user must decide come first, then those that the lead may decide; each group is ordered oldest first. Returns none
+/// in a replay and while no crew runs, because an answer could not be sent.
 fn open(app: &App, is_meant: impl Fn(&Request) -> bool) -> impl Iterator<Item = &Request> {
     let is_heard = app.replay.is_none()
         && app.role != SessionRole::NoCrew

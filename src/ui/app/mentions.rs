@@ -92,9 +92,11 @@ impl Mentions {
         self.found.as_ref().map(|found| found.state)
     }
 
-    /// Returns the files that match `query`, best match first. Until the front end has searched for `query`, returns
-    /// the matches of the previous query for which `still_matches` is true. Returns none before the first search, if
-    /// `query` does not begin with the previous query, and if `query` is the whole path of a found file.
+    /// Returns the files that match `query`, best match first.
+    ///
+    /// If the front end has not searched for `query` yet, but for a prefix of it, returns those matches of the prefix
+    /// for which `still_matches` is true. Returns no files if there is no result of such a search, or if `query` is the
+    /// whole path of a found file.
     pub fn matches(
         &self,
         query: &str,

@@ -116,15 +116,14 @@ pub struct KeyState {
     pub interrupted: Option<Name>,
     /// The key guard, which ignores keys that were meant for content that is no longer focused or shown.
     pub guard: KeyGuard,
-    /// Whether the last key moved the focus from the composer to a pane. If so, the focus key of that pane does not
-    /// show the pane full screen: the user has only left the composer and has not chosen this pane.
+    /// Whether the user has left the composer with `Back` and has run no other action since. The user has then not
+    /// chosen the pane that got the focus, so the focus key of that pane does not show it full screen.
     pub left_composer: bool,
     /// Whether a message has explained that Option may type symbols instead of acting as Alt.
     pub explained_option: bool,
     /// Whether a message has explained that crewdeck has no permission modes.
     pub explained_modes: bool,
-    /// The focus before it moved to the pane "Needs you". Going one step back from that
-    /// pane restores this focus.
+    /// What had the focus before the pane "Needs you" got it. The action `Back` in that pane returns the focus there.
     pub before_needs: Option<Focus>,
 }
 

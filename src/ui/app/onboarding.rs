@@ -75,9 +75,13 @@ pub struct Onboarding {
 }
 
 impl App {
-    /// Shows a setup page in place of the page with the same severity. If the page says that no crew is running, queued
-    /// prompts return to the composer or become drafts, and task forms that were sent become drafts again; the focus
-    /// moves from an empty composer to the lead's conversation.
+    /// Shows a setup page. It replaces the page with the same severity.
+    ///
+    /// If the page says that no crew is running, this also changes the following:
+    ///
+    /// - Queued prompts return to the composer or become drafts.
+    /// - Task forms that were sent become drafts again.
+    /// - The focus moves from an empty composer to the lead's conversation, unless a popup is open.
     pub fn show_onboarding(&mut self, page: OnboardingPage) {
         let line = |text: &str| clip(&one_line(text), WORDS_MAX);
         let page = OnboardingPage {
@@ -113,9 +117,9 @@ impl App {
         self.dirty = true;
     }
 
-    /// Shows a setup page that asks for approval. Unless the composer has the focus, keys are ignored for the time
-    /// [`SETTLE`](crate::ui::SETTLE) after `now`, so that a key pressed before the page was visible does not approve
-    /// anything.
+    /// Shows a setup page that asks for approval. If the composer does not have the focus, keys are ignored for the
+    /// time [`SETTLE`](crate::ui::SETTLE) after `now`. A key that was pressed before the page was visible therefore
+    /// cannot approve anything.
     pub fn show_approval(&mut self, page: OnboardingPage, now: Timestamp) {
         self.show_onboarding(page);
         if self.focus != Focus::Composer {
@@ -186,8 +190,9 @@ impl App {
         }
     }
 
-    /// Stores a prompt to the lead until the turn ends, unless the lead has answered before or the prompt is longer
-    /// than [`PROMPT_MAX`]. If the turn fails, [`App::handle_turn_end`] returns the prompt to the composer.
+    /// Stores a prompt to the lead until the turn ends. If the turn fails, [`App::handle_turn_end`] returns the prompt
+    /// to the composer. Does not store a prompt that is longer than [`PROMPT_MAX`], or any prompt after the lead's
+    /// first answer.
     pub(in crate::ui) fn remember_prompt(&mut self, agent: &Name, text: &str) {
         if agent.is_lead() && !has_answered(self) && text.len() <= PROMPT_MAX {
             self.onboarding.pending_prompt = text.to_string();

@@ -117,8 +117,8 @@ pub trait Popup: Any + Debug {
         None
     }
 
-    /// Returns the action of a key that the popup does not bind, but that the text of the popup recommends. Such a key
-    /// closes all popups and then runs the action.
+    /// Returns the action of `key` if the popup's text recommends the key; `None` otherwise. Called for a key that the
+    /// popup does not bind. The caller closes all popups and then runs the action.
     fn recommended_action(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
         None
     }

@@ -96,8 +96,8 @@ impl SessionRole {
         fits.or(texts.last()).cloned()
     }
 
-    /// Returns the sentence about the crew that follows the message "press the key again to quit", if quitting does not
-    /// end a crew. The sentence may be empty. Returns `None` if quitting ends a crew.
+    /// Returns the text that follows "press the key again to quit" in a process that does not run the crew. It says
+    /// what happens to the crew; empty if no crew runs. Returns `None` if quitting ends a crew.
     pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
         match self {
             SessionRole::Viewer(_) => Some(" The crew keeps running."),

@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 
 use crate::protocol::{Command, CommandId, CommandIds, SentCommand};
 
-/// Maximum number of sent commands in memory. The crew never has that many commands queued and running, so a rejected
-/// command is always found. Otherwise its text could not be restored, and only the reason of the rejection would be
-/// shown.
+/// Maximum number of sent commands that are stored. It is more than the crew ever has queued and running, so the
+/// command of each rejection is still stored, and its text can be restored.
 const COMMANDS_MAX: usize = 300;
 
 /// The last commands, oldest first, at most [`COMMANDS_MAX`]. An accepted command stays until newer ones replace it,

@@ -166,8 +166,8 @@ impl App {
         }
     }
 
-    /// Shows a notice, which is also in the event log. A notice does not replace a more severe message before the user
-    /// had time to read it, because no key of the user has caused the notice.
+    /// Shows a notice, which is also in the event log. Does nothing if a more severe message is shown and the user has
+    /// not had time to read it.
     pub(in crate::ui) fn note(&mut self, level: NoticeLevel, text: &str) {
         let weighs_more =
             |message: &StatusMessage| message.level > level && !message.is_read(self.now);

@@ -102,7 +102,8 @@ pub fn why_no_removal(model: &CrewModel, id: TaskId) -> Option<String> {
     ))
 }
 
-/// Returns whether `task` is in progress without an owner. Only another program writes that.
+/// Returns whether `task` is in progress without an owner. crewdeck never saves such a task; another program has
+/// changed the task's file.
 fn is_ownerless(task: &Task) -> bool {
     task.status == TaskStatus::InProgress && task.owner.is_empty()
 }

@@ -66,8 +66,8 @@ impl Changes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
     pub row: Row,
-    /// Marks the row for navigation between files; `None` if it is neither the heading of a file nor an entry of the
-    /// file list. Only the first row of a wrapped heading or entry has a mark.
+    /// Marks the row for navigation between files, if it is the heading of a file or an entry of the file list; `None`
+    /// for other rows. Of a wrapped heading or entry, only the first row is marked.
     pub file_mark: Option<FileMark>,
 }
 
@@ -82,7 +82,7 @@ pub enum FileMark {
 
 /// Returns the index, from 0, of the file whose changes contain the row with the index `line`; `None` if the diff has
 /// no files. Rows above the first file's heading count as part of the first file, rows beyond the end as part of the
-/// last. `spots` holds the mark of each row of the page.
+/// last. `spots` holds the [`PageRow::file_mark`] of each row of the page.
 pub fn file_at(spots: impl Iterator<Item = Option<FileMark>>, line: usize) -> Option<usize> {
     let mut found = None;
     for (at, spot) in spots.enumerate() {

@@ -75,7 +75,7 @@ pub struct DiffPainter<'a> {
     look: DiffParams<'a>,
     /// The language of the current file; `None` if it is unknown, so that the file gets no syntax highlighting.
     language: Option<Language>,
-    /// For the old and the new version, the comment or string that has not ended in the last processed line.
+    /// For the old and for the new version: the comment or string that continues after the last processed line.
     open: [OpenToken; 2],
     /// The number of further lines that may get syntax highlighting.
     highlighted: usize,

@@ -29,9 +29,9 @@ fn strip_side_prefix(path: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Returns the path in `a/PATH b/PATH`, the text of a `diff --git` header, without its prefix. If the two paths differ,
-/// returns the second one without decoding escapes; a later `rename` or `copy` line names both. Returns `text`
-/// unchanged if it has no second path.
+/// Returns the path in `a/PATH b/PATH`, the text of a `diff --git` header, without its prefix and with escapes decoded.
+/// If the two paths differ, returns the second one, with its escapes not decoded. This is enough, because a later
+/// `rename` or `copy` line of the diff names both paths. Returns `text` unchanged if it has no second path.
 pub fn git_header_path(text: &str) -> Cow<'_, str> {
     let half = text.len() / 2;
     let halves = (text.get(..half), text.get(half + 1..));

@@ -13,8 +13,8 @@ pub const WIDTH_MIN: u16 = 60;
 /// Minimum height of the screen, in rows, to show panes.
 pub const HEIGHT_MIN: u16 = 16;
 
-/// Minimum width of the screen, in columns, to show panes in two columns without tabs, however low the screen is. From
-/// [`MIDDLE`] to this width, the columns need no tabs only on a high screen.
+/// Minimum width of the screen, in columns, to show panes in two columns without tabs at every height. A narrower
+/// screen that has at least [`MIDDLE`] columns needs no tabs only if it is high enough.
 pub const WIDE: u16 = 140;
 
 /// Minimum height, in rows, of a screen narrower than `MIDDLE` to show two panes, one above the other.
@@ -126,9 +126,9 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether a part of the screen other than the status line and the hints announces open requests: a line above
-/// the pane, a card above the composer, or the tour line. True on a narrow screen that shows one pane at a time, unless
-/// the pane "Needs you" is in view.
+/// Returns whether the screen has an extra line or card that announces open requests: a line above the pane, a card
+/// above the composer, or the tour line. This is the case if the screen is narrow, shows one pane at a time, and does
+/// not show the pane "Needs you".
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }

@@ -34,8 +34,8 @@ pub const END_SEARCH: &str = "end search";
 
 const THUMB: &str = "┃";
 
-/// Width, in columns, to which shorter titles are padded in panes with a height of one row. Such a pane shows its
-/// placeholder after the title, and the padding aligns the placeholders of several panes.
+/// Minimum width of a pane's title, in columns, if the pane has a height of one row. Shorter titles are padded, so that
+/// the placeholders after the titles of several panes are aligned.
 const PLACEHOLDER_FROM: usize = 6;
 
 #[derive(Debug, Clone, Default)]
@@ -56,7 +56,7 @@ pub struct Titles {
     pub calls: bool,
     /// The text of an empty pane, in whole sentences. It says what will appear in the pane.
     pub placeholder: Option<String>,
-    /// Whether the tab line directly above the pane shows the pane's key and name. They are then left out of the title.
+    /// Whether the tab line directly above the pane shows the pane's key and name. If so, the title leaves out both.
     pub is_named_above: bool,
 }
 
@@ -72,9 +72,11 @@ impl Titles {
     }
 }
 
-/// Draws a pane's border, titles, scrollbar and placeholder. The pane that has the focus has a border on all sides if
-/// no popup receives the keys; other panes have one only at the top. A pane with a height of one row has no content,
-/// and its placeholder is beside the title. Returns the area of the content, which lies inside of all four sides.
+/// Draws a pane's border, titles, scrollbar and placeholder. Returns the area of the content, which leaves room for a
+/// border on all four sides.
+///
+/// The border is on all sides if the pane has the focus and no popup receives the keys; otherwise it is only at the
+/// top. A pane with a height of one row has no content, and its placeholder is beside the title.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -302,8 +304,8 @@ pub fn beyond(len: usize, first: usize, height: u16, theme: &Theme) -> Vec<Span<
     vec![Span::styled(words.join("  "), theme.dim)]
 }
 
-/// Draws a mark on the lower right border that shows whether the text that the user is typing continues above or below
-/// the visible rows. Draws nothing if all rows are visible.
+/// Draws a label such as `↓ more` on the lower right border if the text that the user is typing continues above or
+/// below the visible rows. Draws nothing if all rows are visible.
 pub fn text_beyond(beyond: Overflow, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     if beyond == Overflow::Nowhere {
         return;
@@ -343,8 +345,8 @@ impl RowHighlight {
     }
 }
 
-/// Draws a row of a list. The selected row of the focused pane has a mark at its left, which takes two columns in every
-/// row. It also has the selection colours, unless a popup has the focus.
+/// Draws a row of a list. All rows begin with two columns, which contain `› ` in the selected row of the focused pane.
+/// This row also has the selection colours, unless a popup receives the keys.
 pub fn row(
     row: RowHighlight,
     spans: Vec<Span<'static>>,

@@ -43,8 +43,9 @@ const GAPS: [Gap; 3] = [
     Gap { step: 1, beside: 4 },
 ];
 
-/// Width of a layer, in columns, for which a gap wider than the narrowest one must leave room. Such a gap is chosen
-/// only if each layer can have this width, or its preferred width if that is smaller.
+/// The width of a layer, in columns, that the choice of the gap tries to keep. The widest gap is chosen with which
+/// every layer can have this width, or its preferred width if that is smaller. If there is no such gap, the narrowest
+/// gap is chosen.
 const WIDE_GAP_NODE_WIDTH: usize = 24;
 
 impl Gap {
@@ -290,14 +291,14 @@ pub fn add(
     }
 }
 
-/// Maps a row of points (nodes and bends) to the first of its rows of cells. Each row of points has room for a node of
-/// [`ROWS_MAX`] rows; rows of cells that stay empty are omitted later.
+/// Returns the first row of cells for a row of points (nodes and bends). Each row of points gets [`ROWS_MAX`] rows of
+/// cells, enough for the highest node. Rows of cells that stay empty are removed later.
 fn spread(row: usize) -> usize {
     row * ROWS_MAX
 }
 
-/// Returns the corners of the link between two points, as column and row. The rows are those of [`spread`]: empty rows
-/// are not omitted yet.
+/// Returns the corners of the link between two points, as column and row of cells. The rows are counted before empty
+/// rows are removed, as in [`spread`].
 fn corners(
     web: &LayeredGraph,
     routed: &Routed,

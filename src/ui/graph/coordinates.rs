@@ -33,8 +33,7 @@ pub fn rows(web: &LayeredGraph) -> Vec<usize> {
 }
 
 /// Moves the points of a layer towards the median row of their neighbours. Points stay in order and at least one row
-/// apart. `near` and `also` each return neighbours of a point that are considered: its neighbours in one adjacent
-/// layer, or none.
+/// apart. The neighbours of a point that count are those that `near` and `also` return.
 fn settle<'a>(
     web: &LayeredGraph,
     layer: usize,

@@ -5,8 +5,9 @@ use crate::ui::graph::layers::LayeredGraph;
 /// Maximum number of sweeps over the layers. More sweeps rarely improve the result.
 const SWEEPS: usize = 10;
 
-/// Orders the points of each layer so that few links cross. Each sweep sorts the points by the mean position of their
-/// neighbours in the adjacent layer; sweeps go forward and backward in turn. Keeps the order with the fewest crossings.
+/// Orders the points of each layer so that few links cross. A link is the part of an edge between two adjacent layers.
+/// Each sweep sorts the points by the mean position of their neighbours in the adjacent layer; sweeps go forward and
+/// backward in turn. Keeps the order with the fewest crossings.
 pub fn reduce_crossings(web: &mut LayeredGraph) {
     let mut best = (crossings(web), web.layers.clone());
     for sweep in 0..SWEEPS {

@@ -82,8 +82,11 @@ const HEAVY: [(u8, u8, char); 51] = {
 };
 
 /// Returns the line character `glyph` with the given arms drawn heavy. Arms that `glyph` does not have are ignored.
-/// Returns `glyph` unchanged if it is not a line character, or if [`HEAVY`] has no such character. The latter is the
-/// case if no arm is to be heavy, or only one arm of a corner or of `─`.
+/// Returns `glyph` unchanged in these cases:
+///
+/// - It is not a line character.
+/// - None of its arms is to be heavy.
+/// - Only one arm of a corner or of `─` is to be heavy, for which [`HEAVY`] has no character.
 pub fn heavy(glyph: char, arms: u8) -> char {
     let own = ARMS.iter().find(|(of, _)| *of == glyph).map(|(_, a)| *a);
     let Some(all) = own else { return glyph };

@@ -1,9 +1,15 @@
 //! Draws a directed graph in terminal cells, from left to right: one column per layer. Pure.
 //!
-//! General layout libraries are not used, because a pane is wide and low, so that nodes need flat boxes, and because a
-//! line must never seem to lead to a wrong node. The steps are: longest-path layers ([`layers`]), crossing reduction by
-//! barycentres ([`crossing`]), rows close to their neighbours ([`coordinates`]), lines in channels between the columns
-//! ([`route`]), and the cells ([`canvas`]), where lines that turn are drawn over lines that only pass through.
+//! General layout libraries are not used, for two reasons. A pane is wide and low, so its nodes must be flat boxes. And
+//! a line must never seem to lead to a wrong node.
+//!
+//! The steps are:
+//!
+//! - [`layers`] assigns each node to a layer by the longest path to it.
+//! - [`crossing`] reduces crossings by barycentres.
+//! - [`coordinates`] chooses rows close to the rows of the neighbours.
+//! - [`route`] routes lines through the channels between the columns.
+//! - [`canvas`] draws the cells. Lines that turn are drawn over lines that only pass through.
 
 mod canvas;
 mod coordinates;
@@ -37,16 +43,16 @@ pub struct GraphInput {
     pub widths: Vec<usize>,
     /// The edges, each as source node and target node.
     pub edges: Vec<(usize, usize)>,
-    /// The maximum width of the drawing, in columns, if the layers fit into it with nodes of at least [`NODE_MIN`]
-    /// columns. Otherwise the drawing is wider.
+    /// The maximum width of the drawing, in columns. The drawing is wider only if the layers do not fit even with nodes
+    /// of [`NODE_MIN`] columns.
     pub columns: usize,
     pub overflow: NodeOverflow,
     /// The minimum width of each node, in columns; empty means [`NODE_MIN`] for all nodes. Ignored if the drawing has
     /// no room for all these widths.
     pub min_widths: Vec<usize>,
-    /// The minimum number of rows of each node; empty means 1 for all nodes. Has an effect only with
-    /// [`NodeOverflow::Wrapped`], and never exceeds its limit. A node may need more rows than its width suggests,
-    /// because text wraps only between words.
+    /// The minimum number of rows of each node; empty means 1 for all nodes. A node may need more rows than its width
+    /// suggests, because text wraps only between words. Has an effect only with [`NodeOverflow::Wrapped`], whose number
+    /// of rows stays the maximum.
     pub min_rows: Vec<usize>,
 }
 
@@ -119,8 +125,8 @@ pub struct Drawing {
     pub paths: Vec<Path>,
     /// The largest number of layers that a connected component of the graph has.
     pub layers: usize,
-    /// Number of edges that are not drawn, because they close a cycle. An edge from a node to itself is not drawn
-    /// either, but does not count.
+    /// Number of edges that are not drawn because they close a cycle. Does not include edges from a node to itself,
+    /// which are not drawn either.
     pub omitted_edges: usize,
 }
 

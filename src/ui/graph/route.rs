@@ -35,8 +35,8 @@ pub struct Wire {
     pub track: usize,
 }
 
-/// The last part of a path to a target if another line begins on the target's row. The path goes along an empty row
-/// past the other line, and reaches the target's row to the right of that line.
+/// The last part of a path to a target on whose row another line begins. The path goes along an empty row past the
+/// other line, and reaches the target's row to the right of that line.
 #[derive(Debug, Clone, Copy)]
 pub struct Detour {
     /// The empty row over which the detour leads.

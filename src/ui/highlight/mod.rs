@@ -21,8 +21,8 @@ use crate::ui::theme::Theme;
 /// with the length of the line times the number of rules.
 const LINE_MAX: usize = 400;
 
-/// The known languages. The first element of a row is the file ending under which the crate `synoptic` has the rules of
-/// the language. The second element lists the names in code fences and the file endings that select the language.
+/// The known languages. The first element of a row is the file extension by which the crate `synoptic` finds the rules
+/// of the language. The second element lists the names in code fences and the file extensions that select the language.
 const NAMES: &[(&str, &[&str])] = &[
     ("rs", &["rs", "rust"]),
     ("py", &["py", "pyw", "pyi", "python", "python3"]),

@@ -169,7 +169,7 @@ pub enum Action {
     DeleteToEnd,
     /// Delete the text before the cursor back to a blank.
     DeleteWord,
-    /// Delete the letters and digits before the cursor, with the punctuation after them.
+    /// Delete the word before the cursor: its letters and digits, and the punctuation between the word and the cursor.
     DeletePrevWord,
     /// Delete the rest of the word after the cursor.
     DeleteNextWord,

@@ -130,14 +130,16 @@ impl KeyBinding {
 }
 
 impl KeyMap {
-    /// Returns the default keymap with the user's changes. A change for one context overrides a change for all contexts.
-    /// If the action of a change for all contexts works in several contexts, keys that type text are not bound in
-    /// contexts in which a text input needs these keys.
+    /// Returns the default keymap with the user's changes. A change for one context overrides a change for all
+    /// contexts.
+    ///
+    /// A change for all contexts skips keys that type text, such as `a`, in contexts in which the user may be typing.
+    /// It skips them only if the action also exists in another kind of context, in which these keys are bound.
     ///
     /// # Errors
     /// Fails at the first change that names an unknown action, an action that the context does not have, or an invalid
-    /// key. Also fails if a key types text in a context in which text inputs need it, or if another action has the key
-    /// in the same context.
+    /// key. Also fails if a key types text in a context in which the user may be typing, or if another action has the
+    /// key in the same context.
     pub fn with_overrides(changes: &KeyOverrides) -> Result<KeyMap, KeyOverrideError> {
         let mut map = KeyMap::default();
         let mut touched = vec![false; map.bound.len()];

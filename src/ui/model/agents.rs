@@ -226,10 +226,11 @@ impl AgentView {
         }
     }
 
-    /// Updates the usage from `so_far`, the total that the agent has reported since it started. The report comes from a
-    /// new agent with the same name if the total has fewer tokens than the last one, or if the number of tokens has
-    /// changed but the number of calls has not grown. In this case, the usage before the report counts as usage of an
-    /// earlier agent.
+    /// Updates the usage from `so_far`, the total that the agent has reported since it started.
+    ///
+    /// The total can come from a new agent with the same name. This is assumed if the total has fewer tokens than the
+    /// previous one. It is also assumed if the number of tokens has changed, but the number of calls has not grown. The
+    /// usage before the report then counts as usage of an earlier agent.
     fn update_usage(&mut self, so_far: Used) {
         let own = self.own_usage().since(self.earlier);
         let (before, tokens) = (own.usage.total(), so_far.usage.total());
@@ -284,8 +285,8 @@ impl Agents {
         self.known.get(name)
     }
 
-    /// Returns the agent `name`, which is added if it is not in memory. If there are [`AGENTS_MAX`] agents already,
-    /// drops another one, if possible one that has left the team, but never the lead.
+    /// Returns the agent `name`, and adds it if it is not in memory. If an agent is added and there are [`AGENTS_MAX`]
+    /// already, drops another one: one that has left the team, else any agent except the lead.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
@@ -326,8 +327,8 @@ impl Agents {
         }
     }
 
-    /// Drops an agent from memory but keeps its usage: adds the usage of a subagent to its parent if that is in memory,
-    /// and all other usage to the total of dropped agents.
+    /// Drops an agent from memory but keeps its usage. The usage of a subagent is added to its parent, if the parent is
+    /// in memory. All other usage is added to the total of dropped agents.
     fn forget(&mut self, name: &Name) {
         let Some(agent) = self.known.remove(name) else {
             return;
@@ -347,9 +348,9 @@ impl Agents {
         self.change(name, |agent| agent.apply(at, event));
     }
 
-    /// Sets the context window of the agents that used the model `before`. `window` is the context window, in tokens,
-    /// of the model that they use from now on; if it is `None`, the window is unknown until the next model call of the
-    /// agent.
+    /// Sets the context window of all agents that have used the model `before` and now use another one. `window` is the
+    /// context window of the new model, in tokens. If it is `None`, the window is unknown until the next model call of
+    /// the agent.
     pub fn replace_window(&mut self, before: &str, window: Option<u64>) {
         for agent in self.known.values_mut() {
             if agent.model.may_name(before) {
@@ -409,9 +410,11 @@ impl Agents {
         }
     }
 
-    /// Returns what the agent `name` is doing: its last reported activity, but thinking instead of idle while it is in
-    /// a turn, so that the status on the screen, the hint to stop the agent, and the question before quitting agree.
-    /// Outside of a turn and before the first event about its activity, derives it from the agent's status in the team.
+    /// Returns what the agent `name` is doing: its last reported activity. Before the first report, derives the
+    /// activity from the agent's status in the team.
+    ///
+    /// An agent that is in a turn is never idle: it is thinking instead. The status on the screen, the hint to stop the
+    /// agent, and the question before quitting therefore agree.
     pub fn activity(&self, name: &Name, team: &Team) -> Activity {
         let agent = self.get(name);
         let activity = agent.and_then(|a| a.activity.clone());

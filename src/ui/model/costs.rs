@@ -44,8 +44,10 @@ impl TaskBook {
 }
 
 /// Adds `more`, the usage of `agent` since its last report, to the agent's open task. The usage of a subagent is added
-/// to the open task of its parent. Does nothing if there is no open task, if `more` has no tokens, or if it contains
-/// more than one call: such usage accumulated before this screen received events, so its task is unknown.
+/// to the open task of its parent. Does nothing if there is no open task or `more` has no tokens.
+///
+/// Also does nothing if `more` has more than one call. The crew has made these calls before this screen received
+/// events, so their task is unknown.
 pub fn record_usage(model: &mut CrewModel, agent: &Name, more: Used) {
     if more.usage.total() == 0 || more.calls > 1 {
         return;

@@ -37,8 +37,9 @@ pub enum MessageStatus {
 }
 
 impl TrackedMessage {
-    /// Returns the delivery status. If the recipient has left, a message that was only sent counts as unread, and a
-    /// shutdown request that was delivered counts as acted on.
+    /// Returns the delivery status. There are two exceptions to the furthest reported step, both if the recipient has
+    /// left: a message that was sent and not delivered is unread, and a shutdown request that was delivered is acted
+    /// on.
     pub fn status(&self, team: &Team) -> MessageStatus {
         let has_left = team.members.iter().any(|member| {
             let is_it = member.name.as_str().eq_ignore_ascii_case(&self.message.to);

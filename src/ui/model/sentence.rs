@@ -55,8 +55,8 @@ pub fn request(request: &Request) -> String {
 }
 
 /// Returns the heading of a request's card: the agent, the kind of request and the task. If it does not fit into
-/// `columns` columns, returns a shorter form, so that more of the task is visible. The shorter form may be too wide,
-/// too.
+/// `columns` columns, returns a shorter form, so that more of the task is visible. Even the shorter form may be wider
+/// than `columns`.
 pub fn heading(asked: &Request, board: &TaskGraph, columns: usize) -> String {
     let (whole, short) = (request(asked), brief(asked));
     let Some(id) = asked.task else {
@@ -96,8 +96,8 @@ pub fn about(request: &Request) -> Option<String> {
     (!words.trim().is_empty()).then_some(words)
 }
 
-/// Returns a call in one line: the tool and its input if the input is a JSON object, otherwise the first line of the
-/// input, which is a command.
+/// Returns a call in one line. If the input is a JSON object, the line is the tool and the input. Otherwise the input
+/// is a command, and the line is its first line.
 fn call_words(call: &PendingCall) -> String {
     match serde_json::from_str::<Value>(&call.input) {
         Ok(input) if input.is_object() => {
@@ -108,8 +108,9 @@ fn call_words(call: &PendingCall) -> String {
     }
 }
 
-/// Returns the user's decision on a request as one line for the conversation. Returns `None` if the request is open, if
-/// the user has not decided it, or if it is a question, because the conversation shows the answer anyway.
+/// Returns the user's decision on a request as one line for the conversation. Returns `None` if the request is open or
+/// withdrawn, or if a rule or another agent has decided it. Also returns `None` for a question, because the
+/// conversation shows the answer to it.
 pub fn decision(request: &Request) -> Option<String> {
     let is_approved = match request.status {
         RequestStatus::Approved => true,
@@ -132,8 +133,9 @@ pub fn decision(request: &Request) -> Option<String> {
     })
 }
 
-/// Returns a sentence that says how a closed request was decided and by whom, such as `Approved bob's plan.` for a
-/// decision of the user. A withdrawn request gives, for example, `Withdrawn: bob's plan.`, without a name.
+/// Returns a sentence that says how a closed request was decided and by whom. For a decision of the user it is, for
+/// example, `Approved bob's plan.`; for another approver, `lead approved bob's plan.`; for a withdrawn request,
+/// `Withdrawn: bob's plan.`.
 pub fn closed(request: &Request) -> String {
     let Request { from, target, .. } = request;
     let what = match request.kind {
@@ -203,8 +205,8 @@ fn read_approval(message: &MailMessage) -> Option<bool> {
         .and_then(Value::as_bool)
 }
 
-/// Returns the text of a message in one line. If the text is a JSON object, which other programs may write, returns the
-/// texts in its known fields, separated by commas; if it has none of these fields, returns the JSON.
+/// Returns the text of a message in one line. Other programs may write a JSON object as the text. Of such an object,
+/// returns the texts in its known fields, separated by commas, or the JSON if it has none of these fields.
 fn words(content: &str) -> String {
     let text = content.trim();
     if text.starts_with('{')

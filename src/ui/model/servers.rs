@@ -14,8 +14,8 @@ const SERVERS_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub struct ServerBook {
     all: Vec<ServerStatus>,
-    /// The name of the server whose log the user has opened last, and the end of that log; `None` until the user opens
-    /// a log.
+    /// The name of the server whose log the user has opened last, and the last part of that log; `None` until the user
+    /// opens a log.
     log: Option<(String, String)>,
     /// What each server offers, by server name.
     offers: BTreeMap<String, ServerOffers>,
@@ -71,10 +71,11 @@ impl ServerBook {
         exact.or_else(|| all.find(|server| server.name.eq_ignore_ascii_case(name)))
     }
 
-    /// Returns the command that asks the crew what the servers offer. `typed` is the text after `@` or `/`; if it
-    /// begins with the name of a server and a colon and that server was not started yet, the command also starts the
-    /// server. Returns `None` if there are no servers, or if the crew was already asked and there is no server to
-    /// start.
+    /// Returns the command that asks the crew what the servers offer. The command also starts a server if `typed`, the
+    /// text after `@` or `/`, begins with the server's name and a colon, and the server was not started yet.
+    ///
+    /// Returns `None` if there are no servers. Once the crew was asked, also returns `None` if no server is to be
+    /// started.
     pub fn ask(&mut self, typed: &str) -> Option<Command> {
         if self.all.is_empty() {
             return None;

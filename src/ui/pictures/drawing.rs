@@ -29,8 +29,9 @@ pub struct TerminalNames<'a> {
 }
 
 impl TerminalNames<'_> {
-    /// Returns whether the terminal is known to draw images at the placeholders of the kitty graphics protocol. Returns
-    /// `false` in a terminal multiplexer, because it does not pass the images on to the terminal.
+    /// Returns whether the terminal is known to draw images in cells that contain the placeholder characters of the
+    /// kitty graphics protocol. Returns `false` in a terminal multiplexer, because it does not pass the images on to
+    /// the terminal.
     fn has_placeholders(self) -> bool {
         let filled = |name: Option<&str>| name.is_some_and(|text| !text.is_empty());
         let term = self.term.unwrap_or_default();

@@ -29,8 +29,9 @@ pub fn placeholder(row: u16, column: u16) -> Option<String> {
     Some(String::from_iter([PLACEHOLDER, *row, *column]))
 }
 
-/// Returns the sequences that send a PNG image to the terminal, which stores it under `id`. The terminal draws the
-/// image at placeholders, scaled to `size`, and sends no reply.
+/// Returns the sequences that send a PNG image to the terminal, which stores it under `id` and sends no reply. The
+/// image is not visible yet: the terminal draws it, scaled to `size`, in the cells that contain the text of
+/// [`placeholder`].
 pub fn transmit(id: u32, size: PictureSize, png: &[u8]) -> String {
     let PictureSize { columns, rows } = size;
     let data = STANDARD.encode(png);

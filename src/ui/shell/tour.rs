@@ -48,9 +48,9 @@ pub fn record_followed(state: &mut UiState) {
     state.followed_tips.extend(done.map(|(step, _)| step));
 }
 
-/// Returns the tour line: a summary of the setup page, what a viewer (a dashboard that only watches a crew) can do, or
-/// the tip of the demo that fits the state of the screen. Returns `None` if none of these applies or the user has hidden
-/// the line.
+/// Returns the tour line: the summary of the setup page, else what a viewer (a dashboard that only watches a crew) can
+/// do, else the tip of the demo that fits the state of the screen. Returns `None` if none of these applies or the user
+/// has hidden the line.
 pub fn line(state: &UiState) -> Option<String> {
     if state.is_tour_dismissed {
         return None;
@@ -98,15 +98,15 @@ fn is_demo(model: &CrewModel) -> bool {
     setup.is_some_and(|setup| setup.provider == DEMO)
 }
 
-/// Returns whether the tour line replaces the line that announces open requests, because it says which request waits
-/// for the user and how to decide it. This stays true while a popup is open, so that no row moves, although the tour
-/// line then describes the popup.
+/// Returns whether the tour line replaces the line that announces open requests. This is the case if the tour has a tip
+/// about the request that waits for the user. While a popup is open, the tour line describes the popup instead of the
+/// request; the result stays true nevertheless, so that no row moves.
 pub fn replaces_banner(state: &UiState) -> bool {
     is_demo(state) && !state.is_tour_dismissed && announcement(state).is_some()
 }
 
-/// Returns whether no line announces the open requests now: the tour line replaces that line, but describes the open
-/// popup.
+/// Returns whether neither the tour line nor another line announces the open requests. This is the case while a popup
+/// is open and [`replaces_banner`] is true.
 pub fn hides_requests(state: &UiState) -> bool {
     replaces_banner(state) && !state.popups.is_empty()
 }
@@ -132,8 +132,8 @@ pub fn dismissed_by(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Everywhere, Action::ToggleTips)
 }
 
-/// Returns the tip that says which request waits for the user and how to reach it. Returns `None` if there is no such
-/// request, or if the screen shows its keys anyway: while the pane "Needs you" has the focus, and while the request can
+/// Returns the tip that says which request waits for the user and how to reach it. Returns `None` if no request waits,
+/// or if the screen already shows the keys for it: while the pane "Needs you" has the focus, and while the request can
 /// be decided from the composer, whose title names the keys.
 fn announcement(app: &UiState) -> Option<String> {
     let request = request_for_user(app)?;

@@ -32,8 +32,8 @@ pub struct RenderedCommand {
 }
 
 /// Renders the body of a request. Shortens long comments only within the command, which begins with the first line that
-/// starts with `$ `. Shortens no comment after the first quote, backslash, construct of `OPENINGS` or place where text
-/// was cut out, because a `#` after it may be part of the command.
+/// starts with `$ `. Shortens no comment if a quote, a backslash, a construct of `OPENINGS` or a note about removed
+/// text is before it: the `#` may then be part of the command.
 pub fn render_command(text: &str) -> RenderedCommand {
     let mut out = RenderedCommand {
         cut_bytes: bytes_cut(text),

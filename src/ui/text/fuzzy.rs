@@ -11,8 +11,8 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 /// score of a match without a bonus and without gaps. A lower score means that the match is scattered over the text.
 const CHARACTER_SCORE_MIN: usize = 16;
 
-/// Added to the score of a short text that begins with the whole pattern. It is greater than the score of any other
-/// match, because what a user types is usually the start of the text that the user means.
+/// Added to the score of a text, other than a path, that begins with the whole pattern. It is greater than the score of
+/// any other match, because what a user types is usually the start of the text that the user means.
 const START_BONUS: u32 = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -52,9 +52,9 @@ impl FilterTerms {
     }
 
     /// Returns whether a row matches: it contains all terms that are not negated and none of the negated ones. A plain
-    /// word is searched in `hay`. The value of a term with a key is searched, without a leading `@`, in the text that
-    /// `keyed` returns for the key; if `keyed` returns `None`, the whole term is searched in `hay`. `hay` and the
-    /// result of `keyed` must be in lower case.
+    /// word is searched in `hay`. The value of a term with a key is searched in the text that `keyed` returns for the
+    /// key; a leading `@` of the value is ignored. If `keyed` returns `None`, the whole term is searched in `hay`.
+    /// `hay` and the result of `keyed` must be in lower case.
     pub fn matches<'a>(&self, hay: &str, keyed: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| {
             let value = term.value.as_str();

@@ -1,7 +1,8 @@
 //! Wraps styled text into rows of a given width. Widths are counted as the terminal buffer counts them. crewdeck has
 //! its own wrapping, because `textwrap` has no styled spans, and ratatui's `Paragraph` does not return its rows.
 //!
-//! Time and memory are linear in the length of the text, because a pending word never grows beyond one row.
+//! Time and memory are linear in the length of the text. A word is held back until its end is known, but never more of
+//! it than fits into one row.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -42,8 +43,8 @@ impl Row {
         self.spans.iter().map(|s| width(&s.content)).sum()
     }
 
-    /// Pads the row with blanks to `columns` columns. The padding gets the background of `style`, and so do the spans
-    /// from index `from` on that have no background.
+    /// Pads the row with blanks to `columns` columns, and puts it on the background of `style`. The padding has
+    /// `style`. Each span from index `from` on gets the background of `style`, unless it has a background already.
     #[must_use]
     pub fn on_ground(mut self, style: Style, from: usize, columns: usize) -> Row {
         for span in self.spans.iter_mut().skip(from) {
@@ -143,13 +144,15 @@ pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     format!("{ellipsis}{}", &text[start..]).into()
 }
 
-/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. All visible characters are kept, with
-/// two exceptions: `…` replaces a character that is wider than a row, and a replacement character replaces the end of a
-/// grapheme cluster longer than [`CLUSTER_MAX`] bytes. Blanks are dropped only with [`Break::Words`]: at a break and at
-/// the end of a line. `text_offset` is the number of visible characters before `spans`, as in [`Row::text_offset`]; the
-/// function increases it by the number of visible characters in `spans`.
+/// Wraps `spans` into rows of at most `columns` columns. A newline always breaks. Blanks are dropped only with
+/// [`Break::Words`]: at a break and at the end of a line. All visible characters are kept, with two exceptions:
 ///
-/// The margin is omitted if it leaves fewer than two columns for text.
+/// - A character that is wider than a row is replaced by `…`.
+/// - The end of a grapheme cluster longer than [`CLUSTER_MAX`] bytes is replaced by a replacement character.
+///
+/// `text_offset` is the number of visible characters before `spans`, as in [`Row::text_offset`]; the function increases
+/// it by the number of visible characters in `spans`. The margin is omitted if it leaves fewer than two columns for
+/// text.
 pub fn wrap(
     spans: &[Span<'_>],
     columns: usize,

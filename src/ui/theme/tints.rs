@@ -7,18 +7,22 @@ use crate::ui::theme::{Theme, color_math};
 /// Share of the text colour in the background of code, in percent. The rest is the background of the screen or of
 /// popups, whichever has less contrast to the text, so that code stands out on both.
 const CODE: u16 = 6;
-/// Share, in percent, of the colour for added or removed text in the background of an added or removed line.
+/// How much of the colour for added or removed text is mixed into the background of a changed line, in percent.
 const LINE: u16 = 14;
-/// Share, in percent, of the colour for added or removed text in the background of changed words.
+/// How much of the colour for added or removed text is mixed into the background of changed words, in percent.
 const WORD: u16 = 34;
 
 /// Minimum contrast ratio of code to its background. The built-in themes have more.
 const CONTRAST_MIN: f64 = 2.0;
 
-/// Sets the backgrounds of code and of changed lines and words. Changed lines get a background only with 24-bit
-/// colours, because smaller palettes lack shades that are close enough to the background; with these, changed words are
-/// reversed instead. If the theme uses the terminal's own colours, whose values are unknown, code gets no background
-/// either. A background on which text would have less contrast than [`CONTRAST_MIN`] is omitted too.
+/// Sets the backgrounds of code, changed lines and changed words. A background is left out in these cases:
+///
+/// - Text on it would have less contrast than [`CONTRAST_MIN`].
+/// - The theme uses the terminal's own colours, whose values are unknown.
+/// - It is the background of a changed line or of changed words, and the theme has no 24-bit colours. Smaller palettes
+///   lack shades that are close enough to the background of the screen.
+///
+/// Changed words that get no background are reversed.
 pub fn set(theme: &mut Theme) {
     let on_code = [
         theme.text,

@@ -45,8 +45,8 @@ pub struct Tones {
     pub error: Tone,
     /// Work that is going on: busy agents, tasks and todo items in progress, running jobs, servers that start.
     pub working: Tone,
-    /// What waits for the user: agents, requests, servers that need approval or a login, and the frame of a pane with
-    /// such an entry.
+    /// What waits for the user: agents, requests, servers that need approval or a login. Also the frame of a pane that
+    /// contains one of them.
     pub waiting: Tone,
     /// Code and commands.
     pub code: Tone,

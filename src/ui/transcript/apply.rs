@@ -235,8 +235,9 @@ impl Transcript {
         number
     }
 
-    /// Removes the notices that repeat the error of the call in the cell `number`. The crew publishes such a notice for
-    /// the other parts of the screen before the call ends. Searches the first [`NOTICES_MAX`] cells after the call.
+    /// Removes the notices that repeat the error of the call in the cell `number`. Before the call ends, the crew
+    /// publishes its error as a notice, which other parts of the screen show. Searches the first [`NOTICES_MAX`] cells
+    /// after the call.
     fn drop_repeated_notices(&mut self, number: u64) {
         let after = number + 1..self.log.next().min(number + 1 + NOTICES_MAX);
         let repeated: Vec<u64> = after
@@ -267,7 +268,8 @@ impl Transcript {
     }
 
     /// Marks the running tool calls as abandoned, because their turn has ended without their results. The calls stay
-    /// tracked, so that a late result replaces the mark. Commands of the user are not part of a turn and keep running.
+    /// tracked: a result that arrives later replaces the state "abandoned". Commands of the user are not part of a turn
+    /// and keep running.
     fn abandon_runs(&mut self) {
         for (_, number) in &self.running {
             self.log.change(*number, |kind| {

@@ -19,9 +19,11 @@ pub struct LaidPicture {
     pub row: usize,
 }
 
-/// Adds the rows of an attached file to `out`: its label, and blank rows over which its picture is drawn. The blank
-/// rows are added even before the picture is loaded, so that no text moves later. Adds the position of the picture to
-/// `pictures`. A file without an image, and an image that cannot be shown or has no room, gets only the label. All rows
+/// Adds the rows of an attached file to `out`: its label, and blank rows over which its picture is drawn. Adds the
+/// position of the picture to `pictures`. The blank rows are added even before the picture is loaded, so that no text
+/// moves later.
+///
+/// Only the label is added if the file is not an image, the image cannot be shown, or there is no room for it. All rows
 /// get `text_offset`, the number of visible characters of the cell before them.
 pub fn rows(
     file: &AttachedFile,

@@ -80,8 +80,8 @@ impl CallGroup {
         *count = change(*count);
     }
 
-    /// Returns the state that the header shows: running if any call runs, else failed if any call has failed, else
-    /// abandoned if any call was abandoned, else done.
+    /// Returns the state that the header shows: the first one of running, failed and abandoned that any of the calls
+    /// has; done if all calls are done.
     pub fn progress(&self) -> ToolCallState {
         if self.running > 0 {
             ToolCallState::Running

@@ -151,9 +151,11 @@ impl CellKind {
     }
 
     /// Returns the number of search matches in the cell, whether the cell is folded or open. Searches the texts
-    /// themselves, not the drawn rows. Of a diff or an output, only the lines from [`fold::shown_lines`] are searched;
-    /// of an entry, only the lines from [`InsertedEntry::shown_lines`]. If a call has a diff, its input is not
-    /// searched, because the open call shows the diff in place of the input.
+    /// themselves, not the drawn rows:
+    ///
+    /// - Of a diff or an output, only the lines from [`fold::shown_lines`] are searched.
+    /// - Of an inserted entry, only the lines from [`InsertedEntry::shown_lines`] are searched.
+    /// - The input of a call with a diff is not searched, because the open call shows the diff in its place.
     pub fn count(&self, needle: &Needle) -> usize {
         let count = |text: &str| needle.count(text);
         match self {

@@ -24,10 +24,12 @@ pub enum Portion {
 }
 
 impl Transcript {
-    /// Returns the parts that can be copied, in this order: the selected cell, the last answer, the last prompt, the
-    /// code blocks from the newest to the oldest, and the whole conversation. Parts that do not exist are left out, and
-    /// so are an answer and a prompt that are already listed as the selected cell. Each part comes with a label and the
-    /// first line of its text. The whole conversation comes with the number of its entries instead of a first line.
+    /// Returns the parts that can be copied, each with a label and the first line of its text. They are in this order:
+    /// the selected cell, the last answer, the last prompt, the code blocks from the newest to the oldest, and the
+    /// whole conversation.
+    ///
+    /// Parts that do not exist are left out. The last answer and the last prompt are also left out if they are the
+    /// selected cell. The whole conversation has the number of its entries in place of a first line.
     pub fn copyable_portions(&self) -> Vec<(Portion, String, String)> {
         let mut out = Vec::new();
         let gist = |text: &str| one_line(text.trim_start().lines().next().unwrap_or_default());

@@ -85,7 +85,7 @@ impl InsertedEntry {
         }
     }
 
-    /// Returns the lines of the text that an open entry shows if no line takes more than one row: all lines, or the
+    /// Returns the lines of the text that an open entry shows, assuming that no line wraps. These are all lines, or the
     /// first and the last ones if there are more than [`ROWS_MAX`].
     pub fn shown_lines(&self) -> impl Iterator<Item = &str> {
         fold::first_and_last_lines(&self.text, ROWS_MAX)

@@ -1,8 +1,11 @@
 //! Renders JSON inputs and outputs of tools as readable fields, each with a name and a value. Tasks are rendered as a
 //! sentence and timestamps as dates. No I/O.
 //!
-//! Apart from the limits on the number and the length of fields, nothing is omitted except `null`, fields of a task
-//! that are empty or say nothing new (such as a single attempt), and fields of an output that repeat the input.
+//! The number and the length of the fields are limited. Apart from that, only these fields are left out:
+//!
+//! - fields with the value `null`
+//! - fields of a task that are empty or add nothing, such as a single attempt
+//! - fields of an output that repeat the input
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -54,8 +57,8 @@ pub struct OutputFields {
 }
 
 /// Renders the input of a tool as fields, cut to [`FIELDS_MAX`] fields and about `max` bytes of values in total. The
-/// value that exceeds `max` is cut in the middle; a mark replaces each value after it. A text in the field `command`
-/// comes first, as `$ command`. Returns no field for `null`.
+/// value that exceeds `max` is cut in the middle. Each value after it is replaced by a marker that gives the number of
+/// cut bytes. A text in the field `command` comes first, as `$ command`. Returns no field for `null`.
 pub fn of_input(input: &Value, zone: &TimeZone, max: usize) -> Vec<Field> {
     let fields = match input {
         Value::Null => Vec::new(),

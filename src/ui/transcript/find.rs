@@ -1,7 +1,7 @@
 //! Text search in a cell, and the positions of the matches in the cell's rows.
 //!
-//! A space in the search text also matches a line break. Other line breaks inside a match are skipped, so that the
-//! wrapping of rows does not change what is found.
+//! A space in the search text also matches a line break. All other line breaks inside a match are ignored, so that a
+//! match is found even if it is wrapped over several rows.
 
 use std::ops::Range;
 

@@ -30,8 +30,8 @@ const ROWS_OF_LINE: usize = 60;
 const ANSWER_ROWS: usize = 8;
 /// Maximum number of output lines that a folded tool call shows while it runs: the last ones.
 const LIVE_LINES: usize = 5;
-/// Minimum width, in columns, to which the subject of a call, such as a path, is cut so that the call's result fits on
-/// the same row. If the result does not fit even then, it is omitted. For a failed call the minimum is one column,
+/// Minimum width, in columns, that the subject of a call, such as a path, keeps when it is cut to make room for the
+/// call's result. If there is still no room, the result is omitted. For a failed call the minimum is one column,
 /// because its result is more important than its subject.
 const SUBJECT_WIDTH_MIN: usize = 16;
 
@@ -126,9 +126,9 @@ fn omission_row(omitted: usize, above: &[Row], page: LayoutParams<'_>) -> Row {
     Row::decoration(cut_line(&mark, page.theme.warn, page).spans, at)
 }
 
-/// Returns the rows of the output of a question to the user. The user's answer has the style of the user's text and a
-/// mark before it, so that it does not look like text of the tool. Other output, such as an error, is dim and has no
-/// mark. `rows` is the maximum number of rows, as in [`elide_rows`].
+/// Returns the rows of the output of a question to the user. The user's answer has the style of the user's text and
+/// begins with `› `, so that it does not look like text of the tool. Other output, such as an error, is dim and
+/// unmarked. `rows` is the maximum number of rows, as in [`elide_rows`].
 fn answer_rows(
     output: &str,
     rows: usize,

@@ -1,5 +1,5 @@
-//! A growing text of bounded size: its beginning and end are kept, with a mark in place of the part that was cut out
-//! between them.
+//! A growing text of bounded size. Its beginning and its end are kept. Between them, a marker says how many bytes were
+//! cut out.
 
 /// Number of bytes that are kept from the beginning of the text.
 const HEAD: usize = 128 * 1024;
@@ -9,12 +9,12 @@ const TAIL: usize = 96 * 1024;
 /// its layout stays valid.
 const STEP: usize = 32 * 1024;
 
-/// A text of at most 256 KiB, plus a mark for the part that was cut out of the middle. The stored text depends only on
-/// the whole text, not on the chunks in which it was appended.
+/// A text of at most 256 KiB, plus a marker such as `[… 4096 bytes cut here …]` in place of the part that was cut out
+/// of the middle. The stored text depends only on the whole text, not on the chunks in which it was appended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTailText {
     text: String,
-    /// Byte offset of the kept end, directly after the mark. Unused as long as nothing was cut.
+    /// Byte offset of the kept end, directly after the marker. Unused as long as nothing was cut.
     tail: usize,
     /// Number of bytes that were cut out so far.
     cut: usize,
@@ -23,7 +23,7 @@ pub struct HeadTailText {
 }
 
 impl HeadTailText {
-    /// Returns the stored text, with the mark if a part was cut out.
+    /// Returns the stored text, with the marker if a part was cut out.
     pub fn as_str(&self) -> &str {
         &self.text
     }

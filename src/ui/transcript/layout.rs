@@ -304,8 +304,8 @@ fn is_table(piece: &markdown::Piece) -> bool {
     matches!(piece.joint, Joint::Table(_))
 }
 
-/// Gives all parts of a table the same layout, that is, the same column widths, and rules between the rows of all parts
-/// or of none. Lays out again each part that has another layout. Returns the number of rows that were laid out.
+/// Gives all parts of a table the same layout: the same column widths, and either rules between all rows or no rules.
+/// Lays out again each part that has another layout. Returns the number of rows that were laid out.
 fn align_table_pieces(
     parts: &mut [LayoutPart],
     answer: &Answer,

@@ -19,8 +19,9 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Estimated size of a cell without its texts, in bytes.
 const CELL_OVERHEAD: usize = 512;
 
-/// The cells of a transcript, oldest first. A cell has a number, counted from 0 since the transcript began, which never
-/// changes, and an index among the cells in memory, which becomes lower when older cells are dropped.
+/// The cells of a transcript, oldest first. Each cell has a number and an index. The number is counted from 0 since the
+/// transcript began, and never changes. The index is the position among the cells in memory. It becomes lower when
+/// older cells are dropped.
 #[derive(Debug, Default)]
 pub struct CellLog {
     cells: VecDeque<TranscriptCell>,
@@ -64,8 +65,8 @@ impl CellLog {
         self.next() - 1
     }
 
-    /// Adds a tool call and returns the number of its cell. A call of a tool with [`Grouping::Grouped`] is also added
-    /// to a call group: to the group of the newest cell if that cell is a call of the same tool, else to a new group.
+    /// Adds a tool call and returns the number of its cell. If the tool has [`Grouping::Grouped`], the call also joins
+    /// a call group. This is the group of the newest cell if that cell is a call of the same tool, else a new group.
     pub fn push_call(&mut self, run: ToolRun) -> u64 {
         if tool_display(&run.tool).grouping == Grouping::Separate {
             return self.push(CellKind::Tool(Box::new(run)));
@@ -96,8 +97,8 @@ impl CellLog {
         number
     }
 
-    /// Returns whether the call in the cell `number` is selected or open. Such a call must not disappear when its group
-    /// becomes large enough to be folded.
+    /// Returns whether the call in the cell `number` is selected or open. A group with one of these calls begins open,
+    /// so that the call does not disappear when the group becomes large enough to be folded.
     fn is_in_use(&self, number: u64) -> bool {
         let is_open = |at: usize| match &self.cells[at].kind {
             CellKind::Tool(run) => run.fold == Fold::Open,

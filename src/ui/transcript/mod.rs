@@ -1,10 +1,13 @@
 //! The conversation of one agent: prompts, answers, tool calls and notices as cells, with scrolling, search and
 //! copying.
 //!
-//! [`Transcript::apply`] turns events into cells, which `log` stores. The content of a cell is an `answer`, an `entry`,
-//! or a `run` with its `fields`; `call_group` groups consecutive calls of a tool. `layout`, `fold` and `markdown` turn
-//! a cell into rows; `scroll` is the scroll position; `search` and `find` are the search; `view` draws the visible
-//! rows. The number of cells ([`CELLS_MAX`]), the length of their texts and the rows of an open cell are bounded.
+//! [`Transcript::apply`] turns events into cells. The number of cells ([`CELLS_MAX`]), the length of their texts and
+//! the rows of an open cell are bounded. The modules are:
+//!
+//! - `log` stores the cells. The content of a cell is an `answer`, an `entry`, or a `run` with its `fields`;
+//!   `call_group` groups consecutive calls of a tool.
+//! - `layout`, `fold` and `markdown` turn a cell into rows.
+//! - `scroll` is the scroll position; `search` and `find` are the search; `view` draws the visible rows.
 
 mod answer;
 pub(in crate::ui) mod apply;

@@ -5,9 +5,8 @@ use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::scroll::Viewport;
 
 impl Transcript {
-    /// Selects the cell in row `row` of the view and opens or folds it if it is a tool call, the header of a call group
-    /// or an inserted entry with a text, such as a message. Does nothing for other cells. Row 0 is the first visible
-    /// one.
+    /// Selects the cell in row `row` of the view, counted from 0 at the top, and opens or folds it. Does nothing unless
+    /// the cell is a tool call, the header of a call group, or an inserted entry with a text, such as a message.
     pub fn toggle_at(&mut self, row: usize, viewport: Viewport) {
         let mut found = None;
         self.with_layouts(viewport, |place, log, layouts, rows| {

@@ -180,8 +180,9 @@ impl ToolRun {
         (!self.diff.is_empty()).then(|| diff_counts(&self.diff))
     }
 
-    /// Returns the part of the output that an open call shows. Without a diff, this is the whole output. With a diff,
-    /// it is the first line of an output of several lines, else nothing, because the rest only repeats the diff.
+    /// Returns the part of the output that an open call shows. If the call has no diff, this is the whole output. If it
+    /// has one, most of the output only repeats the diff: returns the first line if there are further lines that are
+    /// not blank, else an empty text.
     pub fn shown_output(&self) -> &str {
         match self.output.split_once('\n') {
             _ if self.diff.is_empty() => &self.output,
@@ -190,9 +191,9 @@ impl ToolRun {
         }
     }
 
-    /// Returns a short result for the row of the call, such as `exit 1`, `12 lines`, the name of the subagent, or the
-    /// output itself if it is short, followed by the duration if that is at least a second. Empty if there is nothing
-    /// to say. Does not include the counts of [`ToolRun::changes`].
+    /// Returns a short result for the row of the call: for example `exit 1`, `12 lines`, the name of the subagent, or a
+    /// short output itself. The duration follows if it is at least a second. Empty if there is nothing to show. Does
+    /// not include the counts of [`ToolRun::changes`].
     pub fn result(&self) -> String {
         // Of a subagent only the name is shown, because Enter opens its answer and `o` its conversation.
         let mut words: Vec<String> = self.subagent.iter().map(ToString::to_string).collect();

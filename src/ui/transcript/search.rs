@@ -13,7 +13,9 @@ use crate::ui::transcript::scroll::{RowPosition, ScrollAnchor, Viewport};
 use crate::ui::transcript::{Transcript, find};
 use crate::ui::widgets::line_input::LineInput;
 
-/// The active search in a transcript, with the state before the search and with what the search has opened.
+/// The active search in a transcript. Remembers the scroll position and the selection from before the user typed, to
+/// restore them if the user cancels the search. Also remembers the cell and the call group that were opened to show a
+/// match, to fold them again.
 #[derive(Debug, Default)]
 pub struct Search {
     words: LineInput,
@@ -66,9 +68,9 @@ impl Transcript {
         self.search = Some(search);
     }
 
-    /// Changes the search text with `edit`. If that changes the text, moves to the first match at or below the top of
-    /// the view from which the search began, or to the last match above it. If there is no match, restores that scroll
-    /// position. Does nothing without a search.
+    /// Changes the search text with `edit`. Then moves to the first match at or below the top of the view at which the
+    /// search began, or to the last match above it. If there is no match, returns to the scroll position at which the
+    /// search began. Does nothing if `edit` changes nothing or no search is active.
     pub fn edit_search(&mut self, edit: impl FnOnce(&mut LineInput), viewport: Viewport) {
         let Some(search) = self.search.as_mut() else {
             return;
@@ -197,9 +199,11 @@ impl Transcript {
     }
 
     /// Makes the match with the index `nth` in the cell at the index `at` the current match, selects the cell and
-    /// scrolls to the match. If the cell or its call group is folded and hides a match, opens the cell or group. First
-    /// folds what the search opened for an earlier match, except this cell and its group. If the match has no row even
-    /// in the open cell, scrolls to the last visible match in the cell, or to its first row.
+    /// scrolls to the match.
+    ///
+    /// If the cell or its call group is folded and hides a match, opens the cell or group. Before that, folds the cell
+    /// and the group that were opened for an earlier match, unless they are the same ones. If the match has no row even
+    /// in the open cell, scrolls to the last visible match in the cell, or to the first row of the cell.
     fn go_to(&mut self, at: usize, nth: usize, viewport: Viewport) {
         let number = self.log.number(at);
         self.refold(Some(number));
@@ -269,8 +273,9 @@ impl Transcript {
         changed
     }
 
-    /// Scrolls to the previous or next prompt and selects it. Starts at the selected cell if it is visible, otherwise
-    /// at the first visible cell, or with `Way::Back` after the last one. Returns false if there is no such prompt.
+    /// Scrolls to the previous or next prompt and selects it. This is the prompt nearest to the selected cell if that
+    /// cell is visible. Otherwise it is the first one after the first visible cell; with `Way::Back`, the last one up
+    /// to the last visible cell. Returns false if there is no such prompt.
     pub fn go_to_prompt(&mut self, way: Way, viewport: Viewport) -> bool {
         let rows = viewport.rows();
         self.scratch.begin(viewport, &Theme::default());

@@ -32,7 +32,7 @@ pub enum Grouping {
 /// The name under which commands of the user are displayed.
 pub const USER_COMMAND: &str = "!";
 
-/// The tools that are not displayed as `OutputKind::Crewdeck` and `Grouping::Grouped`, which is the default.
+/// The tools whose display differs from the default, which is `OutputKind::Crewdeck` and `Grouping::Grouped`.
 /// `tests/it/tools.rs` checks that these tools exist.
 pub const TOOL_DISPLAYS: &[(&str, OutputKind, Grouping)] = &[
     ("bash", OutputKind::External, Grouping::Separate),

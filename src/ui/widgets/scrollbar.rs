@@ -58,8 +58,9 @@ impl Scrollbar {
         )
     }
 
-    /// Returns the cells of the thumb. Its share of the scrollbar is the visible share of the content. If the thumb
-    /// leaves at least two cells free, it touches an end only if the content is scrolled to that end.
+    /// Returns the cells of the thumb. The thumb takes the same share of the scrollbar as the visible part takes of the
+    /// content. If the thumb leaves at least two cells free, it touches an end only if the content is scrolled to that
+    /// end.
     pub fn thumb(self) -> Rect {
         let ScrollPosition {
             len,

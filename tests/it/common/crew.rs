@@ -42,6 +42,7 @@ pub fn crew_parts(
             earlier: false,
             allowed: SettingsPermissions::default(),
         },
+        published: None,
         models: ModelParts {
             model_config: ModelConfig {
                 model,

@@ -3,9 +3,9 @@
 /// Maximum number of words to which one word is expanded.
 const WORDS_MAX: usize = 256;
 
-/// Returns the words to which the shell expands `text`, whose brace lists are outside of quotes; `None` if there are more
-/// than 256. A range such as `{1..3}` is not counted out: it stays as it is, because its results contain only letters,
-/// digits and signs.
+/// Returns the words to which the shell expands the brace lists in `text`; `None` if there are more than [`WORDS_MAX`].
+/// The brace lists must be outside of quotes. A range such as `{1..3}` stays as it is, because its results contain only
+/// letters, digits and signs.
 pub fn expand(text: &str) -> Option<Vec<String>> {
     let Some((before, alternatives, after)) = first_list(text) else {
         return Some(vec![text.into()]);

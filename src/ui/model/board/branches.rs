@@ -59,8 +59,8 @@ pub fn has_worktree(model: &CrewModel, task: &Task) -> bool {
     branch(model, task).is_some_and(|branch| *branch != BranchState::Gone)
 }
 
-/// Returns why the worktree of `task` cannot be opened; `None` if it may exist. A worktree about which no event has
-/// arrived is assumed to exist, because the crew checks this again.
+/// Returns why the worktree of `task` cannot be opened: the task has none, or an event has reported that it was
+/// removed. `None` in all other cases, even if no event has reported on the worktree, because the crew checks again.
 pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
     let id = task.id;
     if task.worktree.is_empty() {
@@ -71,7 +71,8 @@ pub fn why_no_worktree(model: &CrewModel, task: &Task) -> Option<String> {
 }
 
 /// Returns whether `task` is completed and its branch is not merged. If several tasks share a worktree, this is true
-/// for only one of them, as in [`unmerged_tasks`], so that the marks on the screen agree with the counts.
+/// for only one of them, as in [`unmerged_tasks`]. The number of symbols on the screen therefore equals the number of
+/// unmerged branches.
 pub fn is_unmerged(model: &CrewModel, task: &Task) -> bool {
     unmerged_tasks(model).contains_key(&task.id)
 }

@@ -9,7 +9,7 @@ use crate::ui::model::event_log::attribution::ActionEffect;
 use crate::ui::model::event_log::{LogSeverity, NewLogLine, Topic};
 use crate::ui::model::{CrewModel, style};
 
-/// Returns the log line for the end of a turn. Returns `None` if the turn ended normally, unless the agent is a
+/// Returns the log line for the end of a turn; `None` if the end is not logged. A normal end is logged only for a
 /// subagent.
 pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLine> {
     let line = match end {
@@ -36,8 +36,12 @@ pub(in crate::ui) fn turn_ended(agent: &Name, end: &TurnEnd) -> Option<NewLogLin
     Some(line.of(agent))
 }
 
-/// Returns the log line if an agent now backs off or is queued, or if a teammate is now idle and no task is ready for
-/// it. Returns `None` for other activities, and if nothing or only the position in the queue has changed.
+/// Returns the log line for a change of an agent's activity to `activity`; `None` if the change is not logged. These
+/// changes are logged:
+///
+/// - An agent waits after a failed model call.
+/// - A model call of an agent enters the call queue. A change of its position in the queue is not logged.
+/// - A teammate becomes idle, unless a task is ready for it.
 pub(in crate::ui) fn activity_changed(
     model: &CrewModel,
     agent: &Name,

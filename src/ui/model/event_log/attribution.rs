@@ -135,9 +135,9 @@ impl Attribution {
         }
     }
 
-    /// Returns the agent or user who caused `effect`, a change that was observed at the time `at`. This is the agent or
-    /// user of the latest recorded action with this effect, if the action was still running or had ended at most
-    /// `ATTRIBUTION_TIMEOUT` before. Returns `None` if there is no such action.
+    /// Returns the agent or user who caused `effect`, a change that was observed at the time `at`. This is who ran the
+    /// latest recorded action with this effect. The action must be still running or have ended at most
+    /// `ATTRIBUTION_TIMEOUT` before `at`. Returns `None` if there is no such action.
     pub fn who(&self, effect: &ActionEffect, at: Timestamp) -> Option<&Name> {
         let explains = |call: &&RecordedCall| {
             let fits = match (&call.effect, effect) {

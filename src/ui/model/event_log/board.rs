@@ -64,8 +64,10 @@ fn task_line(task: &Task, words: String) -> NewLogLine {
         .about(About::Task(task.id))
 }
 
-/// Returns the tasks that the completion of the task `done` has unblocked: they listed `done` in `blocked_by`, now list
-/// no blocker, and are not completed. They may have an owner. Empty if the change of the board did not complete `done`.
+/// Returns the tasks that the completion of the task `done` has unblocked. Before the change they listed `done` in
+/// `blocked_by`; now they list no blocker. Tasks with an owner are included, completed ones are not. Empty if the
+/// change did not complete `done`.
+///
 /// `board` is the state before the change, and `changed` contains the changed tasks as they are after it.
 fn frees(board: &TaskGraph, changed: &[Arc<Task>], done: &Task) -> Vec<TaskId> {
     let was_open = board

@@ -25,8 +25,8 @@ pub const LINES_MAX: usize = 2000;
 pub const WORDS_MAX: usize = 400;
 /// Maximum number of names of a line that the filter `who:` searches. Further names are not stored.
 const WHO_MAX: usize = 8;
-/// Number of latest lines that are searched for a less detailed line about the same event. A new line with more details
-/// replaces such a line.
+/// Number of latest lines that are searched for the line about a teammate that has left, when a notice about this
+/// teammate arrives. The notice has more details, so its line replaces that line.
 const RECENT: usize = 16;
 
 /// The topic of a line. The filter `kind:` selects lines by topic.
@@ -211,7 +211,8 @@ impl EventLog {
         self.attribution.shutdown_approved_at(name)
     }
 
-    /// Removes all lines except notices. Notices stay, because no later event repeats them.
+    /// Removes all lines except notices. Called before the events of a session are applied from the start. They bring
+    /// back the removed lines, but not every notice.
     pub(in crate::ui) fn forget_crew(&mut self) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.retain(|l| l.topic == Topic::Notice);
@@ -289,7 +290,8 @@ impl CrewModel {
         }
     }
 
-    /// Returns the path of the session's journal, relative to the root directory; `None` before the crew has started.
+    /// Returns the path of the session's journal, relative to the project's root directory; `None` before the crew has
+    /// started.
     pub fn journal_path(&self) -> Option<String> {
         let session = one_line(&self.setup.as_ref()?.session);
         Some(format!(".crewdeck/sessions/{session}/journal.jsonl"))

@@ -68,8 +68,9 @@ impl PaneFeature for BoardPane {
         app.model.board.len()
     }
 
-    /// Rounds the rows of the content up to a multiple of [`STEP`], so that the panes below the board rarely move. Even
-    /// a small graph gets enough rows for the line below it that describes the selected task.
+    /// Returns the height of the pane: the rows of the content, rounded up to a multiple of [`STEP`] so that the panes
+    /// below rarely move, and two rows for the frame. The content counts as at least [`ABOUT_FROM`] rows, so that the
+    /// line that describes the selected task fits below a small graph. The result is at most `most`.
     fn wanted_height(&self, app: &App, width: u16, most: u16) -> u16 {
         let room = layout::inside(Rect::new(0, 0, width, most));
         let rows = self.rows_wanted(app, room).max(ABOUT_FROM.into());

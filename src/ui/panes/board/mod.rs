@@ -41,8 +41,9 @@ use crate::ui::text::width;
 /// Maximum number of tasks that are drawn as a graph. A larger board is shown as a list.
 pub const GRAPH_MAX: usize = 400;
 
-/// Minimum width of the pane, in columns, at which [`BoardShape::Fitting`] shows a graph that is wider than the pane,
-/// up to one and a half times as wide. A narrower pane shows a list instead of such a graph.
+/// Minimum width of the pane, in columns, for panning a graph that is wider than the pane. From this width on,
+/// [`BoardShape::Fitting`] shows a graph that is up to one and a half times as wide as the pane; in a narrower pane, it
+/// shows a list instead.
 const PANNED_FROM: usize = 60;
 
 #[derive(Debug)]

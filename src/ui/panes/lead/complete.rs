@@ -24,8 +24,8 @@ pub const ROWS_MAX: u16 = 8;
 const WIDTH_MAX: u16 = 76;
 /// Maximum width of the name of a resource or MCP server in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
-/// Maximum width, in columns, that the name of a command or agent adds to the first column. The description after a
-/// longer name starts further right.
+/// Maximum width of the first column, in columns, if only commands and agents are listed. A longer name extends into
+/// the second column, and the description in its row starts further right.
 const COMMANDS_MAX: usize = 14;
 
 /// What the composer does when the user accepts a row of the completion list.
@@ -39,8 +39,8 @@ pub enum Choice {
     File,
     /// Inserts a resource of an MCP server.
     Resource,
-    /// Inserts the first characters of the row, after which the user continues typing: the name of a server, or the
-    /// fixed start of a resource template. Holds the number of characters to insert.
+    /// Inserts the first characters of the row: the name of a server, or the fixed start of a resource template. The
+    /// user then continues typing. Holds the number of characters to insert.
     Start(usize),
 }
 
@@ -58,10 +58,14 @@ pub enum Completion {
     Dismissed,
 }
 
-/// Returns the completions of the typed text: for `/`, commands and prompts; for `@`, first agents, then MCP servers,
-/// files and resources. Best matches come first within each kind. Empty if nothing matches, if the composer does not
-/// receive the keys, if the user has closed the list, if the draft is an unchanged message from the history, and in a
-/// replay. In a shell command, `@` has no completions.
+/// Returns the completions of the typed text, best match first within each kind. For `/`, these are commands and
+/// prompts; for `@`, first agents, then MCP servers, files and resources. Returns none in these cases:
+///
+/// - Nothing matches.
+/// - The composer does not receive the keys, as in a replay.
+/// - The user has closed the list.
+/// - The draft is an unchanged message from the history.
+/// - The draft is a shell command, and the user types a word with `@`.
 pub fn candidates(pane: &LeadPane, app: &App) -> Vec<CompletionRow> {
     let is_writing = app.popups.is_empty() && app.focus == Focus::Composer && app.replay.is_none();
     if !is_writing || pane.completion == Completion::Dismissed || app.input.composer.is_recalled() {

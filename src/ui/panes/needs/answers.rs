@@ -19,9 +19,11 @@ use crate::ui::keymap::{Action, Context};
 /// Maximum length of the part of the user's answer that a status message quotes, in characters.
 const QUOTED_MAX: usize = 60;
 
-/// Answers the open question of the shown agent with `words`. Returns `false` if there is no open question. If a
-/// question was asked or closed since the user began the draft, sends nothing, says in a status message what Enter does
-/// now, and returns `true`; a second press directly after that has no effect.
+/// Answers the open question of the shown agent with `words`. Returns `false` if no question is open; the caller then
+/// sends `words` as a message.
+///
+/// Sends nothing and returns `true` if a question was asked or closed since the user began the draft: Enter would then
+/// not do what the user meant. A status message says what Enter does now, and Enter does so after the time [`SETTLE`].
 pub fn answer(app: &mut App, words: &str, out: &mut Vec<Effect>) -> bool {
     if !is_meant(app) {
         return true;
@@ -63,8 +65,8 @@ fn enter(prefs: &Preferences) -> String {
     prefs.keymap.key(Context::Composer, Action::Send)
 }
 
-/// If the draft is empty, records that it will answer the question that is open now, as the composer's title says. Does
-/// nothing if the user has begun a draft.
+/// Records whether the draft is an answer to the open question or, if none is open, a message. The composer's title
+/// says which of them it is. Does nothing if the user has already begun the draft.
 pub fn sync_empty_draft(app: &mut App) {
     if app.input.composer.is_empty() {
         app.input.drafts.enter_changed_at = None;
@@ -125,9 +127,12 @@ pub fn decide(
     out.push(Effect::Command(Command::Decide(decision)));
 }
 
-/// Called when a request was closed. If another agent or a policy decided the request before the user's decision
-/// arrived, the text that the user sent with the decision becomes a draft again. If the user's answer to a question has
-/// arrived, a status message confirms it.
+/// Handles the closing of a request:
+///
+/// - If another agent or a policy decided the request before the user's decision arrived, the text that the user sent
+///   with the decision becomes a draft again.
+/// - If the user's answer to a question has arrived, a status message confirms it.
+/// - If the user is writing an answer to the request, a status message says that the question is closed.
 pub fn on_request_closed(app: &mut App, request: &Request) {
     let Some(sent) = app.input.drafts.sent(&request.id).cloned() else {
         return tell_writer(app, request);

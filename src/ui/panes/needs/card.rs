@@ -163,8 +163,9 @@ pub fn shows_all(pane: &NeedsPane, model: &CrewModel, area: Rect) -> bool {
     layout.card.lines.len() <= usize::from(layout.text.height)
 }
 
-/// Returns whether all lines of choice `number` of the selected request, counted from 1, are visible, or as many as the
-/// card has rows. False if there is no such choice or the pane is not visible. `area` is the frame of the pane.
+/// Returns whether choice `number` of the selected request is visible: all its lines, or for a long choice as many
+/// lines as the text area has rows. Choices are counted from 1, and `area` is the frame of the pane. Returns false if
+/// there is no such choice or the pane is not visible.
 pub fn shows_choice(
     pane: &NeedsPane,
     model: &CrewModel,
@@ -342,8 +343,9 @@ fn details(model: &CrewModel, request: &Request) -> String {
     parts.join(" · ")
 }
 
-/// Names the agents that have sent the same request, including further requests of the same agent; `None` if there is
-/// no such request. Names at most [`OTHERS_MAX`] and counts the others.
+/// Names the agents that have sent the same request as `request`; `None` if there is no other such request. The agent
+/// that has sent `request` is named with `again` if it has sent the same request more than once. Names at most
+/// [`OTHERS_MAX`] agents and counts the others.
 fn others(model: &CrewModel, request: &Request) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for other in model.requests.same(request) {

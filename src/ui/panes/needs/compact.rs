@@ -54,8 +54,10 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
 }
 
 /// Returns the number of rows that the card needs, including its heading. `area` is the space that the card shares with
-/// the conversation, which leaves `free` rows blank. Without the heading, the card takes at most a third of the height
-/// of `area`, limited to `ROWS_MAX`. It takes more rows if they are blank or the choices need them.
+/// the conversation; `free` is the number of rows of `area` in which the conversation shows nothing.
+///
+/// Below the heading, the card takes at most a third of the height of `area`, and at most `ROWS_MAX` rows. It takes
+/// more only to show all choices, or up to `free` rows.
 pub fn height(model: &CrewModel, request: &Request, area: Rect, free: u16) -> u16 {
     let choices = card::choices(request, card::inside(area).width, &Theme::default()).len();
     let choices = u16::try_from(choices).unwrap_or(u16::MAX);

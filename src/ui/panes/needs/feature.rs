@@ -159,8 +159,8 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Selects another request. While no preview is open, the same keys scroll the card instead. A preview shows the
-    /// whole request.
+    /// Selects another request, which the preview then shows whole. Does not call [`PaneFeature::scroll`] as other
+    /// panes do, because that scrolls the text of the selected request.
     fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         match by {
             Scroll::LineDown => self.neighbour(app, area, Way::Forward),

@@ -10,9 +10,11 @@ use crate::ui::panes::needs::{ClosedRequest, NeedsPane};
 
 impl NeedsPane {
     /// Closes all popups, selects the first request and focuses the pane. The first request is the oldest that the user
-    /// must decide, or else the oldest that the lead may decide. Keys that approve work immediately: the delay against
-    /// accidental approval is needed only if a request appears without a key press. If no request is open, only shows a
-    /// status message. Does nothing while a popup contains text of the user.
+    /// must decide, or else the oldest that the lead may decide. If no request is open, only shows a status message.
+    /// Does nothing while a popup contains text of the user.
+    ///
+    /// Keys that approve work immediately, without waiting for the time [`SETTLE`](crate::ui::SETTLE): the user has
+    /// pressed a key to see the request, so it does not appear unexpectedly.
     pub fn focus_oldest(&mut self, app: &mut App) {
         if app.model.requests.is_empty() {
             app.say_nothing_waits();
@@ -32,12 +34,12 @@ impl NeedsPane {
     }
 }
 
-/// If this pane has the focus, records how the request `last` was closed, for the text of the empty pane. Called after
-/// the request was closed.
+/// Records how the request `last` was closed, for the text of the empty pane. Called after the request was closed. Does
+/// nothing and returns false if this pane does not have the focus.
 ///
-/// Returns true if the pane has the focus, no request is open any more, and it is known where the focus was before. The
-/// focus stays in the pane even then, because it must not move while the user reads or presses a key, and the next
-/// request often follows. Only in a replay, where the user decides nothing, [`return_focus`] moves the focus back.
+/// Returns true if no request is open any more and the part of the screen that had the focus before is known. The focus
+/// stays in this pane, because it must not move while the user reads or presses a key, and the next request often
+/// follows. Only in a replay, where the user decides nothing, [`return_focus`] moves the focus back.
 pub fn after_decision(pane: &mut NeedsPane, app: &mut App, last: &Request) -> bool {
     if app.focus != Focus::Pane(Pane::Needs) {
         return false;

@@ -26,8 +26,9 @@ pub struct NeedsPane {
     /// The selected request. `None` means the first one: the oldest that the user must decide, or else the oldest that
     /// the lead may decide.
     pub selected: Option<RequestId>,
-    /// The time at which the selection last moved to another request without a key press. For a short time after that,
-    /// keys that approve are ignored, because the user may have meant the previous request. 0 if no delay is needed.
+    /// The time at which the selection last moved to another request without a key press. For the time
+    /// [`SETTLE`](crate::ui::SETTLE) after that, keys that approve are ignored, because the user may have meant the
+    /// previous request. 0 if keys are not ignored, for example because a key press moved the selection.
     pub since: Timestamp,
     /// Number of lines of the selected request that are scrolled off the top.
     scroll: usize,

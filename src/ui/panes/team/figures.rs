@@ -26,8 +26,8 @@ const MODEL_FROM: usize = 70;
 /// Maximum width of the column with the models, in columns.
 const MODEL_MAX: usize = 18;
 
-/// The heading of the name column. Its trailing blank reserves the width of the mark that is shown if the list is
-/// sorted by name.
+/// The heading of the name column. The blank at its end is the place of the arrow that is shown if the list is sorted
+/// by name.
 pub const NAME_HEADING: &str = "agent ";
 
 /// The heading above the activity bars. The column with the bars is at least as wide as this heading.

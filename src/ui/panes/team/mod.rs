@@ -93,10 +93,10 @@ impl TeamPane {
         }
     }
 
-    /// Returns the index of the selected row and the name of the teammate or subagent in it. If a selected subagent is
-    /// not in the list, because it has finished or is filtered out, its parent counts as selected. If no agent is
-    /// selected, or the selected one and its parent are not in the list, the first row counts as selected. `None` if
-    /// the list is empty.
+    /// Returns the index of the selected row and the name of the teammate or subagent in it; `None` if the list is
+    /// empty. If the selected agent is not in the list, its parent counts as selected: a subagent leaves the list when
+    /// it finishes. If the parent is not in the list either, or if no agent is selected, the first row counts as
+    /// selected.
     pub fn selected_member(&self, model: &CrewModel) -> Option<(usize, Name)> {
         let rows = self.rows(model);
         let at = self

@@ -10,9 +10,10 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::todo::TodoListPane;
 
 impl TodoListPane {
-    /// Shows or hides the todo list next to the conversation, and saves the choice. If the list would fill the screen
-    /// or a tab instead, switches to the list, or back to what was visible before. `is_visible` says whether the list
-    /// is on the screen. Does nothing while a popup is open.
+    /// Shows or hides the todo list, which is visible now if `is_visible` is true. Does nothing while a popup is open.
+    ///
+    /// If the screen has room for the list next to the conversation, saves the choice. Otherwise the list takes the
+    /// place of another pane; hiding it shows that pane again, and the choice is not saved.
     pub fn toggle(&mut self, app: &mut App, is_visible: bool, out: &mut Vec<Effect>) {
         if !app.popups.is_empty() {
             return;
@@ -65,9 +66,10 @@ impl TodoListPane {
         }
     }
 
-    /// Hides the todo list and restores the tab that [`TodoListPane::switch_to`] has stored; if the list has the focus,
-    /// also the stored focus and full-screen pane. If nothing is stored, selects the tab of the board and moves the
-    /// focus from the list to the lead's conversation.
+    /// Hides the todo list and restores the tab that [`TodoListPane::switch_to`] has stored. If the list has the focus,
+    /// also restores the stored focus and full-screen pane.
+    ///
+    /// If nothing is stored, selects the tab of the board, and a focus on the list moves to the lead's conversation.
     fn switch_back(&mut self, app: &mut App) {
         let before = self.before_toggle.take();
         let (focus, zoom, tab) = before.unwrap_or((Focus::Pane(Pane::Lead), None, Pane::Board));

@@ -12,8 +12,8 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::branches;
 use crate::ui::popups::confirm::Question;
 
-/// Maximum number of tasks that the dialog names as not included in a merge of all branches, because another task must
-/// be completed first. Further such tasks are not mentioned.
+/// Maximum number of tasks for which the dialog says that their branches cannot be merged yet, because another task
+/// must be completed first. Further such tasks are not mentioned.
 const WAITING_MAX: usize = 3;
 
 #[derive(Debug)]

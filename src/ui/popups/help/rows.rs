@@ -49,7 +49,7 @@ pub struct HelpEntry {
 pub enum EntryEffect {
     /// Runs this action. Its key worked where the help was opened, or the entry describes a slash command.
     Here(Action),
-    /// Runs nothing, because the key works only in this context, where the help was not opened. Also holds the
+    /// Runs nothing. The key works only in this context, and the help was opened in another one. The text is the
     /// description of the key.
     There(Context, &'static str),
     /// Runs nothing, because the entry describes a text to type in the composer.

@@ -282,10 +282,12 @@ impl<P: Page> Pager<P> {
         self.scroll = line.min(seen.rows.len().saturating_sub(seen.height));
     }
 
-    /// Scrolls to the match that `choose` selects, and makes this match and its section the current ones. `choose`
-    /// receives the matches and the index of the first visible row. It returns the index of the selected match, and the
-    /// [`MatchStep`] that this function then returns. Returns [`MatchStep::NoMatch`] and changes nothing if there are
-    /// no matches or `choose` returns `None`.
+    /// Scrolls to a match, and makes this match and its section the current ones. `choose` selects the match: it
+    /// receives all matches and the index of the first visible row, and returns the index of a match and the
+    /// [`MatchStep`] that led to it.
+    ///
+    /// Returns that [`MatchStep`]. Changes nothing and returns [`MatchStep::NoMatch`] if there are no matches or
+    /// `choose` returns `None`.
     fn go_to(
         &mut self,
         app: &App,

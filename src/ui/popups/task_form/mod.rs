@@ -46,8 +46,8 @@ fn forms<R>(app: &mut App, change: impl FnOnce(&mut TaskForms) -> R) -> R {
     app.popups.with_kept(change)
 }
 
-/// Keeps a form that the user closed without saving as a draft and says so in a status message, unless the form is empty
-/// or unchanged.
+/// Keeps a form, which the user closed without saving, as a draft, and says so in a status message. Does nothing if the
+/// form is empty or unchanged.
 fn keep_draft(app: &mut App, form: TaskForm) {
     let is_changed = form
         .to_command(&app.model.board)
@@ -60,8 +60,9 @@ fn keep_draft(app: &mut App, form: TaskForm) {
     forms(app, |forms| forms.store_draft(form));
 }
 
-/// Sends the command of the form and closes the form, if the form is valid and fewer than `FORMS_MAX` sent forms wait for
-/// the board. Closes the form without a command if nothing has changed. Otherwise, the form shows the error.
+/// Sends the command of the form, and closes the form. If nothing has changed, closes the form without a command. If
+/// the form is invalid, or if `FORMS_MAX` sent forms wait for the board to accept or reject them, the form stays open
+/// and shows the error.
 fn submit(form: &mut TaskForm, app: &mut App, out: &mut Vec<Effect>) -> Next {
     match form.to_command(&app.model.board) {
         Err(why) => form.error = why,

@@ -23,11 +23,14 @@ const MESSAGE_MARGIN: usize = 5;
 const MESSAGE_LEAST: usize = 16;
 
 /// Returns the two parts of the status message: the text for a row above the key hints, and the text for the start of
-/// the hints' row. The second part leaves room for the hints that a message never displaces.
+/// the hints' row. Text that does not fit is cut.
 ///
-/// The first part is empty in a replay. It is also empty if the whole message fits into the hints' row and no tip is
-/// shown (see `has_tip`). If a tip is shown, the message covers the tip instead of displacing hints. The second part is
-/// empty if it would have fewer than `MESSAGE_LEAST` columns. Text that does not fit is cut.
+/// The first part is empty if the whole message fits into the hints' row. It has text nevertheless if a tip is shown
+/// (see `has_tip`): the message then covers the tip and leaves the hints where they are. In a replay it is always
+/// empty.
+///
+/// The second part leaves room for the hints that a message must not displace. It is empty if fewer than
+/// `MESSAGE_LEAST` columns remain for it.
 pub fn message(state: &UiState, row: Rect) -> (String, String) {
     let Some(status) = &state.status else {
         return (String::new(), String::new());
@@ -53,14 +56,15 @@ pub fn message(state: &UiState, row: Rect) -> (String, String) {
     (above, fit(&rest, room))
 }
 
-/// Returns whether a tour line is shown that a status message may cover. It may cover any tour line, except one that
-/// takes the place of the line that announces requests.
+/// Returns whether a tour line is shown and a status message may cover it. A message must not cover a tour line that
+/// announces open requests.
 fn has_tip(state: &UiState) -> bool {
     state.replay.is_none() && tour::line(state).is_some() && !tour::replaces_banner(state)
 }
 
-/// Returns how many rows above the hints the first part of a status message is shown. Usually 1; this is the row of the
-/// tour line if there is one. 2 if the tour line announces open requests, because the message must not cover it.
+/// Returns the distance of the first part of a status message from the hints, in rows. It is 1, the row of the tour
+/// line if there is one; it is 2 if the tour line announces open requests, because the message must not cover that
+/// line.
 pub fn rows_to_message(state: &UiState) -> u16 {
     let announces = tour::line(state).is_some() && tour::replaces_banner(state);
     if announces { 2 } else { 1 }

@@ -39,12 +39,12 @@ pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     alone(state, out, pane, body);
 }
 
-/// If board, team and inbox are empty, places the conversation on the whole width, because an area for these panes
-/// would be blank. Below the conversation, each empty pane of [`Pane::lines`] gets one line that says what the pane
-/// will show. If one of the three panes has content, places nothing and returns false.
+/// Places the conversation on the whole width if board, team and inbox are empty. Each empty pane of [`Pane::lines`]
+/// gets one line below the conversation, which says what the pane will show. If board, team or inbox has content,
+/// places nothing and returns false.
 ///
-/// The todo list and requests are placed in the conversation's column, so that the lines of the conversation keep their
-/// width when a list or a request appears or disappears.
+/// The todo list and requests are placed in the conversation's column. The lines of the conversation therefore keep
+/// their width when a list or a request appears or disappears.
 pub fn only_conversation(state: &UiState, out: &mut Layout, body: Rect) -> bool {
     let is_empty = |pane: &Pane| state.panes.get(*pane).content_rows(state) == 0;
     let (todo, others): (Vec<Pane>, Vec<Pane>) =
@@ -98,14 +98,15 @@ fn conversation_with_lines(state: &UiState, out: &mut Layout, body: Rect, empty:
     out.panes.extend(lines.into_iter().zip(rows.rows()));
 }
 
-/// Minimum height, in rows, of the area for all panes, so that a screen of middle width shows all panes at once. In a
+/// Minimum height of the area for all panes, in rows, at which a screen of middle width shows all panes at once. In a
 /// lower area, tabs select the panes on the right side.
 const ALL_PANES_FROM: u16 = 30;
 
-/// Places the conversation with the todo list on the left. Places the pane "Needs you", if it has requests or the
-/// focus, and the other panes on the right. If `body`, the area for all panes, has fewer than [`ALL_PANES_FROM`] rows,
-/// the todo list is omitted on the left. The right side then shows, below "Needs you", the pane of the selected tab,
-/// and other panes only if they fit.
+/// Places the conversation with the todo list on the left and the other panes on the right. The pane "Needs you" is on
+/// top of the right side if it has requests or the focus.
+///
+/// If `body`, the area for all panes, has fewer than [`ALL_PANES_FROM`] rows, the left side has no todo list. The right
+/// side then has a line of tabs and shows the pane of the selected tab, and other panes only if they fit.
 pub fn middle(state: &UiState, out: &mut Layout, body: Rect) {
     let (left, right) = columns(state, out, body, 58);
     if body.height >= ALL_PANES_FROM {
@@ -216,9 +217,10 @@ pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
 }
 
 /// Splits `body`, the area for all panes, into a left and a right column. The left column gets the share of the width
-/// that the user has set, else `default` percent. With the share `default`, the column of the conversation is limited
-/// to the width of its longest lines: this is the left column in the layout `Wall` and the right one in the layout
-/// `Board`.
+/// that the user has set, else `default` percent.
+///
+/// If the share is `default`, the column of the conversation is at most as wide as its longest lines. The conversation
+/// is in the left column in the layout `Wall`, and in the right one in the layout `Board`.
 fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
@@ -304,9 +306,12 @@ fn conversation(state: &UiState, out: &mut Layout, area: Rect, todo: TodoPlaceme
     }
 }
 
-/// Places the card of the request that can be answered from the composer at the bottom of `upper`. Places no card if
-/// there is no room for it, if the pane "Needs you" has the focus, or if that pane shows this request, an identical
-/// one, or a request that the user has just decided. Returns the area above the card, or `upper` if no card was placed.
+/// Places the card of the request that can be answered from the composer, at the bottom of `upper`. Returns the area
+/// above the card, or `upper` if no card was placed. Places no card in these cases:
+///
+/// - There is no such request, or no room for its card.
+/// - The pane "Needs you" has the focus.
+/// - The pane "Needs you" shows this request, an identical one, or a request that the user has just decided.
 fn request_card(state: &UiState, out: &mut Layout, upper: Rect) -> Rect {
     let Some(request) = answering::request(state) else {
         return upper;

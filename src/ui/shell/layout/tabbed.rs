@@ -11,9 +11,9 @@ use crate::ui::widgets::cut::cut_top;
 /// Height of the line of tabs, in rows.
 const TAB_LINE: u16 = 1;
 
-/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. So that no rows stay blank,
-/// also places the other panes with content, except the todo list, as far as the heights that they need fit into the
-/// rest of the column. The lowest pane takes the rows that remain.
+/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. If rows remain, also places
+/// the other panes with content whose heights fit into them, except the todo list. The lowest pane takes the rows that
+/// are left then.
 pub fn tabbed(state: &UiState, out: &mut Layout, column: Rect) {
     let (tabs, body) = cut_top(column, TAB_LINE);
     out.tabs = Some((tabs, Pane::TABS.to_vec()));
@@ -52,8 +52,8 @@ pub fn least_height(state: &UiState, column: Rect) -> u16 {
     TAB_LINE + wanted_height(state, state.arrangement.tab, column)
 }
 
-/// Returns the height that `pane` needs in `column`, in rows, including its frame. So that panes rarely move, this
-/// height grows in steps of several rows. The list of messages has a fixed height; if it needs more rows and its tab is
+/// Returns the height that `pane` needs in `column`, in rows, including its frame. The height grows in steps of several
+/// rows, so that panes rarely move. The inbox has a fixed height; if its messages need more rows and its tab is
 /// selected, it has the height of the column.
 fn wanted_height(state: &UiState, pane: Pane, column: Rect) -> u16 {
     let feature = state.panes.get(pane);

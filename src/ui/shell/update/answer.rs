@@ -11,10 +11,14 @@ use crate::ui::shell::layout;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::slash::{self, Slash};
 
-/// Approves or rejects the request of the shown agent, with the draft as the comment. If the user has not seen all of a
-/// permission request, shows the request in the pane "Needs you" instead of approving it. Only shows a status message if
-/// there is no request, if it has just appeared, or if a question is to be approved, because it needs an answer. The
-/// draft is cleared only if the request is decided.
+/// Approves or rejects the request of the shown agent, with the draft as the comment, and clears the draft.
+///
+/// Decides nothing and keeps the draft in these cases; a status message says why:
+///
+/// - There is no such request, or it has just appeared.
+/// - The verdict approves a question, which needs an answer instead.
+/// - The verdict approves a permission request that the user has not seen completely. The pane "Needs you" then shows
+///   the request.
 pub fn decide(state: &mut UiState, verdict: Verdict, out: &mut Vec<Effect>) {
     let Some(request) = answering::request(state) else {
         let text = format!("{} has no open request.", state.shown);
@@ -66,8 +70,8 @@ fn how_to_answer(state: &UiState, question: &Request) -> String {
     }
 }
 
-/// Returns whether the user has seen the whole request. Always true for requests other than permissions, which may be
-/// approved unread.
+/// Returns whether the user has seen the whole request. Always true for a request that asks for no permission: only a
+/// permission must be read before it is approved.
 fn was_read(state: &UiState, request: &Request) -> bool {
     let layout = layout::layout(state, state.size);
     let is_whole = |area| compact::shows_all(&state.model, request, area);
@@ -103,9 +107,9 @@ pub fn choose(state: &mut UiState, number: usize, out: &mut Vec<Effect>) {
     }
 }
 
-/// If the draft is the number of a choice that the user cannot see, shows the question in the pane "Needs you" instead
-/// of answering it. Clears the draft, because in that pane the user chooses with a key. Returns whether the question
-/// was shown.
+/// Shows the question of the shown agent in the pane "Needs you" if the draft is the number of a choice that the user
+/// cannot see. The draft is then not sent but cleared, because in that pane the user chooses with a key. Returns
+/// whether the question was shown.
 pub fn show_hidden_choice(state: &mut UiState) -> bool {
     let draft = state.input.composer.draft();
     let Some(question) = answering::question(state) else {

@@ -19,10 +19,16 @@ use crate::ui::transcript::Fold;
 use crate::ui::widgets::area::inside;
 use crate::ui::widgets::composer::{PasteResult, TextAreaSize};
 
-/// Handles Enter in the composer. Sends the draft as a message to an agent, answers the open question of the shown
-/// agent with it, or, if it begins with `!`, runs it as a shell command. If this is not possible, a status message says
-/// why. Does nothing if the draft is blank. If the draft is a slash command whose action the caller must run, returns
-/// this action; otherwise, returns `None`.
+/// Handles Enter in the composer. Does the first of these that applies:
+///
+/// - Does nothing if the draft is blank.
+/// - Handles the draft as a slash command. If the caller must run the action of the command, returns this action; in
+///   all other cases, the result is `None`.
+/// - Runs a draft that begins with `!` as a shell command.
+/// - Answers the open question of the shown agent, unless the draft names its recipient with `@`.
+/// - Sends the draft as a message to an agent.
+///
+/// If this is not possible, the draft stays and a status message says why.
 pub fn send(app: &mut App, out: &mut Vec<Effect>) -> Option<Action> {
     // A chip stands for a pasted text. It is replaced by that text only after the recipient is known, so that a name in
     // the pasted text does not count as the recipient.
@@ -210,10 +216,15 @@ pub fn report(app: &mut App, pasted: PasteResult) {
     }
 }
 
-/// Does the first of these that applies: closes the topmost popup; interrupts the shown agent if it is working, the crew
-/// runs in this process, and an earlier press has not done so; clears the focused draft; quits if the key was pressed a
-/// second time within [`QUIT_WINDOW`]; or asks for that second press. Each key press does only one of these, so that a
-/// double press on a draft does not quit.
+/// Handles the interrupt key. Does the first of these that applies:
+///
+/// - Closes the topmost popup.
+/// - Interrupts the shown agent, if it is working, the crew runs in this process, and no earlier press has done so.
+/// - Clears the draft, if the composer has the focus.
+/// - Quits, if the key was pressed before within [`QUIT_WINDOW`].
+/// - Asks the user to press the key again to quit.
+///
+/// Each press does only one of these, so a double press on a draft does not quit.
 pub fn interrupt(app: &mut App, out: &mut Vec<Effect>) {
     if app.close_popup() {
         return;

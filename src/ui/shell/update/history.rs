@@ -9,9 +9,11 @@ use crate::ui::popups::history as popup;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::update::compose;
 
-/// If a queued message can be taken back, moves the last one into the composer. Otherwise, moves the cursor one row up,
-/// or recalls the previous message of the history. At the oldest message of the history, requests the messages of
-/// earlier sessions, unless they were requested before.
+/// Handles the key Up in the composer. Does the first of these that applies:
+///
+/// - Takes the last queued message back into the composer, if that is possible.
+/// - Moves the cursor one row up, or recalls the previous message of the history.
+/// - Requests the messages of earlier sessions, unless they were requested before.
 pub fn older(state: &mut UiState, out: &mut Vec<Effect>) {
     if let Some(at) = state.recallable() {
         let text = state.model.queued.remove(at).text;

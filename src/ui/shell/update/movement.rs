@@ -17,8 +17,8 @@ use crate::ui::shell::state::UiState;
 
 use crate::ui::shell::peek::{self, Peek};
 
-/// Focuses a pane. If the pane already has the focus, switches full screen on or off, unless the last key has moved the
-/// focus from the composer to this pane.
+/// Focuses a pane. If the pane already has the focus, switches its full screen on or off, except while
+/// [`left_composer`](crate::ui::app::KeyState::left_composer) is set.
 pub fn focus_or_zoom(app: &mut App, pane: Pane) {
     if app.focus != Focus::Pane(pane) || app.keys.left_composer {
         focus(app, pane);
@@ -90,9 +90,9 @@ pub fn back(state: &mut UiState) {
     }
 }
 
-/// Goes one step back, as [`back`] does, if a popup is open, a pane is shown full screen or the shown conversation is not
-/// that of the lead. Otherwise, or if the composer has the focus, quits crewdeck. If quitting would stop busy agents or
-/// jobs, asks the user for confirmation instead.
+/// Closes what covers the lead's conversation, or quits crewdeck. Goes one step back, as [`back`] does, if a popup is
+/// open, a pane is shown full screen, or the shown conversation is not that of the lead. If none of these is open, or
+/// if the composer has the focus, quits. Asks for confirmation first if quitting would stop busy agents or jobs.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();

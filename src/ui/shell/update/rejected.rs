@@ -42,17 +42,17 @@ pub fn on_command_rejected(app: &mut App, id: Option<CommandId>, why: &str) {
     }
 }
 
-/// Removes a prompt from the queue once its agent has read it. If no queued prompt has this text because secrets in it
-/// were redacted, removes the oldest prompt for the agent.
+/// Removes a prompt from the queue once its agent has read it. A prompt in which secrets were redacted has another text
+/// than the queued one; the oldest prompt for the agent is removed then.
 pub fn remove_read_prompt(model: &mut CrewModel, to: &Name, text: &str) {
     if !take_exactly(model, to, text) && text.contains(redact::PLACEHOLDER_START) {
         drop_oldest(model, to);
     }
 }
 
-/// Removes a delivered message from the queue of a viewer, a dashboard that only watches a crew. Does nothing in the
-/// window of the crew itself, where a message stays queued until its agent reads it. A message that was sent from
-/// another window is not in the queue.
+/// Removes a delivered message from the queue of a viewer, a dashboard that only watches a crew. Does nothing if the
+/// message was sent from another window, because it is not in the queue then. Also does nothing in the window of the
+/// crew itself, where a message stays queued until its agent reads it.
 pub fn remove_delivered_message(app: &mut App, to: &Name, text: &str) {
     if !app.role.is_crew()
         && !take_exactly(&mut app.model, to, text)

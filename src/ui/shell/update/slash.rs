@@ -110,10 +110,13 @@ fn takes_text(action: Action) -> bool {
     )
 }
 
-/// Handles `action`, the action of a slash command in the composer. `argument` is the text after the command. An action
-/// that approves or rejects is returned for the caller to run; the draft stays, because it is the comment. For all
-/// other actions, clears the composer. If `argument` is empty, the action is then returned for the caller to run;
-/// otherwise it is run here, and `None` is returned. If it is refused, a status message says why.
+/// Handles `action`, the action of a slash command in the composer. `argument` is the text after the command. Returns
+/// the action if the caller must run it:
+///
+/// - An action that approves or rejects is returned. The draft stays in the composer, because it is the comment.
+/// - An action with an empty `argument` is returned, and the composer is cleared.
+/// - An action with an argument is run here, and the composer is cleared. If the action is refused, a status message
+///   says why.
 pub fn run(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>) -> Option<Action> {
     if matches!(action, Action::ApproveShown | Action::RejectShown) {
         // The draft is the comment, so it stays in the composer until the decision is sent.

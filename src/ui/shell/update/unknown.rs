@@ -83,9 +83,9 @@ pub fn is_chord(name: &str) -> bool {
     function || name.starts_with("ctrl+") || name.starts_with("alt+")
 }
 
-/// On a Mac, Option may type a symbol instead of sending an Alt key. If `name` is such a symbol and the Alt key would
-/// have an effect now, shows a message with another key or command for that effect. Shows at most one such message in a
-/// session. Returns whether the message was shown.
+/// Explains how to run an Alt key's action without Alt, in a status message. On a Mac, Option may type a symbol instead
+/// of sending an Alt key. The message is shown if `name` is such a symbol and the Alt key would have an effect now, but
+/// only once in a session. Returns whether it was shown.
 pub fn explain_option(state: &mut UiState, contexts: &[Context], name: &str) -> bool {
     let symbol = |(symbol, _): &&(char, char)| name.chars().eq([*symbol]);
     let Some((symbol, base)) = OPTION_SYMBOLS.iter().find(symbol) else {
@@ -131,8 +131,8 @@ fn has_effect(app: &App, action: Action) -> bool {
     }
 }
 
-/// Explains that crewdeck has no permission modes when the user presses Shift+Tab in the composer, which changes the
-/// mode in similar programs. Shows this message only once.
+/// Explains in a status message that crewdeck has no permission modes. Called when the user presses Shift+Tab, which
+/// changes the permission mode in similar programs. Shows the message only in the composer, and only once.
 pub fn explain_modes(state: &mut UiState) {
     let is_meant = state.focus == Focus::Composer && state.popups.is_empty();
     if !is_meant || std::mem::replace(&mut state.app.keys.explained_modes, true) {

@@ -25,8 +25,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
 use crate::ui::widgets::placed::PlacedPart;
 
-/// A part of the status line. The pieces with the lowest ranks are placed first; a piece for which no room is left is
-/// dropped.
+/// A piece of the status line, such as the branch or the cost. If the status line has too little room for all pieces,
+/// those with the highest ranks are dropped first.
 struct StatusPiece {
     rank: u8,
     text: String,
@@ -86,8 +86,8 @@ pub fn places(state: &UiState, row: Rect) -> Vec<PlacedPart<Hit>> {
         .collect()
 }
 
-/// Returns the parts of the status line that fit into `row`, with their areas: the left parts from the left edge, then the
-/// right parts, of which the last ends at the right edge.
+/// Returns the pieces of the status line that fit into `row`, with their areas. The left pieces start at the left edge;
+/// the right pieces end at the right edge.
 fn pieces(state: &UiState, theme: &Theme, row: Rect) -> Vec<PlacedPart<StatusPiece>> {
     let columns = usize::from(row.width);
     let all = |address: usize| all_pieces(state, theme, columns, address);
@@ -300,9 +300,9 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     out
 }
 
-/// Returns `address` if it fits into `columns` columns. Of a longer address, returns only the host, cut at its start if it
-/// is too long. Its end says whose server it is, because the owner of a host chooses the names before it and the path
-/// after it.
+/// Returns `address` if it fits into `columns` columns, otherwise only its host. A host that does not fit is cut at its
+/// start: its end is the domain, which says whose server it is. The parts before the domain and after the host can be
+/// chosen freely to mislead the user.
 fn shown_address(address: &str, columns: usize) -> Cow<'_, str> {
     if width(address) <= columns {
         return address.into();

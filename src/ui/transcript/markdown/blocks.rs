@@ -28,8 +28,8 @@ pub enum NestingLevel {
 pub struct Blocks {
     open: Vec<(NestingLevel, usize)>,
     lists: Vec<ListState>,
-    /// If a long list is rendered in several [`Piece`](super::Piece)s: the state at the end of the previous piece. The
-    /// first list of this piece continues from it.
+    /// The state from which the first list continues; `None` if that list is a new one. A long list is rendered in
+    /// several [`Piece`](super::Piece)s, and this is its state at the end of the previous piece.
     continued_list: Option<ListState>,
     /// The state of the last top-level list that has ended.
     ended: Option<ListState>,
@@ -145,8 +145,8 @@ impl Blocks {
         )
     }
 
-    /// Records that the innermost enclosing block contains text. Text of a list item that is not in a paragraph then
-    /// counts as the item's first block.
+    /// Records that the innermost enclosing block contains text. If the text is directly in a list item, without a
+    /// paragraph around it, it counts as the first block of the item.
     pub fn note_text(&mut self) {
         if let Some((_, count)) = self.open.last_mut() {
             *count = (*count).max(1);

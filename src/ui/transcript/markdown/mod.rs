@@ -34,8 +34,8 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) 
 }
 
 /// Renders one [`Piece`] of `text`, without a blank row before it. `before` is the state at the end of the previous
-/// piece. `shared` is the layout that all pieces of a long table share; `None` if the piece is not a part of such a
-/// table.
+/// piece. If the piece is a part of a long table, `shared` is the layout that all pieces of the table share; otherwise
+/// it is `None`.
 pub fn piece(
     text: &str,
     piece: &Piece,
@@ -108,8 +108,8 @@ fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Returns whether the last row of a table is still being written: the first row ends with a vertical bar, but the last
-/// one does not.
+/// Returns whether the last row of a table is still being written. This is assumed if the first row ends with a
+/// vertical bar and the last one does not.
 fn is_open_row(table: &str) -> bool {
     let last = table.rsplit('\n').next().unwrap_or_default().trim_end();
     let head = table.lines().next().unwrap_or_default().trim_end();
@@ -117,8 +117,8 @@ fn is_open_row(table: &str) -> bool {
 }
 
 /// Returns the text for the parser, which has the same lines as `text`. Control characters are escaped. Link reference
-/// definitions (`[1]: address`) are escaped and therefore shown as text, because a definition that arrives later would
-/// otherwise change text that is already drawn above it.
+/// definitions (`[1]: address`) are escaped too, and therefore shown as text. Otherwise a definition that arrives later
+/// would change text that is already drawn above it.
 fn parser_input(text: &str) -> String {
     let text = escape_control_chars(text);
     let parser = Parser::new_ext(&text, options());

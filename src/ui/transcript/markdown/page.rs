@@ -16,8 +16,8 @@ use crate::ui::transcript::markdown::table::{Table, TableLayout, TableMeasure};
 /// Maximum width of the line that is drawn for a thematic break (`---`), in columns.
 const RULE_MAX: usize = 60;
 
-/// Builds the rows of a Markdown text. A streamed text is rendered in several [`Piece`](super::Piece)s, of which each
-/// can be rendered again without the others; each piece has a builder.
+/// Builds the rows of a Markdown text, or of one [`Piece`](super::Piece) of a streamed text. Each piece has a builder
+/// of its own, so it can be rendered again without the other pieces.
 pub struct PageBuilder<'a> {
     columns: usize,
     theme: &'a Theme,
@@ -41,8 +41,8 @@ pub struct PageBuilder<'a> {
     /// the row with the info string, which is above a code block, is not drawn again.
     continues_code: bool,
     table: Option<Table>,
-    /// For a table that is rendered in several [`Piece`](super::Piece)s: the layout that the pieces share, and whether
-    /// the head of the table is in an earlier piece. Used for the first table of this piece.
+    /// The layout of the first table, and whether the head of this table is in an earlier [`Piece`](super::Piece). All
+    /// pieces of a long table share a layout. If the layout is `None`, it is computed from the rows of the table.
     shared: (Option<TableLayout>, bool),
     /// The measurements of the first table; `None` if no table has ended so far.
     measured: Option<TableMeasure>,
@@ -70,8 +70,8 @@ impl<'a> PageBuilder<'a> {
         }
     }
 
-    /// For a text that begins with a piece of a long table: sets the layout that all pieces of the table share.
-    /// `is_head_above` is true if the head of the table is in an earlier [`Piece`](super::Piece).
+    /// Sets the layout of the first table, for a [`Piece`](super::Piece) of a long table. All pieces of the table share
+    /// the layout. `is_head_above` is true if the head of the table is in an earlier piece.
     #[must_use]
     pub fn with_table(self, shared: Option<TableLayout>, is_head_above: bool) -> PageBuilder<'a> {
         PageBuilder {

@@ -2,10 +2,16 @@
 //!
 //! A piece begins with each top-level block that the parser finds in the complete lines, because later text cannot
 //! change the blocks before it. A long block is cut into several pieces where later text cannot change what is before
-//! the cut: fenced code between two lines, a list between two items, a table between two rows, and a paragraph between
-//! two lines if no inline markup may be open. The next piece continues from the state at the end of the previous one,
-//! for example in a block comment that has not ended, or with the number of the next item. The pieces of a table share
-//! a layout (see [`super::table`]). Blocks in quotes and in list items are not cut.
+//! the cut:
+//!
+//! - fenced code between two lines
+//! - a list between two items
+//! - a table between two rows
+//! - a paragraph between two lines if no inline markup may be open
+//!
+//! Blocks in quotes and in list items are not cut. The next piece continues from the state at the end of the previous
+//! one, for example in a block comment that has not ended, or with the number of the next item. The pieces of a table
+//! share a layout (see [`super::table`]).
 //!
 //! The cuts depend only on the text, not on the chunks in which the text arrived, so a streamed answer and a complete
 //! one are drawn alike. For each new line, only the last piece is parsed again.
@@ -211,8 +217,8 @@ fn begins_paragraph(source: &str) -> bool {
     Parser::new_ext(source, options()).next() == Some(Event::Start(Tag::Paragraph))
 }
 
-/// Returns whether a text that begins with `line` begins with a paragraph, whatever lines follow. False for a line that
-/// could be the head of a table or a link reference definition.
+/// Returns whether `line`, as the first line of a text, begins a paragraph for certain, whatever lines follow. False
+/// for a line that could be the head of a table or a link reference definition.
 fn is_plain(line: &str) -> bool {
     !line.contains('|') && !line.trim_start().starts_with('[') && begins_paragraph(line)
 }

@@ -18,9 +18,9 @@ pub struct Continuation {
 /// The result of rendering one [`Piece`](super::Piece) of a Markdown text.
 pub struct RenderedPiece {
     pub rows: Vec<Row>,
-    /// Number of visible characters up to the end of the piece, counted from the `text_offset` with which the
-    /// [`PageBuilder`](super::page::PageBuilder) began. [`piece`](super::piece) begins with 0, so the characters before
-    /// the piece do not count.
+    /// The `text_offset` with which the [`PageBuilder`](super::page::PageBuilder) began, plus the number of visible
+    /// characters in the piece. After [`piece`](super::piece), which begins with 0, it is the number of visible
+    /// characters in the piece alone.
     pub end_offset: usize,
     pub continuation: Continuation,
     /// The measurements of the first table in the piece; `None` if the piece contains no table.

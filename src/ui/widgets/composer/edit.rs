@@ -54,8 +54,8 @@ impl Composer {
         }
     }
 
-    /// Changes the text as one undo step. A typed character may join the previous step. A change after which the text
-    /// is the same as before is not a step, but ends the previous step.
+    /// Changes the text with `change` as one undo step. A typed character may join the previous step. If `change`
+    /// leaves the text as it was, there is no new step, but the previous one ends.
     pub(super) fn edit(&mut self, kind: EditKind, change: impl FnOnce(&mut Composer)) {
         let before = (!self.undo.joins(kind)).then(|| self.snapshot());
         self.kills.last = LastEdit::Other;
@@ -68,9 +68,9 @@ impl Composer {
         }
     }
 
-    /// Deletes the text between the cursor and `to` (line and character, from 0), which is on the given side of the
-    /// cursor, and adds it to the ring of deleted texts. In the ring, the pasted text replaces the label of a chip,
-    /// because the label has a meaning only in the current draft.
+    /// Deletes the text between the cursor and `to` (line and character, from 0), and adds it to the ring of deleted
+    /// texts. `side` is the side of the cursor on which `to` is. In the ring, the pasted text replaces the label of a
+    /// chip, because the label has a meaning only in the current draft.
     fn kill(&mut self, to: (usize, usize), side: KillSide) {
         let (start, end) = match side {
             KillSide::Before => (to, self.cursor()),

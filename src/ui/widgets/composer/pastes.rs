@@ -200,7 +200,8 @@ impl Composer {
         chip.unwrap_or_else(|| super::rows::cluster_range(line, at))
     }
 
-    /// Moves the cursor out of a chip, so that typed text does not destroy it.
+    /// Moves the cursor to the end of the chip that it is in, so that typed text does not destroy the chip. Does
+    /// nothing if the cursor is in no chip.
     pub(super) fn leave_chip(&mut self) {
         let (row, at) = self.cursor();
         let inside = |chip: &Range<usize>| chip.start < at && at < chip.end;

@@ -100,9 +100,9 @@ fn pointed_at(pane: &BoardPane, app: &App, index: &Index) -> Option<usize> {
     selected_node(pane, app, index).filter(|_| has_keys)
 }
 
-/// Returns the label on the border for what the view does not show: the number of nodes beyond each side of the visible
-/// part, and the number of edges that are not drawn because they close a cycle. A node that the left, right or top side
-/// cuts off counts as beyond that side; below, only nodes that are not visible at all are counted.
+/// Returns the label on the border that counts what is not visible: the nodes beyond each side of the visible part, and
+/// the edges that are not drawn because they close a cycle. A node that is cut off at the left, right or top counts as
+/// beyond that side; a node that is cut off at the bottom does not count.
 pub fn beyond(
     pane: &BoardPane,
     model: &CrewModel,

@@ -131,9 +131,9 @@ fn spans(
     out
 }
 
-/// Returns `word`, followed by the task numbers in `others`, which are separated by spaces. The result has at most
-/// `columns` columns, unless even one number does not fit. Of the numbers that do not fit, only the count is shown, as
-/// in `after #4 #5 +3`.
+/// Returns `word` and the task numbers in `others` that fit into `columns` columns, followed by the count of the
+/// remaining ones, as in `after #4 #5 +3`. The first number is always included, even if it does not fit. `others`
+/// separates the numbers by spaces.
 fn waits(word: &str, others: &str, columns: usize) -> String {
     let all: Vec<&str> = others.split(' ').collect();
     let form = |shown: usize| {

@@ -55,8 +55,9 @@ impl Driver {
         self.state.turn.set_budget(budget, (front / 4) as u64);
     }
 
-    /// Requests a summary from the model, after the PreCompact hooks and the budget have allowed it. Returns the turn
-    /// input with the summary, or the input that says why there is none. The summary is not shown as an answer.
+    /// Requests a summary of the conversation from the model. First runs the PreCompact hooks and checks the budget;
+    /// either may refuse the request. Returns the [`TurnInput`] that contains the summary or says why there is none. The
+    /// user does not see the summary as an answer.
     pub(super) async fn summarise(
         &mut self,
         question: SummaryRequest,

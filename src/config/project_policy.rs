@@ -12,8 +12,8 @@ use super::approvals::{self, Decisions, SettingsDecision};
 use super::settings::{self, InProject, Setting};
 use crate::domain::text::{escape_control_chars, one_line};
 
-/// The [`SensitiveSetting::effect`] of a setting that this version does not know, or that is allowed only in the user's
-/// own settings file.
+/// The [`SensitiveSetting::effect`] of two kinds of settings: those that this version does not know, and those that are
+/// allowed only in the user's own settings file.
 const ONLY_USER: &str = "only you may set this";
 
 /// A setting in a project's file that takes effect only after the user's approval.

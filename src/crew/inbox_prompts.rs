@@ -23,6 +23,7 @@ const QUOTE_MAX: usize = 80;
 /// The sender of the message that tells the user why a message is not delivered.
 const SENDER: &str = "crewdeck";
 
+/// Runs the hooks for the messages in the inboxes of all agents.
 pub struct InboxPrompts {
     pub(super) context: Arc<CrewContext>,
     pub(super) signals: Arc<CrewSignals>,
@@ -35,8 +36,9 @@ pub struct InboxPrompts {
 }
 
 impl InboxPrompts {
-    /// Checks the inboxes of all running agents after every change of the state files or of an agent, until the crew
-    /// stops. Returns immediately if no `UserPromptSubmit` hook is configured.
+    /// Looks for new messages of the user in the inboxes of all running agents, and runs their hooks. Looks after every
+    /// change of the state files or of an agent, until the crew stops. Returns immediately if no `UserPromptSubmit` hook
+    /// is configured.
     pub async fn run(self: Arc<Self>) {
         let Some(hooks) = &self.context.hooks else {
             return;

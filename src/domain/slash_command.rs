@@ -30,7 +30,7 @@ pub struct SlashCommand {
     pub path: String,
 }
 
-/// A parsed command file.
+/// A slash command as its file `.claude/commands/NAME.md` defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandFile {
     pub description: String,

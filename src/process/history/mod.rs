@@ -155,9 +155,13 @@ impl PrivateHistory {
         })
     }
 
-    /// Creates what is missing: the private folders, their list of alternates, and the mount points of the sandbox in
-    /// the repository, which are the folder [`SHARED_OBJECTS`] and an empty `packed-refs`. Removes a file that is in
-    /// the place of a private subfolder.
+    /// Creates what is missing:
+    ///
+    /// - the private folders, and the file `alternates` that names the repository's objects for them;
+    /// - in the repository, what the sandbox covers with a private version: the folder [`SHARED_OBJECTS`] and an empty
+    ///   file `packed-refs`.
+    ///
+    /// Removes a file that is in the place of a private subfolder.
     ///
     /// # Errors
     /// Fails if a folder or file cannot be written, or the repository's alternates cannot be read.

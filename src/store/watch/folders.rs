@@ -32,9 +32,9 @@ pub(super) struct WatchedFolders {
 }
 
 impl WatchedFolders {
-    /// Starts to watch the state folders of the project in `base`, the folders of the repository's branches, and the
-    /// folders of `skills`. Fails if a state folder cannot be watched. Polling finds the changes in other folders that
-    /// cannot be watched.
+    /// Starts to watch three kinds of folders: the state folders of the project in `base`, the folders in which git
+    /// stores the branches, and the folders of `skills`. Fails if a state folder cannot be watched. A folder of the
+    /// other kinds that cannot be watched is polled.
     pub(super) fn native(
         base: PathBuf,
         skills: Option<Skills>,

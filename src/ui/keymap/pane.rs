@@ -31,8 +31,8 @@ impl Pane {
     /// number keys.
     pub const TABS: [Pane; 4] = [Pane::Todo, Pane::Board, Pane::Team, Pane::Inbox];
 
-    /// Returns the panes that the layout can show as one line below the conversation while they are empty. These are
-    /// the panes with a tab.
+    /// Returns the panes with a tab. The layout can show each of them as a single line below the conversation while the
+    /// pane is empty.
     pub fn lines() -> impl Iterator<Item = Pane> {
         Pane::TABS.into_iter()
     }

@@ -31,7 +31,7 @@ impl Tip {
     }
 }
 
-/// Keys that open the conversation of a teammate and return to the composer of the lead.
+/// The keys of the tour's step that shows a teammate's conversation: they open it and return to the lead's composer.
 pub const WATCH: &str = "alt+4 enter esc i";
 /// The keys of [`WATCH`] and, before the last of them, the keys that switch the board between graph and list.
 pub const CHANGE_BOARD: &str = "alt+4 enter esc 3 v i";

@@ -22,8 +22,8 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 
 /// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
 const KIND_FROM: u16 = 72;
-/// Width of the column with the topic, in columns.
-const KIND: usize = 9;
+/// Width, in columns, of the column with the topic of each event.
+const TOPIC_WIDTH: usize = 9;
 
 /// Draws the event log. Returns the position of the text cursor while the user types the filter.
 pub fn draw(
@@ -131,7 +131,7 @@ fn spans(
         } else {
             theme.dim
         };
-        out.push(Span::styled(pad(line.topic.word(), KIND), kind));
+        out.push(Span::styled(pad(line.topic.word(), TOPIC_WIDTH), kind));
     }
     let used: usize = out.iter().map(|s| width(&s.content)).sum();
     let words = fit(&line.words, columns.saturating_sub(used));

@@ -114,8 +114,8 @@ fn draw_on(
     cursor
 }
 
-/// Returns whether the pane with the frame `area` is directly below the line of tabs, so that a tab names it. The line
-/// that announces open requests may be in between.
+/// Returns whether the pane with the frame `area` is below the line of tabs, with at most the line that announces open
+/// requests in between. The pane then needs no name of its own, because its tab is its name.
 fn is_below_tab(layout: &Layout, area: Rect) -> bool {
     layout.tabs.as_ref().is_some_and(|(tabs, _)| {
         let between = layout.banner.filter(|line| line.y == tabs.bottom());

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::store::atomic::{self, Lock};
-use crate::store::regular_file;
+use crate::store::{FileFingerprint, regular_file};
 
 /// Maximum size of the file that stores the decisions, in bytes. If a new file would be larger, the oldest decisions are
 /// dropped; an existing file that is larger is not used.
@@ -121,6 +121,13 @@ struct DecisionFile {
 /// Returns the path of the decisions file, `$XDG_STATE_HOME/crewdeck/approved.json`; `None` without a home directory.
 pub fn file() -> Option<PathBuf> {
     Some(super::state_folder()?.join("approved.json"))
+}
+
+/// Returns the fingerprint of the decisions file, which changes with each new decision; `None` if there is no file. Reads
+/// only metadata.
+pub fn fingerprint() -> Option<FileFingerprint> {
+    let meta = fs::symlink_metadata(file()?).ok()?;
+    Some(FileFingerprint::of_replaced(&meta))
 }
 
 /// Returns the SHA-256 of the project directory's path `root` and the content `bytes` of its settings file, in hex.

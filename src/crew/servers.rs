@@ -69,7 +69,7 @@ impl CrewServers {
         let always = always.map(|config| config.name.clone()).collect();
         let options = PoolOptions {
             supervisor,
-            is_approved: approval(parts.trust, parts.unapproved, Arc::clone(&events)),
+            approved_config: approval(parts.trust, parts.unapproved, Arc::clone(&events)),
             logins: parts.logins,
             redactor: context.event_sender.redactor().clone(),
             ..PoolOptions::new(context.root.clone())
@@ -287,17 +287,22 @@ impl ServerHost for CrewServers {
     }
 }
 
-/// Returns a function that decides before each start of a server whether the user has approved the server. If not, the
-/// function collects a notice with the reason, once per server. Servers in `unapproved` get no notice, because the user
+/// Returns a function that checks before each start of a server whether the user has approved the server, and returns its
+/// approved configuration. If the server is not approved, the function collects a notice with the reason, once until the
+/// server may start. Servers in `unapproved` get no notice, because the user
 /// was already informed about them.
 fn approval(
     trust: Arc<dyn ApprovalCheck>,
     unapproved: BTreeSet<String>,
     events: Arc<ServerEvents>,
-) -> Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync> {
+) -> Arc<dyn Fn(&ServerConfig) -> Option<ServerConfig> + Send + Sync> {
     let reported = Mutex::new(unapproved);
     Arc::new(move |config| match trust.check_server(config) {
-        Ok(()) => true,
+        Ok(approved) => {
+            // If the approval ends, the user gets a notice again.
+            lock(&reported).remove(&config.name);
+            Some(approved)
+        }
         Err(not) => {
             if lock(&reported).insert(config.name.clone()) {
                 let server = config.name.clone();
@@ -306,7 +311,7 @@ fn approval(
                     text: not.why,
                 });
             }
-            false
+            None
         }
     })
 }

@@ -11,6 +11,7 @@ use super::Dashboard;
 use super::restart::ExitReason;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
+use crate::config::extensions::ApprovalRequest;
 use crate::domain::hook::SessionEndReason;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
@@ -20,14 +21,23 @@ pub(super) enum ScreenAnswer {
     Checked(Vec<DoctorResult>),
     /// The path of the exported file.
     Exported(Result<String>),
+    /// The request for approval of an MCP server, or why the server cannot be approved.
+    Server(Result<ApprovalRequest>),
 }
 
 #[derive(Default)]
 pub(super) struct ScreenRequests {
     running: FuturesUnordered<BoxFuture<'static, ScreenAnswer>>,
+    /// The server that was shown for approval last, exactly as it was shown.
+    pub(super) shown_server: Option<ApprovalRequest>,
 }
 
 impl ScreenRequests {
+    /// Starts work in the background.
+    pub(super) fn start(&self, work: BoxFuture<'static, ScreenAnswer>) {
+        self.running.push(work);
+    }
+
     /// Waits for the next result. If no work runs in the background, waits forever.
     pub(super) async fn next(&mut self) -> ScreenAnswer {
         match self.running.next().await {
@@ -116,6 +126,7 @@ impl Dashboard {
             ScreenAnswer::Exported(Ok(path)) => {
                 self.state.say(export::success_message(&path));
             }
+            ScreenAnswer::Server(found) => self.show_server_review(found),
             ScreenAnswer::Exported(Err(why)) => {
                 self.state.warn(export::not_written(&why));
             }

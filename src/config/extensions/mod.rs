@@ -9,6 +9,7 @@ mod dependencies;
 mod edit;
 mod hook_files;
 mod json;
+mod live;
 mod named_files;
 mod own_servers;
 mod project_hooks;
@@ -26,13 +27,14 @@ use super::user_folder;
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
 use crate::domain::secret_env;
-use crate::domain::trust::{ApprovalCheck, NotApproved};
+use crate::domain::trust::NotApproved;
 pub use approval::ApprovalRequest;
 use command_words::CommandWords;
 pub use edit::{NewServer, ServerScope, add_server, remove_server, unknown_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
 use json::format_line;
+pub use live::LiveExtensions;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 pub use trust::ExtensionTrust;
 use trust::NewItem;
@@ -196,13 +198,23 @@ fn first_names(names: &[&str]) -> String {
     }
 }
 
-impl ApprovalCheck for Extensions {
-    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+impl Extensions {
+    /// Checks whether the user has approved one of [`Extensions::servers`], with the current content of its files.
+    ///
+    /// # Errors
+    /// Returns why the server must not be started.
+    pub fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
         self.trust.check_server(server)
     }
 
-    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
-        self.trust.check_hook(hook, dir)
+    /// Returns the hooks that run in the project directory now, and those that have changed since their approval: these
+    /// do not run, but block the actions that a hook of their event can prevent.
+    pub fn active_hooks(&self) -> Vec<HookSpec> {
+        let is_active = |hook: &&HookSpec| match self.trust.check_hook(hook, &self.trust.root) {
+            Ok(()) => true,
+            Err(refused) => refused.has_changed,
+        };
+        self.hooks.iter().filter(is_active).cloned().collect()
     }
 }
 

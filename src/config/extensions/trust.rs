@@ -14,7 +14,7 @@ use ring::digest::{Context, SHA256};
 use crate::config::approvals::{self, ApprovedHook, DecisionChange, Decisions, SettingsDecision};
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerSource};
-use crate::domain::trust::{ApprovalCheck, NotApproved};
+use crate::domain::trust::NotApproved;
 use crate::store::{FileFingerprint, regular_file};
 
 use super::command_words::CommandWords;
@@ -86,7 +86,7 @@ pub struct NewItem {
 /// The servers and hooks that may need approval, and the user's decisions about them.
 #[derive(Debug, Default)]
 pub struct ExtensionTrust {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     items: Vec<GuardedItem>,
 }
 
@@ -299,7 +299,7 @@ impl ExtensionTrust {
         if let Some(names) = found.filter(|_| item.decision != Some(SettingsDecision::Approved)) {
             return Err(NotApproved {
                 why: format!(
-                    "{} does not run: it would use {names} of this project, which you have not approved. {}, then restart crewdeck if it is running",
+                    "{} does not run: it would use {names} of this project, which you have not approved. {}",
                     item.title(),
                     item.remedy()
                 ),
@@ -309,7 +309,7 @@ impl ExtensionTrust {
         let Some(approved) = approved else {
             return Err(NotApproved {
                 why: format!(
-                    "{} is not approved and does not run. {}, then restart crewdeck if it is running",
+                    "{} is not approved and does not run. {}",
                     item.title(),
                     item.remedy()
                 ),
@@ -336,7 +336,7 @@ impl ExtensionTrust {
         };
         Err(NotApproved {
             why: format!(
-                "{} {what}, so it does not run. {}, then restart crewdeck",
+                "{} {what}, so it does not run. {}",
                 item.title(),
                 item.remedy()
             ),
@@ -401,8 +401,13 @@ impl ExtensionTrust {
     }
 }
 
-impl ApprovalCheck for ExtensionTrust {
-    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+impl ExtensionTrust {
+    /// Checks whether the user has approved a server with the current content of its files. `server` must be one of the
+    /// servers that were read together with this list.
+    ///
+    /// # Errors
+    /// Returns why the server must not be started.
+    pub fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
         let is_known = self.items.iter().any(|GuardedItem { item, .. }| {
             item.kind == ItemKind::Server && item.name == server.name
         });
@@ -413,7 +418,13 @@ impl ApprovalCheck for ExtensionTrust {
         }
     }
 
-    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+    /// Checks whether the user has approved a hook with the current content of its files, and, if `dir` is a worktree,
+    /// whether the copies of the files there have the same content. `hook` must be one of the hooks that were read
+    /// together with this list.
+    ///
+    /// # Errors
+    /// Returns why the hook must not run.
+    pub fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         if !hook.source.is_project {
             return Ok(());
         }

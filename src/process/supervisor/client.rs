@@ -96,7 +96,7 @@ impl SupervisorClient {
         };
         let (stdin, env) = match input {
             Some(input) => (Some(input.stdin), input.env),
-            None => (None, BTreeMap::new()),
+            None => (None, BTreeMap::clone(&supervisor.variables.current())),
         };
         let request = StartRequest {
             argv: job.argv.clone(),

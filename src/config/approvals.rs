@@ -20,9 +20,10 @@ use crate::store::{FileFingerprint, regular_file};
 const FILE_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum number of stored decisions. If there are more, the oldest are dropped.
 const DECISIONS_MAX: usize = 2000;
-/// Maximum length of the stored declaration of a hook, in bytes. In place of a longer declaration, an empty text is
-/// stored; the hash in the same entry still identifies the hook.
-const DECLARATION_MAX: usize = 16 * 1024;
+/// Maximum length of the stored declaration of a hook, in bytes. A hook with a longer declaration cannot be approved. If one
+/// is stored nevertheless, an empty text takes the place of its declaration; the hash in the same entry still identifies
+/// the hook.
+pub const DECLARATION_MAX: usize = 16 * 1024;
 /// The version of [`ApprovedHook::identity`], which is the first field of that hash.
 const HOOK_VERSION: &str = "crewdeck approved hook 1";
 /// Maximum time to wait while another crewdeck process writes the file with the decisions.
@@ -158,7 +159,15 @@ impl Decisions {
     /// Reads the decisions. Returns no decisions if there is no file or home directory, or if the file is damaged, too
     /// large, owned by another user or writable by others.
     pub fn load() -> Decisions {
-        Decisions(file().map(|file| read(&file)).unwrap_or_default())
+        Decisions::try_load().unwrap_or_default()
+    }
+
+    /// Like [`Decisions::load`], but returns `None` if there is a file that cannot be used.
+    pub fn try_load() -> Option<Decisions> {
+        match file() {
+            Some(file) => read_trusted(&file).map(Decisions),
+            None => Some(Decisions::default()),
+        }
     }
 
     /// Returns the decision about the content with this digest; `None` if there is none.
@@ -290,10 +299,6 @@ fn write(path: &Path, root: &Path, changes: Vec<DecisionChange>) -> Result<Optio
     Ok(damaged)
 }
 
-fn read(path: &Path) -> DecisionFile {
-    read_trusted(path).unwrap_or_default()
-}
-
 /// Reads the decisions file. If it does not exist, the result has no decisions. Returns `None` if it is not a regular
 /// file, cannot be read, or is damaged, too large, owned by another user or writable by others.
 fn read_trusted(path: &Path) -> Option<DecisionFile> {
@@ -316,6 +321,10 @@ fn read_trusted(path: &Path) -> Option<DecisionFile> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    fn read(path: &Path) -> DecisionFile {
+        read_trusted(path).unwrap_or_default()
+    }
 
     fn write(
         path: &Path,

@@ -43,6 +43,12 @@ pub trait ApprovalCheck: fmt::Debug + Send + Sync {
     /// Returns why the hook must not run.
     fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved>;
 
+    /// Returns a number that changes with each decision of the user. Does not block: it reads at most the metadata of one
+    /// file.
+    fn decisions_hash(&self) -> u64 {
+        0
+    }
+
     /// Returns whether [`ApprovalCheck::current_hooks`] may return other hooks than those of `version`. Does not block: it
     /// reads at most the metadata of one file.
     fn is_outdated(&self, _version: u64) -> bool {

@@ -152,15 +152,15 @@ fn own_variables(
     all.map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Writes the hook's input to a file without a name in the directory `scratch`, and returns the file, open at its
-/// start. The system deletes such a file even if crewdeck is killed.
-fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
+/// Writes the input of a program, and a newline, to a file without a name in the directory `scratch`, and returns the file,
+/// open at its start. The system deletes such a file even if crewdeck is killed.
+pub(super) fn write_input(scratch: &Path, text: &str) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(scratch)?;
     let mut file = tempfile::tempfile_in(scratch)?;
-    file.write_all(json.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.write_all(b"\n")?;
     file.rewind()?;
     Ok(file.into())

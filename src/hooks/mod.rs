@@ -11,6 +11,7 @@ mod variables;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ struct Inner {
     code: SessionCode,
     /// Notified when the user may have made a decision about hooks, and when they were read again.
     outdated: Notify,
+    /// The version of the hooks when [`HookRunner::next_decision`] returned last.
+    announced: AtomicU64,
 }
 
 /// The hooks as they were read once, and what has happened to them since then.
@@ -113,6 +116,7 @@ impl HookRunner {
                 asynchronous: Arc::new(Semaphore::new(ASYNC_MAX)),
                 code: SessionCode::default(),
                 outdated: Notify::new(),
+                announced: AtomicU64::new(0),
             }),
         }
     }
@@ -134,8 +138,14 @@ impl HookRunner {
     /// Waits until [`HookRunner::has_hooks`] or [`HookRunner::run`] has noticed a decision of the user, and reads the hooks
     /// again if that was not done yet.
     pub async fn next_decision(&self) {
-        self.inner.outdated.notified().await;
-        self.inner.refresh().await;
+        loop {
+            self.inner.outdated.notified().await;
+            let version = self.inner.refresh().await.version;
+            // While the decisions cannot be read, the hooks stay outdated without a new version.
+            if self.inner.announced.swap(version, Ordering::Relaxed) != version {
+                return;
+            }
+        }
     }
 
     /// Returns the command, or `POST` and the URL, of each hook that applies to the event `input`. Includes hooks that
@@ -322,7 +332,10 @@ impl Inner {
     /// Sets the variables for commands of agents if hooks have written new code for that. Returns problems for the user.
     async fn apply_code(&self) -> Vec<String> {
         let agents = self.host.agents.as_ref();
-        self.code.apply(agents, &self.host.project).await
+        let HookHost {
+            project, scratch, ..
+        } = &self.host;
+        self.code.apply(agents, project, scratch).await
     }
 
     /// Returns the directory in which hooks run: the agent's work directory, or the project directory if the work

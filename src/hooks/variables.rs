@@ -3,7 +3,7 @@
 //! the agents' commands, and the variables that it has changed are kept.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -13,10 +13,12 @@ use std::time::Duration;
 use tempfile::NamedTempFile;
 use tokio_util::sync::CancellationToken;
 
+use super::command::write_input;
 use crate::domain::hook::HookSource;
 use crate::domain::ids::Name;
 use crate::domain::sandbox::Network;
 use crate::domain::text::{clip, escape_control_chars, join_names, one_line};
+use crate::process::sandbox::Sandbox;
 use crate::process::separate_output::run_separate;
 use crate::process::supervisor::Supervisor;
 use crate::process::{
@@ -28,7 +30,7 @@ use crate::store::regular_file;
 pub const ENV_FILE: &str = "CLAUDE_ENV_FILE";
 /// Maximum size of the file of one hook, in bytes. A larger one has no effect.
 const FILE_MAX: u64 = 32 * 1024;
-/// Maximum size of the files of all hooks together, in bytes. The system limits the length of an argument to 128 KiB.
+/// Maximum size of the files of all hooks together, in bytes.
 const ALL_MAX: usize = 96 * 1024;
 /// Maximum number of variables, and of the bytes of their names and values together. Further ones are left out.
 const VARIABLES_MAX: usize = 256;
@@ -42,12 +44,13 @@ const NAMES_MAX: usize = 5;
 /// Maximum length, in characters, of an error of the code in a message.
 const ERROR_MAX: usize = 200;
 
-/// Prints the variables, then an empty entry, runs the code, and prints the variables again, also if the code exits.
+/// Prints the variables, then an empty entry, runs the code on standard input, and prints the variables again, also if the
+/// code exits. The code is no argument, because other programs can see those, and it may contain secrets.
 const EVALUATE: &str = r#"exec 3>&1 >/dev/null
 command -p env -0 >&3
 printf '\0' >&3
 trap 'command -p env -0 >&3' EXIT
-eval "$1""#;
+eval "$(command -p cat)""#;
 
 /// Variables that every shell sets itself.
 const OF_THE_SHELL: &[&str] = &["_", "SHLVL", "PWD", "OLDPWD"];
@@ -68,6 +71,9 @@ const DANGEROUS: &[&str] = &[
     "LESSCLOSE",
     "EDITOR",
     "VISUAL",
+    // git reads its settings there, which name programs.
+    "HOME",
+    "XDG_CONFIG_HOME",
 ];
 /// Prefixes of variables that crewdeck sets, or with which git protects the history.
 const PROTECTED: &[&str] = &["CREWDECK_", "GIT_"];
@@ -130,7 +136,13 @@ impl SessionCode {
 
     /// Runs the code of all hooks in the sandbox of `agents`, in the directory `dir`, if it has changed since the last
     /// call, and sets the variables of `agents`. Returns problems for the user.
-    pub async fn apply(&self, agents: Option<&Arc<Supervisor>>, dir: &Path) -> Vec<String> {
+    /// `scratch` is a folder that agents cannot write.
+    pub async fn apply(
+        &self,
+        agents: Option<&Arc<Supervisor>>,
+        dir: &Path,
+        scratch: &Path,
+    ) -> Vec<String> {
         let _one_at_a_time = self.running.lock().await;
         let Some((code, mut problems)) = self.take_changed() else {
             return Vec::new();
@@ -141,10 +153,10 @@ impl SessionCode {
             ));
             return problems;
         };
-        match evaluate(agents, dir, code).await {
+        match evaluate(agents, dir, scratch, code).await {
             Ok((changed, error)) => {
                 let unset = agents.sandbox.as_ref();
-                let unset = unset.map(|sandbox| sandbox.unset_variables());
+                let unset = unset.map(Sandbox::unset_variables);
                 let chosen = Chosen::of(changed, &unset.unwrap_or_default());
                 problems.extend(error.map(|why| {
                     format!("The code that hooks wrote to {ENV_FILE} printed an error: {why}")
@@ -193,16 +205,15 @@ fn order(hook: &HookSource) -> (bool, &str, usize) {
 async fn evaluate(
     agents: &Arc<Supervisor>,
     dir: &Path,
+    scratch: &Path,
     code: String,
 ) -> Result<(BTreeMap<String, String>, Option<String>), String> {
-    let mut argv = process::shell(EVALUATE.to_string());
-    argv.extend(["crewdeck".to_string(), code]);
     let network = match agents.network.of(&Name::lead()) {
         Network::On => NetworkReach::On,
         Network::Ask | Network::Off => NetworkReach::Off,
     };
     let job = CommandSpec {
-        argv,
+        argv: process::shell(EVALUATE.to_string()),
         dir: dir.to_owned(),
         timeout: TIMEOUT,
         keep: OUTPUT_MAX,
@@ -212,9 +223,11 @@ async fn evaluate(
             network,
         },
     };
-    let stdin = File::open("/dev/null").map_err(|e| e.to_string())?;
+    let scratch = scratch.to_owned();
+    let stdin = tokio::task::spawn_blocking(move || write_input(&scratch, &code));
+    let stdin = stdin.await.map_err(io::Error::other).and_then(|file| file);
     let input = JobInput {
-        stdin: stdin.into(),
+        stdin: stdin.map_err(|e| format!("the code cannot be passed to a shell: {e}"))?,
         env: BTreeMap::new(),
     };
     let never = CancellationToken::new();

@@ -12,6 +12,9 @@ use crate::domain::redact::Redactor;
 /// Maximum wait before a restart, and before another subscription.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
+/// Looks up the approved configuration of a server. See [`PoolOptions::approved_config`].
+pub type ApprovedConfig = Arc<dyn Fn(&ServerConfig) -> Option<ServerConfig> + Send + Sync>;
+
 /// Settings of a pool of MCP servers.
 #[derive(Clone)]
 pub struct PoolOptions {
@@ -31,7 +34,7 @@ pub struct PoolOptions {
     /// Returns the approved configuration of a server, with which it is started; `None` if the server must not be started.
     /// The argument is the configuration of the last start, or the one with which the pool was created. Called on a
     /// blocking thread before each start, also before a restart.
-    pub approved_config: Arc<dyn Fn(&ServerConfig) -> Option<ServerConfig> + Send + Sync>,
+    pub approved_config: ApprovedConfig,
     /// How crewdeck answers when a server requests input from the user.
     pub elicitation: ElicitationAnswer,
     /// The folder for the tokens of servers to which the user logs in. With `None`, the user cannot log in.

@@ -377,7 +377,7 @@ impl Dashboard {
                     }
                 }
                 Effect::ReviewServer(name) => self.review_server(name),
-                Effect::ApproveServer(name) => self.approve_server(&name),
+                Effect::ApproveServer(name) => self.approve_server(name),
                 Effect::EditComposer => {
                     return Ok(InputAction::RunProgram(ExternalProgram::Edit(
                         self.state.composer_text(),

@@ -9,6 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::Dashboard;
 use super::restart::ExitReason;
+use super::server_review::ApprovedServer;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::config::extensions::ApprovalRequest;
@@ -23,6 +24,8 @@ pub(super) enum ScreenAnswer {
     Exported(Result<String>),
     /// The request for approval of an MCP server, or why the server cannot be approved.
     Server(Result<ApprovalRequest>),
+    /// The server whose approval was stored, or why it was not.
+    Approved(Result<ApprovedServer>),
 }
 
 #[derive(Default)]
@@ -127,6 +130,7 @@ impl Dashboard {
                 self.state.say(export::success_message(&path));
             }
             ScreenAnswer::Server(found) => self.show_server_review(found),
+            ScreenAnswer::Approved(approved) => self.start_approved(approved),
             ScreenAnswer::Exported(Err(why)) => {
                 self.state.warn(export::not_written(&why));
             }

@@ -1,6 +1,6 @@
 //! The approval of one MCP server in the list of servers, while the crew runs.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use tokio::task::spawn_blocking;
 
 use super::Dashboard;
@@ -12,6 +12,13 @@ use crate::domain::text::{escape_control_chars, one_line};
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Command, ServerAction};
 use crate::ui::ServerReview;
+
+/// A server whose approval was stored.
+pub(super) struct ApprovedServer {
+    name: String,
+    /// A notice about the file with the user's earlier decisions.
+    notice: Option<String>,
+}
 
 impl Dashboard {
     /// Reads in the background what the server `name` runs now.
@@ -53,27 +60,44 @@ impl Dashboard {
         }
     }
 
-    /// Stores the approval of the server that was shown last, if it is the server `name`, and starts the server.
-    pub(super) fn approve_server(&mut self, name: &str) {
+    /// Stores in the background the approval of the server that was shown last, if it is the server `name`.
+    pub(super) fn approve_server(&mut self, name: String) {
         let shown = self.requests.shown_server.take();
         let is_same = |request: &ApprovalRequest| request.items.iter().all(|i| i.name == name);
         let Some(request) = shown.filter(is_same) else {
             return;
         };
-        match request.decide(Some(SettingsDecision::Approved)) {
-            Ok(notice) => {
-                if let Some(notice) = notice {
-                    self.publish(NoticeLevel::Warn, &notice);
+        let root = self.root.clone();
+        self.requests.start(Box::pin(async move {
+            let approved = spawn_blocking(move || {
+                let now = ApprovalRequest::of_server(&root, &Extensions::load(&root), &name)?;
+                if now.digests() != request.digests() {
+                    bail!("server {name} has changed since it was shown: review it again");
                 }
-                self.submit(Command::Server {
-                    name: name.to_string(),
-                    action: ServerAction::Restart,
-                });
+                let notice = request.decide(Some(SettingsDecision::Approved))?;
+                Ok(ApprovedServer { name, notice })
+            });
+            ScreenAnswer::Approved(approved.await.unwrap_or_else(|error| Err(error.into())))
+        }));
+    }
+
+    /// Starts a server after its approval was stored, or shows why it was not.
+    pub(super) fn start_approved(&mut self, approved: Result<ApprovedServer>) {
+        let ApprovedServer { name, notice } = match approved {
+            Ok(approved) => approved,
+            Err(why) => {
+                let text = format!("Not approved: {}", describe_error(&why));
+                self.publish(NoticeLevel::Error, &text);
+                return;
             }
-            Err(why) => self.publish(
-                NoticeLevel::Error,
-                &format!("Not approved: {}", describe_error(&why)),
-            ),
+        };
+        if let Some(notice) = notice {
+            self.publish(NoticeLevel::Warn, &notice);
         }
+        self.state.say(format!("Approved: starting {name}."));
+        self.submit(Command::Server {
+            name,
+            action: ServerAction::Restart,
+        });
     }
 }

@@ -2,11 +2,12 @@
 //! shell takes effect without a restart.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::Extensions;
-use crate::config::approvals;
+use crate::config::approvals::{self, Decisions};
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::ServerConfig;
 use crate::domain::trust::{ApprovalCheck, NotApproved};
@@ -39,14 +40,25 @@ struct LoadedExtensions {
 }
 
 impl LoadedExtensions {
-    fn of(root: &Path, version: u64) -> LoadedExtensions {
-        // Determined first: a decision during the reading then leads to another reading.
-        let decisions = approvals::fingerprint();
+    fn first(root: &Path) -> LoadedExtensions {
         LoadedExtensions {
-            version,
-            decisions,
+            version: 0,
+            // Determined first: a decision during the reading then leads to another reading.
+            decisions: approvals::fingerprint(),
             extensions: Arc::new(Extensions::load(root)),
         }
+    }
+
+    /// Reads again. Returns `None` if the file with the user's decisions cannot be used, because a hook that the user has
+    /// approved would then block nothing.
+    fn next(&self, root: &Path) -> Option<LoadedExtensions> {
+        let fingerprint = approvals::fingerprint();
+        let decisions = Decisions::try_load()?;
+        Some(LoadedExtensions {
+            version: self.version + 1,
+            decisions: fingerprint,
+            extensions: Arc::new(Extensions::load_with(root, || decisions)),
+        })
     }
 
     fn is_outdated(&self) -> bool {
@@ -66,7 +78,7 @@ impl fmt::Debug for LiveExtensions {
 impl LiveExtensions {
     /// Reads the servers and hooks of the project `root` and of the user.
     pub fn load(root: &Path) -> LiveExtensions {
-        LiveExtensions::new(Some(root.to_owned()), LoadedExtensions::of(root, 0))
+        LiveExtensions::new(Some(root.to_owned()), LoadedExtensions::first(root))
     }
 
     /// Returns a list without servers and hooks, which never changes.
@@ -109,14 +121,16 @@ impl LiveExtensions {
     }
 
     /// Returns the current servers and hooks. Reads the files first if the user has decided something since the last
-    /// reading. Blocks.
+    /// reading. While the decisions cannot be read, the last reading counts. Blocks.
     fn refresh(&self) -> Arc<LoadedExtensions> {
         let _one_at_a_time = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self.reading();
         let Some(root) = self.root.as_ref().filter(|_| last.is_outdated()) else {
             return last;
         };
-        let new = Arc::new(LoadedExtensions::of(root, last.version + 1));
+        let Some(new) = last.next(root).map(Arc::new) else {
+            return last;
+        };
         if let Some(listener) = self.listener().as_ref() {
             listener(&new.extensions);
         }
@@ -163,6 +177,13 @@ impl ApprovalCheck for LiveExtensions {
         reading.extensions.trust.check_hook(hook, dir)
     }
 
+    fn decisions_hash(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        let decisions = self.root.as_ref().and_then(|_| approvals::fingerprint());
+        decisions.hash(&mut hash);
+        hash.finish()
+    }
+
     fn is_outdated(&self, version: u64) -> bool {
         let last = self.reading();
         last.version != version || (self.root.is_some() && last.is_outdated())
@@ -199,7 +220,8 @@ mod tests {
 
     #[test]
     fn server_of_another_file_does_not_run_under_the_same_name() {
-        let file = br#"{"mcpServers": {"web": {"url": "https://example.com/mcp"}}}"#;
+        let file =
+            br#"{"mcpServers": {"web": {"type": "http", "url": "https://example.com/mcp"}}}"#;
         let live = live(file, ServerSource::User);
         let own = live.last().servers[0].clone();
         assert_eq!(live.check_server(&own), Ok(own.clone()));

@@ -5,6 +5,7 @@
 
 mod approval;
 mod command_words;
+mod content_digest;
 mod dependencies;
 mod edit;
 mod hook_files;
@@ -102,8 +103,13 @@ impl Extensions {
     /// Reads the files of the user and of the project `root` that declare servers and hooks, and the user's decisions.
     /// The lists in the result do not change when a file changes later.
     pub fn load(root: &Path) -> Extensions {
+        Extensions::load_with(root, Decisions::load)
+    }
+
+    /// Like [`Extensions::load`], with these decisions of the user.
+    fn load_with(root: &Path, decisions: impl FnOnce() -> Decisions) -> Extensions {
         let user = user_folder();
-        Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
+        Extensions::load_from(root, user.as_deref(), decisions, |name| {
             let value = std::env::var_os(name)?;
             Some(value.to_string_lossy().into_owned())
         })
@@ -161,7 +167,7 @@ impl Extensions {
     fn load_from(
         root: &Path,
         user: Option<&Path>,
-        decisions: impl Fn() -> Decisions,
+        decisions: impl FnOnce() -> Decisions,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Extensions {
         let mut loader = Loader {
@@ -207,25 +213,22 @@ impl Extensions {
         self.trust.check_server(server)
     }
 
-    /// Returns the hooks that run in the project directory now, and those that have changed since their approval: these
-    /// do not run, but block the actions that a hook of their event can prevent.
+    /// Returns the user's own hooks and those of the project that the user has approved, whether they have changed since
+    /// then or not. [`ExtensionTrust::check_hook`] decides before each run of a hook whether it runs, blocks or is skipped.
     pub fn active_hooks(&self) -> Vec<HookSpec> {
-        let is_active = |hook: &&HookSpec| match self.trust.check_hook(hook, &self.trust.root) {
-            Ok(()) => true,
-            Err(refused) => refused.has_changed,
-        };
+        let is_active = |hook: &&HookSpec| !hook.source.is_project || self.trust.is_approved(hook);
         self.hooks.iter().filter(is_active).cloned().collect()
     }
 }
 
-struct Loader<'a, F: Fn() -> Decisions> {
+struct Loader<'a, F: FnOnce() -> Decisions> {
     root: &'a Path,
     environment: &'a dyn Fn(&str) -> Option<String>,
     decisions: LazyCell<Decisions, F>,
     out: Extensions,
 }
 
-impl<F: Fn() -> Decisions> Loader<'_, F> {
+impl<F: FnOnce() -> Decisions> Loader<'_, F> {
     /// Reads a file. Returns `None` if the file is missing or cannot be read; in the latter case, also records a
     /// problem.
     fn read(&mut self, path: &Path, file: &str) -> Option<Vec<u8>> {

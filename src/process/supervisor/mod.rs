@@ -67,6 +67,7 @@ pub struct Supervisor {
 impl Supervisor {
     /// Returns the supervisor for programs that run with the user's own rights: without a sandbox, and without the
     /// variables for commands of agents. The limits stay.
+    #[must_use]
     pub fn for_user(&self) -> Supervisor {
         Supervisor {
             sandbox: None,

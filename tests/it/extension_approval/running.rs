@@ -1,6 +1,7 @@
 //! Approvals in a shell while a crew runs: they take effect without a restart, and only for exactly what was approved.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
@@ -67,7 +68,8 @@ fn names(all: &[&str]) -> BTreeSet<String> {
 
 fn open(project: &Project) -> Screen {
     let args = ["--provider", "script:rules.yaml", "--tool", "auto"];
-    Screen::start(project.path(), 120, 35, &args)
+    // So high that the answers to all prompts of a test stay visible.
+    Screen::start(project.path(), 120, 150, &args)
 }
 
 fn prompt(screen: &mut Screen, text: &str) {
@@ -115,13 +117,15 @@ fn server_is_approved_in_the_list_of_servers() {
     let mut screen = open_without(&project);
     prompt(&mut screen, "begin");
     screen.send_and_wait_for("/mcp\r", "needs approval");
-    screen.send_and_wait_for("a", "sh ./run.sh server");
+    screen.send_and_wait_for("a", "Approve exactly this");
     std::thread::sleep(crewdeck::ui::SETTLE * 2);
     assert_eq!(take_ran(&project), names(&[]));
     screen.send("y");
     wait_until("the server runs", || project.file("ran").exists());
     assert_eq!(take_ran(&project), names(&["server"]));
     screen.send("\x1b");
+    // The key that follows at once would be read together with Escape.
+    wait_for_composer(&mut screen);
     quit(screen);
 }
 
@@ -136,6 +140,8 @@ fn approval_in_a_shell_takes_effect_in_a_running_crew() {
     let told = approve(&project, &["mcp", "approve", "late"]);
     assert!(told.contains("with r in /mcp"), "{told}");
     prompt(&mut screen, "begin");
+    // The turn does not wait for the server.
+    wait_until("the server runs", || project.file("ran").exists());
     assert_eq!(take_ran(&project), names(&["server"]));
     let told = approve(&project, &["trust"]);
     assert!(told.contains("run from now on"), "{told}");
@@ -168,22 +174,7 @@ fn approval_in_a_shell_takes_effect_in_a_running_crew() {
 
 #[test]
 fn other_approval_does_not_free_an_agent_from_a_hook_that_it_edited() {
-    let project = Project::repository(&[("a.txt", "one\n")]);
-    // No script by its place or mode, so agents can write it.
-    project.write("tools/guard.txt", GUARD);
-    let command = "sh \"$CLAUDE_PROJECT_DIR\"/tools/guard.txt";
-    let hook = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]);
-    project.write(
-        ".claude/settings.json",
-        &json!({"hooks": {"PreToolUse": hook}}).to_string(),
-    );
-    let server = json!({"command": "false"});
-    project.write(
-        ".mcp.json",
-        &json!({"mcpServers": {"other": server}}).to_string(),
-    );
-    project.write("rules.yaml", RULES);
-    approve(&project, &["trust"]);
+    let project = guarded_project();
     let mut screen = open(&project);
     wait_for_composer(&mut screen);
     prompt(&mut screen, "touch it");
@@ -210,5 +201,100 @@ fn other_approval_does_not_free_an_agent_from_a_hook_that_it_edited() {
     approve(&project, &["trust"]);
     prompt(&mut screen, "touch it");
     assert!(project.file("made").exists());
+    quit(screen);
+}
+
+/// Returns a project with an approved guard, which agents can edit, and an approved server.
+fn guarded_project() -> Project {
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    // No script by its place or mode, so agents can write it.
+    project.write("tools/guard.txt", GUARD);
+    let command = "sh \"$CLAUDE_PROJECT_DIR\"/tools/guard.txt";
+    let hook = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]);
+    project.write(
+        ".claude/settings.json",
+        &json!({"hooks": {"PreToolUse": hook}}).to_string(),
+    );
+    let server = json!({"command": "false"});
+    project.write(
+        ".mcp.json",
+        &json!({"mcpServers": {"other": server}}).to_string(),
+    );
+    project.write("rules.yaml", RULES);
+    approve(&project, &["trust"]);
+    project
+}
+
+#[test]
+fn edit_during_the_review_of_a_server_is_not_approved() {
+    let project = project();
+    let mut screen = open_without(&project);
+    prompt(&mut screen, "begin");
+    screen.send_and_wait_for("/mcp\r", "needs approval");
+    screen.send_and_wait_for("a", "Approve exactly this");
+    std::thread::sleep(crewdeck::ui::SETTLE * 2);
+    project.write("run.sh", "#!/bin/sh\necho planted >>\"$HOME/ran\"\n");
+    screen.send_and_wait_for("y", "has changed since it was shown: review it again");
+    screen.send("\x1b");
+    wait_for_composer(&mut screen);
+    prompt(&mut screen, "begin");
+    assert_eq!(take_ran(&project), names(&[]));
+    quit(screen);
+}
+
+#[test]
+fn other_approval_starts_nothing_that_was_planted() {
+    let project = guarded_project();
+    let mut screen = open(&project);
+    wait_for_composer(&mut screen);
+    prompt(&mut screen, "begin");
+    // As an agent could write them where the sandbox does not protect them.
+    project.write("run.sh", "#!/bin/sh\necho \"$1\" >>\"$HOME/ran\"\n");
+    let hook = json!([{"hooks": [{"type": "command", "command": "sh run.sh hook"}]}]);
+    let hooks = json!({"hooks": {"PreToolUse": hook, "UserPromptSubmit": hook, "Stop": hook}});
+    for file in [".claude/settings.local.json", ".crewdeck/hooks.json"] {
+        project.write(file, &hooks.to_string());
+    }
+    let server = json!({"command": "true"});
+    project.write(
+        ".mcp.json",
+        &json!({"mcpServers": {"other": server}}).to_string(),
+    );
+    approve(&project, &["mcp", "approve", "other"]);
+    prompt(&mut screen, "begin");
+    let server = json!({"command": "sh", "args": ["run.sh", "server"]});
+    project.write(
+        ".mcp.json",
+        &json!({"mcpServers": {"other": server, "new": server}}).to_string(),
+    );
+    assert_eq!(project.run(&["trust", "--forget", "--yes"]).code(), 0);
+    prompt(&mut screen, "begin");
+    screen.send_and_wait_for("/mcp\r", "MCP servers");
+    screen.send("r");
+    screen.wait_for("needs approval");
+    screen.send("\x1b");
+    wait_for_composer(&mut screen);
+    prompt(&mut screen, "begin");
+    assert_eq!(take_ran(&project), names(&[]));
+    quit(screen);
+}
+
+#[test]
+fn decisions_that_cannot_be_read_free_nothing() {
+    let project = guarded_project();
+    let mut screen = open(&project);
+    wait_for_composer(&mut screen);
+    prompt(&mut screen, "begin");
+    let stored = project.file(".local/state/crewdeck/approved.json");
+    let set_mode = |mode| {
+        std::fs::set_permissions(&stored, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    // A file that others can write does not count.
+    set_mode(0o666);
+    prompt(&mut screen, "touch it");
+    assert!(!project.file("made").exists());
+    set_mode(0o600);
+    prompt(&mut screen, "touch it");
+    assert!(!project.file("made").exists());
     quit(screen);
 }

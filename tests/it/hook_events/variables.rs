@@ -120,3 +120,29 @@ fn only_hooks_of_the_start_get_the_file() {
         "{seen}"
     );
 }
+
+#[test]
+fn approved_git_commands_do_not_get_the_variables() {
+    let rules = r#"
+  - when: begin
+    calls:
+      - { tool: bash, input: { command: "git status" } }
+      - { tool: bash, input: { command: "git tag -d v1" } }
+  - say: done
+    times: 0
+"#;
+    let project = unapproved(&[hook("env.sh")], rules);
+    let code =
+        "#!/bin/sh\necho \"export PATH=$CLAUDE_PROJECT_DIR/bin:\\$PATH\" >> \"$CLAUDE_ENV_FILE\"\n";
+    write_script(&project, ".claude/env.sh", code);
+    // As an agent can write it.
+    write_script(
+        &project,
+        "bin/git",
+        "#!/bin/sh\necho \"$1\" >> planted.txt\n",
+    );
+    approve(&project);
+    run(&project, &["--tool", "auto"]);
+    let planted = std::fs::read_to_string(project.file("planted.txt")).unwrap();
+    assert_eq!(planted, "status\n");
+}

@@ -63,7 +63,7 @@ impl Question for ApproveServer {
             return app.warn(why);
         }
         let server = self.0.server.clone();
-        app.say(format!("Approved: starting {server}."));
+        app.say(format!("Approving {server}."));
         out.push(Effect::ApproveServer(server));
     }
 
@@ -126,7 +126,7 @@ mod tests {
         assert!(!state.show_server_review(second, now));
         assert!(!picture(&state).contains("other.sh"));
         // A key that was meant for the list approves nothing.
-        assert_eq!(press(&mut state, "y"), []);
+        assert_eq!(key(&mut state, SETTLE / 4, "y"), []);
         let approved = [Effect::ApproveServer("web".into())];
         assert_eq!(key(&mut state, SETTLE, "y"), approved);
     }

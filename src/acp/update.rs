@@ -11,7 +11,7 @@ use crate::domain::agent_update::{
     PlanEntryStatus,
 };
 use crate::domain::redact::Redactor;
-use crate::domain::text::{clip, head_and_tail};
+use crate::domain::text::head_and_tail;
 use crate::domain::usage::Usage;
 
 /// Maximum size, in bytes, of the text in one message of the agent's answer or thoughts. A longer text is cut in the
@@ -205,7 +205,7 @@ pub fn usage(usage: &Value) -> Option<Usage> {
 
 /// Returns `text` redacted and cut to at most [`TITLE_MAX`] characters.
 pub fn short(text: &str, redactor: &Redactor) -> String {
-    clip(&redactor.text(text), TITLE_MAX)
+    redactor.clip(text, TITLE_MAX)
 }
 
 fn chunk_text(update: &Value) -> Option<String> {
@@ -241,7 +241,7 @@ fn content_text(parts: &[Value], redactor: &Redactor) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&head_and_tail(&redactor.text(&text), CALL_TEXT_MAX));
+        out.push_str(&redactor.head_and_tail(&text, CALL_TEXT_MAX));
         if out.len() > 2 * CALL_TEXT_MAX {
             out = head_and_tail(&out, CALL_TEXT_MAX);
         }
@@ -272,7 +272,7 @@ fn output_text(output: &Value, has_diffs: bool, redactor: &Redactor) -> Option<S
         }
         Value::Array(_) | Value::Bool(_) | Value::Number(_) => output.to_string(),
     };
-    Some(head_and_tail(&redactor.text(&text), CALL_TEXT_MAX))
+    Some(redactor.head_and_tail(&text, CALL_TEXT_MAX))
 }
 
 /// Returns the text in the result of an MCP server's tool; `None` if `output` is something else.
@@ -293,7 +293,7 @@ fn diffs(parts: &[Value], redactor: &Redactor) -> Vec<FileDiff> {
             continue;
         };
         let mut cut = |text: &str| {
-            let text = head_and_tail(&redactor.text(text), room / 2);
+            let text = redactor.head_and_tail(text, room / 2);
             room = room.saturating_sub(text.len());
             text
         };

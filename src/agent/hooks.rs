@@ -52,6 +52,10 @@ pub trait HookService: Send + Sync {
         context: &'a HookContext,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, HookOutcome>;
+
+    /// Waits until a method has noticed that the user may have approved or ignored hooks, and the hooks were read again.
+    /// Each decision ends the wait of one caller.
+    fn next_decision(&self) -> BoxFuture<'_, ()>;
 }
 
 /// Runs the hooks of a crew for all its agents. Exists only if a hook is configured.
@@ -131,6 +135,11 @@ impl HookCaller {
 
     pub fn has_hooks(&self, event: HookEvent) -> bool {
         self.runner.has_hooks(event)
+    }
+
+    /// Waits until the hooks were read again after a decision of the user. See [`HookService::next_decision`].
+    pub async fn next_decision(&self) {
+        self.runner.next_decision().await;
     }
 
     /// Runs the hooks of the event `input`, and publishes their problems and messages. `dir` is the agent's work

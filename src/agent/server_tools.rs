@@ -1,6 +1,7 @@
 //! The tools of MCP servers from the view of one agent: which tools it may use, which are defined in its requests, and
 //! which it must first find with `tool_search`.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -63,8 +64,9 @@ struct View {
     found: Vec<String>,
     /// Whether tools were added to `found` that are not yet in the agent's tool definitions.
     has_found: bool,
-    /// The servers that a turn of this agent has already waited for at its start. Its later turns do not wait for them.
-    awaited: BTreeSet<String>,
+    /// The servers that a turn of this agent has already waited for at its start, with the
+    /// [`ServerHost::decisions_hash`] of that time.
+    awaited: BTreeMap<String, u64>,
     /// The servers whose instructions are in the conversation.
     instructed: BTreeSet<String>,
     /// For each server, the number of tools that an external agent may use but is not offered, because there are too
@@ -133,20 +135,30 @@ impl ServerTools {
     }
 
     /// Returns the names of the servers that the agent may use and for which the start of a turn must wait. Such a
-    /// server has not been started, is starting, or waits for the user's approval. Leaves out the servers that an
-    /// earlier call has returned, so that the agent waits only once for each server.
+    /// server has not been started, is starting, or waits for the user's approval. Each server is returned only once; one
+    /// that waits for approval is returned again after each decision of the user.
     pub fn to_start(&self) -> Vec<String> {
         let mut view = self.view();
-        let is_new = |server: &ServerStatus| {
-            matches!(
-                server.state,
-                ServerState::Idle | ServerState::Starting | ServerState::WaitsForApproval
-            ) && self.sees(&server.name)
-        };
-        let all = self.host.status().into_iter().filter(is_new);
-        all.map(|server| server.name)
-            .filter(|name| view.awaited.insert(name.clone()))
-            .collect()
+        let decisions = LazyCell::new(|| self.host.decisions_hash());
+        let all = self.host.status().into_iter();
+        let mut names = Vec::new();
+        for server in all.filter(|server| self.sees(&server.name)) {
+            let earlier = view.awaited.get(&server.name);
+            let is_due = match server.state {
+                ServerState::Idle | ServerState::Starting => earlier.is_none(),
+                ServerState::WaitsForApproval => earlier.is_none_or(|hash| *hash != *decisions),
+                ServerState::Ready
+                | ServerState::Restarting { .. }
+                | ServerState::Disabled
+                | ServerState::NeedsLogin
+                | ServerState::Failed { .. } => false,
+            };
+            if is_due {
+                view.awaited.insert(server.name.clone(), *decisions);
+                names.push(server.name);
+            }
+        }
+        names
     }
 
     /// Updates the agent's tools from the current catalog. `window` is the size of the context window in tokens; it is

@@ -12,8 +12,8 @@ use crate::domain::ids::Name;
 use crate::domain::mcp::ServerSource;
 use crate::tools::host::ServerOutput;
 
-/// A host with the servers `git`, which is ready, and `late`, which was not started.
-struct Fixed(Mutex<ToolCatalog>);
+/// A host with the servers `git`, which is ready, and `late`, which was not started or has the given state.
+struct Fixed(Mutex<ToolCatalog>, Mutex<(ServerState, u64)>);
 
 impl ServerHost for Fixed {
     fn status(&self) -> Vec<ServerStatus> {
@@ -29,8 +29,12 @@ impl ServerHost for Fixed {
         };
         vec![
             server("git", ServerState::Ready),
-            server("late", ServerState::Idle),
+            server("late", self.1.lock().unwrap().0.clone()),
         ]
+    }
+
+    fn decisions_hash(&self) -> u64 {
+        self.1.lock().unwrap().1
     }
 
     fn start<'a>(&'a self, _: &'a [String]) -> BoxFuture<'a, ()> {
@@ -75,7 +79,10 @@ fn tool(name: &str, is_read_only: bool, is_always_loaded: bool) -> McpTool {
 fn host(tools: Vec<McpTool>) -> Arc<Fixed> {
     let tools = tools.into();
     let generation = 1;
-    Arc::new(Fixed(Mutex::new(ToolCatalog { generation, tools })))
+    Arc::new(Fixed(
+        Mutex::new(ToolCatalog { generation, tools }),
+        Mutex::new((ServerState::Idle, 0)),
+    ))
 }
 
 fn tools(host: &Arc<Fixed>, only: Option<&[&str]>, caller: Caller) -> Option<ServerTools> {
@@ -101,6 +108,23 @@ fn definitions_change_only_with_the_catalog() {
     assert!(all.update(100_000));
     assert_eq!(all.to_start(), ["late"]);
     assert_eq!(all.to_start(), [""; 0]);
+}
+
+#[test]
+fn server_is_tried_again_after_a_decision_of_the_user() {
+    let host = host(Vec::new());
+    let all = tools(&host, None, Caller::Lead).unwrap();
+    let to_start = |state: ServerState, decisions| {
+        *host.1.lock().unwrap() = (state, decisions);
+        all.to_start()
+    };
+    let waits = || ServerState::WaitsForApproval;
+    assert_eq!(to_start(ServerState::Idle, 1), ["late"]);
+    assert_eq!(to_start(waits(), 1), [""; 0]);
+    assert_eq!(to_start(waits(), 2), ["late"]);
+    assert_eq!(to_start(waits(), 2), [""; 0]);
+    assert_eq!(to_start(ServerState::Ready, 3), [""; 0]);
+    assert_eq!(to_start(waits(), 3), ["late"], "the approval ended");
 }
 
 #[test]

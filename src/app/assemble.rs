@@ -17,23 +17,23 @@ use super::{
 };
 use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::cli::GlobalOptions;
-use crate::config::extensions::{Extensions, ListedState};
+use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{
     Approvers, BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts,
     ModelParts, ServerParts, TeamLimits, publish_session,
 };
-use crate::domain::hook::HookSpec;
+use crate::domain::hook::HookEvent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
-use crate::domain::trust::ApprovalCheck;
 use crate::mcp;
 use crate::model::providers::ProviderChoice;
 use crate::process::environment;
+use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
 use crate::store::{self, Roles, Skills, SpendingFile};
@@ -53,7 +53,7 @@ pub struct Blueprint {
     /// The file with the value of the setting `allow`; `None` if no file sets it.
     pub allow_file: Option<PathBuf>,
     /// The MCP servers and hooks of the user and of the project, including those that are not approved.
-    pub extensions: Arc<Extensions>,
+    pub extensions: Arc<LiveExtensions>,
     /// Whether the option `--model` was given.
     pub is_model_chosen: bool,
     /// The model provider; `None` if no setting, option or key selects one.
@@ -118,9 +118,9 @@ impl Blueprint {
         }
         // The demo uses no models, servers and hooks of the user, so that it is the same for every user and needs no key.
         let extensions = if wants_demo {
-            Extensions::default()
+            LiveExtensions::none()
         } else {
-            Extensions::load(&root)
+            LiveExtensions::load(&root)
         };
         let choice = if wants_demo {
             Some(ProviderChoice::Demo)
@@ -230,7 +230,8 @@ async fn start_crew(
 ) -> Result<Built> {
     let root = &blueprint.root;
     let settings = &blueprint.settings;
-    let servers = &blueprint.extensions.servers;
+    let extensions = blueprint.extensions.last();
+    let servers = &extensions.servers;
     let mut known = secrets::of_models(&settings.models, model_setup::variable);
     if !servers.is_empty() {
         known.extend(prepare_logins(servers));
@@ -245,7 +246,9 @@ async fn start_crew(
     for (name, value) in external_agents::secrets(settings) {
         event_sender.redactor().add(&name, &value);
     }
-    let approved = blueprint.extensions.trust.approved_files();
+    let approved = extensions.trust.approved_files();
+    let supervisor = supervisor::supervisor(root, settings, &approved).map(Arc::new);
+    apply_later_approvals(&blueprint.extensions, supervisor.as_deref(), &event_sender);
     environment::set_allowed(settings.pass_env.iter().flatten().cloned());
     environment::set_withheld(secrets::header_variables(&settings.models));
     let named = ModelConnections::new(settings, blueprint.choice.as_ref(), blueprint.speed);
@@ -326,7 +329,7 @@ async fn start_crew(
         },
         tools: settings.tools.clone(),
         tool_timeout: settings.tool_timeout(),
-        supervisor: supervisor::supervisor(root, settings, &approved).map(Arc::new),
+        supervisor,
         compact_at: settings.compact_at(),
         resumes,
         instructions: InstructionParts {
@@ -407,8 +410,28 @@ fn prepare_logins(servers: &[ServerConfig]) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Applies what the user approves in a shell while the crew runs: agents can no longer write the approved files, and the
+/// secrets in the configuration of approved servers are redacted.
+fn apply_later_approvals(
+    extensions: &LiveExtensions,
+    supervisor: Option<&Supervisor>,
+    event_sender: &EventSender,
+) {
+    let sandbox = supervisor.and_then(|supervisor| supervisor.sandbox.clone());
+    let redactor = event_sender.redactor().clone();
+    extensions.on_change(move |now| {
+        if let Some(sandbox) = &sandbox {
+            sandbox.add_approved(&now.trust.approved_files());
+        }
+        for (name, secret) in secrets::of_servers(&now.servers) {
+            redactor.add(&name, &secret);
+        }
+    });
+}
+
 /// Returns what the crew needs to start MCP servers; `None` if no server is configured.
-fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
+fn server_parts(live: &Arc<LiveExtensions>) -> Option<ServerParts> {
+    let extensions = live.last();
     if extensions.servers.is_empty() {
         return None;
     }
@@ -417,22 +440,16 @@ fn server_parts(extensions: &Arc<Extensions>) -> Option<ServerParts> {
     Some(ServerParts {
         configs: extensions.servers.clone(),
         unapproved: unapproved.map(|server| server.name.clone()).collect(),
-        trust: Arc::<Extensions>::clone(extensions),
+        trust: Arc::<LiveExtensions>::clone(live),
         logins: environment::login_folder(),
     })
 }
 
-/// Returns what the crew needs to run hooks: the approved hooks, and the hooks that have changed since their approval.
-/// A changed hook does not run, but still blocks the actions that a hook of its event can prevent. A hook that the user
-/// approves later runs only after the next start. Returns `None` if there are no such hooks, or if the user has no home
-/// directory.
+/// Returns what the crew needs to run hooks. A hook that has changed since its approval is included too: it does not run,
+/// but it still blocks the actions that a hook of its event can prevent. Returns `None` if no hook is declared, or if the
+/// user has no home directory.
 async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option<HookParts> {
-    let (extensions, root) = (&blueprint.extensions, &blueprint.root);
-    let runs = |hook: &&HookSpec| match extensions.check_hook(hook, root) {
-        Ok(()) => true,
-        Err(refused) => refused.has_changed,
-    };
-    let specs: Vec<HookSpec> = extensions.hooks.iter().filter(runs).cloned().collect();
+    let extensions = blueprint.extensions.last();
     match extensions.trust.remember_approved() {
         Ok(notice) => publish_notices(event_sender, notice.into_iter().collect()).await,
         Err(why) => {
@@ -443,12 +460,14 @@ async fn hook_parts(blueprint: &Blueprint, event_sender: &EventSender) -> Option
             publish_notices(event_sender, vec![text]).await;
         }
     }
-    if specs.is_empty() {
+    if extensions.hooks.is_empty() {
         return None;
     }
+    let mut declared = extensions.hooks.iter();
     Some(HookParts {
-        specs,
-        trust: Arc::<Extensions>::clone(extensions),
+        specs: extensions.active_hooks(),
+        has_notifications: declared.any(|hook| hook.event == HookEvent::Notification),
+        trust: Arc::<LiveExtensions>::clone(&blueprint.extensions),
         scratch: config::state_folder()?.join("hooks"),
         // Check the settings, not the approver in use: without a user at the terminal, `ask` is replaced by `deny`, and
         // hooks may still approve.

@@ -193,7 +193,7 @@ fn add(root: &Path, scope: ServerScope, new: &NewServer) -> Result<u8> {
     ));
     if scope == ServerScope::Project {
         eprint_line(&format!(
-            "crewdeck: this server starts only after you have approved it: run crewdeck mcp approve {}, and restart crewdeck if it is running",
+            "crewdeck: this server starts only after you have approved it: run crewdeck mcp approve {}, and restart crewdeck if it is running, because it knows only the servers that were declared at its start",
             new.name
         ));
     }
@@ -292,7 +292,7 @@ fn approve(root: &Path, names: &[String], is_confirmed: bool) -> Result<u8> {
     }
     writeln!(
         out,
-        "Approved. If crewdeck is running in this project, restart it. If an approved file changes, crewdeck asks again."
+        "Approved. If crewdeck is running in this project, a server that waited for the approval starts when an agent next needs it, or with r in /mcp. If an approved file changes, crewdeck asks again."
     )?;
     Ok(0)
 }

@@ -15,7 +15,6 @@ use crate::config::extensions::{Extensions, ListedState, unknown_server};
 use crate::domain::mcp::{ServerConfig, ServerState, ServerStatus};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
-use crate::domain::trust::ApprovalCheck;
 use crate::mcp::{McpTool, PoolOptions, ServerPool};
 use crate::process::environment;
 use crate::process::supervisor::Supervisor;
@@ -126,7 +125,9 @@ async fn start(root: &Path, servers: Vec<ServerConfig>, found: Extensions) -> Ve
     let found = Arc::new(found);
     let options = PoolOptions {
         supervisor: Supervisor::program().map(Path::to_path_buf),
-        is_approved: Arc::new(move |config| found.check_server(config).is_ok()),
+        approved_config: Arc::new(move |config| {
+            found.check_server(config).ok().map(|()| config.clone())
+        }),
         logins: environment::login_folder(),
         ..PoolOptions::new(root.to_path_buf())
     };

@@ -135,7 +135,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
     let (global, prompt) = split_resume_prompt(global.clone(), prompt);
     let mut blueprint = Blueprint::read(&global)?;
     trust::check(&blueprint.project)?;
-    trust::report(&blueprint.extensions);
+    trust::report(&blueprint.extensions.last());
     let mut notice = None;
     if !has_user() || form == OutputFormat::Json {
         notice = blueprint.decide_without_user();

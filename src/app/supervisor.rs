@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::config::{SandboxMode, Settings};
 use crate::domain::sandbox::CommandLimits;
 use crate::process::sandbox::{self, Availability, GitDirs, Sandbox, SandboxReport};
+use crate::process::session_variables::SessionVariables;
 use crate::process::supervisor::Supervisor;
 pub use crate::process::supervisor::{VERB, main};
 use crate::protocol::EventSender;
@@ -40,6 +41,7 @@ pub fn supervisor(root: &Path, settings: &Settings, approved: &[PathBuf]) -> Opt
         sandbox: confinement,
         network: settings.network.unwrap_or_default(),
         limits: limits(settings),
+        variables: SessionVariables::default(),
     })
 }
 

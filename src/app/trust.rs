@@ -65,7 +65,7 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     let (question, done, decision) = match (options.ignore, options.forget) {
         (false, false) => (
             format!("Approve exactly {what} for this directory? [y/N] "),
-            format!("Approved. If crewdeck is running in this project, restart it. {changed}"),
+            format!("Approved. {} {changed}", effect_of_approval(&request)),
             Some(SettingsDecision::Approved),
         ),
         (true, false) => (
@@ -87,6 +87,19 @@ pub fn main(global: &GlobalOptions, options: Trust) -> Result<u8> {
     }
     writeln!(out, "{done}")?;
     Ok(0)
+}
+
+/// Returns what a crewdeck that runs in the project does after an approval of what `request` contains.
+fn effect_of_approval(request: &ApprovalRequest) -> &'static str {
+    match (request.settings.is_some(), request.items.is_empty()) {
+        (true, true) => "If crewdeck is running in this project, restart it.",
+        (true, false) => {
+            "If crewdeck is running in this project, servers and hooks that waited for the approval run from now on; for the settings, restart it."
+        }
+        (false, _) => {
+            "If crewdeck is running in this project, servers and hooks that waited for the approval run from now on."
+        }
+    }
 }
 
 fn state(decision: Option<SettingsDecision>) -> &'static str {
@@ -119,10 +132,10 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
     Ok(is_yes)
 }
 
-/// Returns an error if this process runs under a supervisor of crewdeck, because only the user may approve and
-/// configure servers. Commands that the user types with `!` get the error too: they run in the sandbox of the agents,
-/// which prevents the changes anyway, and the error explains this. `what` is the verb in the error message, such as
-/// `approve`.
+/// Returns an error if this process runs in a command that crewdeck has started, because only the user may approve and
+/// configure servers. The sandbox of agents also prevents such changes; the error explains why they are not possible.
+/// Commands that the user types with `!` are refused too, because they look like commands of agents to this process. `what`
+/// is the verb in the error message, such as `approve`.
 ///
 /// # Errors
 /// Fails inside a command of an agent, a command that the user typed with `!`, a hook, an MCP server or an external
@@ -130,7 +143,7 @@ pub(super) fn confirm(out: &mut impl Write, question: &str, instead: &str) -> Re
 pub(super) fn refuse_agents(what: &str) -> Result<()> {
     if supervisor::is_in_agent_command() {
         bail!(
-            "commands of agents, and commands typed with ! in crewdeck, cannot {what} this, because they run in the sandbox: the user must run this command in a shell outside of crewdeck"
+            "a command that crewdeck has started, for an agent, a hook or the user (!), cannot {what} this: the user must run it in a shell outside of crewdeck"
         );
     }
     Ok(())

@@ -13,17 +13,18 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::store::atomic::{self, Lock};
-use crate::store::regular_file;
+use crate::store::{FileFingerprint, regular_file};
 
 /// Maximum size of the file that stores the decisions, in bytes. If a new file would be larger, the oldest decisions are
 /// dropped; an existing file that is larger is not used.
 const FILE_MAX: u64 = 4 * 1024 * 1024;
 /// Maximum number of stored decisions. If there are more, the oldest are dropped.
 const DECISIONS_MAX: usize = 2000;
-/// Maximum length of the stored declaration of a hook, in bytes. In place of a longer declaration, an empty text is
-/// stored; the hash in the same entry still identifies the hook.
-const DECLARATION_MAX: usize = 16 * 1024;
-/// The version of the format of [`ApprovedHook::identity`]. It is hashed as the first field.
+/// Maximum length of the stored declaration of a hook, in bytes. A hook with a longer declaration cannot be approved. If one
+/// is stored nevertheless, an empty text takes the place of its declaration; the hash in the same entry still identifies
+/// the hook.
+pub const DECLARATION_MAX: usize = 16 * 1024;
+/// The version of [`ApprovedHook::identity`], which is the first field of that hash.
 const HOOK_VERSION: &str = "crewdeck approved hook 1";
 /// Maximum time to wait while another crewdeck process writes the file with the decisions.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -124,6 +125,13 @@ pub fn file() -> Option<PathBuf> {
     Some(super::state_folder()?.join("approved.json"))
 }
 
+/// Returns the fingerprint of the decisions file, which changes with each new decision; `None` if there is no file. Reads
+/// only metadata.
+pub fn fingerprint() -> Option<FileFingerprint> {
+    let meta = fs::symlink_metadata(file()?).ok()?;
+    Some(FileFingerprint::of_replaced(&meta))
+}
+
 /// Returns the SHA-256 of the project directory's path `root` and the content `bytes` of its settings file, in hex.
 pub fn digest(root: &Path, bytes: &[u8]) -> String {
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
@@ -152,7 +160,15 @@ impl Decisions {
     /// Reads the user's decisions about projects from the decisions file ([`file()`]). Returns no decisions if there is
     /// no file or home directory, or if the file is damaged, too large, owned by another user or writable by others.
     pub fn load() -> Decisions {
-        Decisions(file().map(|file| read(&file)).unwrap_or_default())
+        Decisions::try_load().unwrap_or_default()
+    }
+
+    /// Like [`Decisions::load`], but returns `None` if there is a file that cannot be used.
+    pub fn try_load() -> Option<Decisions> {
+        match file() {
+            Some(file) => read_trusted(&file).map(Decisions),
+            None => Some(Decisions::default()),
+        }
     }
 
     /// Returns the decision about the content with this digest; `None` if there is none.
@@ -284,10 +300,6 @@ fn write(path: &Path, root: &Path, changes: Vec<DecisionChange>) -> Result<Optio
     Ok(damaged)
 }
 
-fn read(path: &Path) -> DecisionFile {
-    read_trusted(path).unwrap_or_default()
-}
-
 /// Reads the decisions file. If it does not exist, the result has no decisions. Returns `None` if it is not a regular
 /// file, cannot be read, or is damaged, too large, owned by another user or writable by others.
 fn read_trusted(path: &Path) -> Option<DecisionFile> {
@@ -310,6 +322,10 @@ fn read_trusted(path: &Path) -> Option<DecisionFile> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    fn read(path: &Path) -> DecisionFile {
+        read_trusted(path).unwrap_or_default()
+    }
 
     fn write(
         path: &Path,

@@ -23,7 +23,7 @@ pub fn create(parts: &mut CrewParts) -> Option<Arc<CrewHooks>> {
     Some(Arc::new(CrewHooks::new(
         hooks,
         (&parts.root, &parts.setup.session),
-        parts.supervisor.as_deref(),
+        parts.supervisor.as_ref(),
         &mut parts.event_sender,
     )))
 }

@@ -37,7 +37,10 @@ const MODE: &str = "default";
 
 /// The hooks of a crew, as configured.
 pub struct HookParts {
+    /// The approved hooks, and those that have changed since their approval.
     pub specs: Vec<HookSpec>,
+    /// Whether notification hooks are declared. They may be approved later.
+    pub has_notifications: bool,
     /// Checks before each run whether the user has approved the hook.
     pub trust: Arc<dyn ApprovalCheck>,
     /// A folder that agents cannot write, for the input of hooks.
@@ -46,7 +49,7 @@ pub struct HookParts {
     pub can_approve: bool,
 }
 
-/// The hooks of a crew. Exists only if a hook is configured.
+/// The hooks of a crew. Exists only if a hook is declared, whether the user has approved it or not.
 pub struct CrewHooks {
     pub caller: Arc<HookCaller>,
     root: PathBuf,
@@ -81,6 +84,10 @@ impl HookService for HookRunner {
     ) -> BoxFuture<'a, HookOutcome> {
         Box::pin(HookRunner::run(self, input, context, cancel))
     }
+
+    fn next_decision(&self) -> BoxFuture<'_, ()> {
+        Box::pin(HookRunner::next_decision(self))
+    }
 }
 
 impl CrewHooks {
@@ -90,18 +97,14 @@ impl CrewHooks {
     pub fn new(
         hooks: HookParts,
         (root, session): (&PathBuf, &String),
-        supervisor: Option<&Supervisor>,
+        supervisor: Option<&Arc<Supervisor>>,
         event_sender: &mut EventSender,
     ) -> CrewHooks {
         let (stop, late) = (CancellationToken::new(), event_sender.clone());
         let host = HookHost {
             project: root.clone(),
-            supervisor: supervisor.map(|supervisor| {
-                Arc::new(Supervisor {
-                    sandbox: None,
-                    ..supervisor.clone()
-                })
-            }),
+            supervisor: supervisor.map(|supervisor| Arc::new(supervisor.for_user())),
+            agents: supervisor.cloned(),
             scratch: hooks.scratch,
             stop: stop.clone(),
             report: Box::new(move |problem| {
@@ -119,7 +122,7 @@ impl CrewHooks {
             Team::default().team_name,
             hooks.can_approve,
         );
-        let notifications = caller.has_hooks(HookEvent::Notification).then(|| {
+        let notifications = hooks.has_notifications.then(|| {
             let (sender, receiver) = mpsc::channel(NOTIFICATIONS_MAX);
             let all = event_sender.clone();
             *event_sender = all.with_listener(|event| notification(event).is_some(), sender);

@@ -37,15 +37,11 @@ pub struct InboxPrompts {
 
 impl InboxPrompts {
     /// Looks for new messages of the user in the inboxes of all running agents, and runs their hooks. Looks after every
-    /// change of the state files or of an agent, until the crew stops. Returns immediately if no `UserPromptSubmit` hook
-    /// is configured.
+    /// change of the state files or of an agent, until the crew stops. Returns immediately if no hook is configured.
     pub async fn run(self: Arc<Self>) {
         let Some(hooks) = &self.context.hooks else {
             return;
         };
-        if hooks.caller.prompt_checks().is_none() {
-            return;
-        }
         // Also signals the start of an agent, whose inbox may already contain messages.
         let mut changes = self.signals.subscribe_activity();
         // The first check is made at once, because messages may have arrived before the subscription.
@@ -54,6 +50,11 @@ impl InboxPrompts {
             tokio::select! {
                 () = self.context.stop.cancelled() => return,
                 changed = changes.changed() => if changed.is_err() { return },
+                // A message may have been held back for hooks that do not exist any more, so its agent looks again.
+                () = hooks.caller.next_decision() => self.signals.files_changed(),
+            }
+            if hooks.caller.prompt_checks().is_none() {
+                continue;
             }
             for (name, _) in self.registry.all() {
                 if lock(&self.running).insert(name.clone()) {

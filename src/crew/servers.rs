@@ -21,7 +21,7 @@ use crate::domain::mcp::{ServerConfig, ServerStatus};
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::domain::trust::ApprovalCheck;
 use crate::mcp::{
-    CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog,
+    ApprovedConfig, CallProgress, McpImage, PoolEvent, PoolOptions, ServerPool, ToolCatalog,
     without_forbidden_nulls,
 };
 use crate::process::browser;
@@ -47,6 +47,7 @@ pub struct ServerParts {
 pub struct CrewServers {
     context: Arc<CrewContext>,
     pool: ServerPool,
+    trust: Arc<dyn ApprovalCheck>,
     /// The servers that start with the crew.
     always: Vec<String>,
     /// The token that cancels the login that was started last; `None` before the first login.
@@ -69,7 +70,11 @@ impl CrewServers {
         let always = always.map(|config| config.name.clone()).collect();
         let options = PoolOptions {
             supervisor,
-            is_approved: approval(parts.trust, parts.unapproved, Arc::clone(&events)),
+            approved_config: approval(
+                Arc::clone(&parts.trust),
+                parts.unapproved,
+                Arc::clone(&events),
+            ),
             logins: parts.logins,
             redactor: context.event_sender.redactor().clone(),
             ..PoolOptions::new(context.root.clone())
@@ -82,6 +87,7 @@ impl CrewServers {
         Some(Arc::new(CrewServers {
             context,
             pool,
+            trust: parts.trust,
             always,
             login: Mutex::default(),
             offers,
@@ -225,6 +231,10 @@ impl ServerHost for CrewServers {
         self.pool.status()
     }
 
+    fn decisions_hash(&self) -> u64 {
+        self.trust.decisions_hash()
+    }
+
     fn start<'a>(&'a self, names: &'a [String]) -> BoxFuture<'a, ()> {
         Box::pin(self.pool.ensure_started(names))
     }
@@ -287,17 +297,21 @@ impl ServerHost for CrewServers {
     }
 }
 
-/// Returns a function that decides before each start of a server whether the user has approved the server. If not, the
-/// function collects a notice with the reason, once per server. Servers in `unapproved` get no notice, because the user
-/// was already informed about them.
+/// Returns a function that checks before each start of a server whether the user has approved the server, and returns its
+/// approved configuration. If the server is not approved, the function collects a notice with the reason, once until the
+/// server may start. Servers in `unapproved` get no notice, because the user was already informed about them.
 fn approval(
     trust: Arc<dyn ApprovalCheck>,
     unapproved: BTreeSet<String>,
     events: Arc<ServerEvents>,
-) -> Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync> {
+) -> ApprovedConfig {
     let reported = Mutex::new(unapproved);
     Arc::new(move |config| match trust.check_server(config) {
-        Ok(()) => true,
+        Ok(approved) => {
+            // If the approval ends, the user gets a notice again.
+            lock(&reported).remove(&config.name);
+            Some(approved)
+        }
         Err(not) => {
             if lock(&reported).insert(config.name.clone()) {
                 let server = config.name.clone();
@@ -306,7 +320,7 @@ fn approval(
                     text: not.why,
                 });
             }
-            false
+            None
         }
     })
 }

@@ -14,6 +14,7 @@
 //! Redaction prevents accidental leaks. It does not stop a program that hides a secret on purpose, for example
 //! reversed or in base64. Values shorter than [`VALUE_MIN`] bytes are not redacted: they would match unrelated text.
 
+mod cut;
 mod rules;
 mod shapes;
 mod stream;

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, Inner, format_seconds};
-use crate::domain::hook::{HookContext, HookResult, HookSpec};
+use super::{Ended, Inner, format_seconds, variables};
+use crate::domain::hook::{HookContext, HookEvent, HookResult, HookSpec};
 use crate::process::separate_output::{SeparateReport, run_separate};
 use crate::process::{CommandSpec, JobExit, JobInput, Reach};
 
@@ -37,9 +37,17 @@ pub async fn run(
 ) -> Ended {
     let scratch = inner.host.scratch.clone();
     let text = json.to_string();
-    let written = tokio::task::spawn_blocking(move || write_input(&scratch, &text)).await;
-    let stdin = match written.map_err(io::Error::other).and_then(|file| file) {
-        Ok(stdin) => stdin,
+    let sets_variables = hook.event == HookEvent::SessionStart;
+    let written = tokio::task::spawn_blocking(move || {
+        let env_file = sets_variables.then(|| variables::create_file(&scratch));
+        Ok::<_, io::Error>((write_input(&scratch, &text)?, env_file.transpose()?))
+    });
+    let (stdin, env_file) = match written
+        .await
+        .map_err(io::Error::other)
+        .and_then(|files| files)
+    {
+        Ok(files) => files,
         Err(e) => {
             return Ended::failed(format!("was not started: its input cannot be written: {e}"));
         }
@@ -52,10 +60,12 @@ pub async fn run(
             words.map(|word| fill_in(word, &project)).collect()
         }
     };
-    let input = JobInput {
-        stdin,
-        env: variables(hook, &project, context),
-    };
+    let mut env = own_variables(hook, &project, context);
+    env.extend(env_file.iter().map(|file| {
+        let path = file.path().to_string_lossy().into_owned();
+        (variables::ENV_FILE.to_string(), path)
+    }));
+    let input = JobInput { stdin, env };
     let job = CommandSpec {
         argv,
         dir: inner.work_dir(context).to_owned(),
@@ -65,7 +75,19 @@ pub async fn run(
         reach: Reach::default(),
     };
     match run_separate(&job, input, cancel, FLOOD).await {
-        Ok(report) => interpret_report(hook, report),
+        Ok(report) => {
+            let has_succeeded = report.ended == JobExit::Code(0) && report.limit.is_none();
+            let mut ended = interpret_report(hook, report);
+            if let Some(file) = env_file.filter(|_| has_succeeded) {
+                let read = tokio::task::spawn_blocking(move || variables::read_file(file.path()));
+                match read.await {
+                    Ok(Ok(text)) => inner.code.record(&hook.source, text),
+                    Ok(Err(why)) => ended.note = ended.note.or(Some(why)),
+                    Err(_) => {}
+                }
+            }
+            ended
+        }
         Err(e) => Ended::failed(format!("cannot be started: {e}")),
     }
 }
@@ -114,7 +136,11 @@ fn interpret_report(hook: &HookSpec, report: SeparateReport) -> Ended {
 
 /// Returns the environment variables that a hook gets in addition to those of crewdeck. The hook does not inherit
 /// variables that look like secrets.
-fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<String, String> {
+fn own_variables(
+    hook: &HookSpec,
+    project: &str,
+    context: &HookContext,
+) -> BTreeMap<String, String> {
     let own = [
         ("CREWDECK_HOOK_EVENT", hook.event.name().to_string()),
         ("CLAUDECODE", "1".into()),
@@ -126,15 +152,15 @@ fn variables(hook: &HookSpec, project: &str, context: &HookContext) -> BTreeMap<
     all.map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// Writes the hook's input to a file without a name in the directory `scratch`, and returns the file, open at its
-/// start. The system deletes a file without a name even if crewdeck is killed.
-fn write_input(scratch: &Path, json: &str) -> io::Result<OwnedFd> {
+/// Writes the input of a program, and a newline, to a file without a name in the directory `scratch`, and returns the file,
+/// open at its start. The system deletes such a file even if crewdeck is killed.
+pub(super) fn write_input(scratch: &Path, text: &str) -> io::Result<OwnedFd> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(scratch)?;
     let mut file = tempfile::tempfile_in(scratch)?;
-    file.write_all(json.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.write_all(b"\n")?;
     file.rewind()?;
     Ok(file.into())

@@ -6,15 +6,17 @@
 mod command;
 mod repeats;
 mod request;
+mod variables;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::hook::{
@@ -24,6 +26,7 @@ use crate::domain::hook::{
 use crate::domain::trust::ApprovalCheck;
 use crate::process::supervisor::Supervisor;
 use repeats::RepeatedBlocks;
+use variables::SessionCode;
 
 /// Maximum number of asynchronous hooks that run at the same time. crewdeck does not wait for the end of such a hook.
 const ASYNC_MAX: usize = 16;
@@ -41,6 +44,9 @@ pub struct HookHost {
     /// The supervisor that runs the commands of hooks. It applies no sandbox, because hooks run with the user's rights.
     /// `None`: the commands run without a supervisor.
     pub supervisor: Option<Arc<Supervisor>>,
+    /// The supervisor of the agents' commands, which get the variables that hooks set. `None`: the commands run without a
+    /// supervisor, and hooks cannot set variables.
+    pub agents: Option<Arc<Supervisor>>,
     /// The folder for the temporary files with the input of hooks. Agents' commands cannot write to it. Created when a
     /// hook first needs it.
     pub scratch: PathBuf,
@@ -56,23 +62,38 @@ pub struct HookRunner {
 }
 
 struct Inner {
-    hooks: Vec<HookSpec>,
+    /// The hooks that were read last. An event that has begun goes on with the hooks that it began with.
+    current: Mutex<Arc<HookSet>>,
     approval: Arc<dyn ApprovalCheck>,
     host: HookHost,
     clients: request::HookClients,
+    asynchronous: Arc<Semaphore>,
+    /// The code with which hooks set variables for later commands of agents.
+    code: SessionCode,
+    /// Notified when the user may have made a decision about hooks, and when they were read again.
+    outdated: Notify,
+    /// The version of the hooks when [`HookRunner::next_decision`] returned last.
+    announced: AtomicU64,
+}
+
+/// The hooks as they were read once, and what has happened to them since then.
+#[derive(Default)]
+struct HookSet {
+    /// The version by which [`ApprovalCheck::is_outdated`] knows these hooks.
+    version: u64,
+    hooks: Vec<HookSpec>,
     repeats: Mutex<RepeatedBlocks>,
     /// The positions in `hooks` of the hooks that did not run because they are not approved. The user has got a notice
     /// about each.
     refused: Mutex<HashSet<usize>>,
     /// The problems that were reported to the user. The key is the position of the hook in `hooks`.
     problems: Mutex<HashMap<usize, Vec<String>>>,
-    asynchronous: Arc<Semaphore>,
 }
 
 impl fmt::Debug for HookRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HookRunner")
-            .field("hooks", &self.inner.hooks.len())
+            .field("hooks", &self.inner.current().hooks.len())
             .finish_non_exhaustive()
     }
 }
@@ -85,27 +106,53 @@ impl HookRunner {
     ) -> HookRunner {
         HookRunner {
             inner: Arc::new(Inner {
-                hooks,
+                current: Mutex::new(Arc::new(HookSet {
+                    hooks,
+                    ..HookSet::default()
+                })),
                 approval,
                 host,
                 clients: request::HookClients::default(),
-                repeats: Mutex::default(),
-                refused: Mutex::default(),
-                problems: Mutex::default(),
                 asynchronous: Arc::new(Semaphore::new(ASYNC_MAX)),
+                code: SessionCode::default(),
+                outdated: Notify::new(),
+                announced: AtomicU64::new(0),
             }),
         }
     }
 
-    /// Returns whether the event has hooks. If not, the caller need not collect the facts of the event.
+    /// Returns whether the event has hooks. If not, the caller need not collect the facts of the event. Also returns true
+    /// if the user has made a decision since the hooks were read, because the event may then have other hooks.
     pub fn has_hooks(&self, event: HookEvent) -> bool {
-        self.inner.hooks.iter().any(|hook| hook.event == event)
+        let set = self.inner.current();
+        if set.hooks.iter().any(|hook| hook.event == event) {
+            return true;
+        }
+        let is_outdated = self.inner.approval.is_outdated(set.version);
+        if is_outdated {
+            self.inner.outdated.notify_one();
+        }
+        is_outdated
+    }
+
+    /// Waits until [`HookRunner::has_hooks`] or [`HookRunner::run`] has noticed a decision of the user, and reads the hooks
+    /// again if that was not done yet.
+    pub async fn next_decision(&self) {
+        loop {
+            self.inner.outdated.notified().await;
+            let version = self.inner.refresh().await.version;
+            // While the decisions cannot be read, the hooks stay outdated without a new version.
+            if self.inner.announced.swap(version, Ordering::Relaxed) != version {
+                return;
+            }
+        }
     }
 
     /// Returns the command, or `POST` and the URL, of each hook that applies to the event `input`. Includes hooks that
     /// [`HookRunner::run`] would not start because they are not approved.
     pub fn names(&self, input: &HookInput, context: &HookContext) -> Vec<String> {
-        let selected = distinct(&self.inner.hooks, input, context);
+        let set = self.inner.current();
+        let selected = distinct(&set.hooks, input, context);
         selected.iter().map(|hook| hook.runs()).collect()
     }
 
@@ -126,7 +173,8 @@ impl HookRunner {
             return HookOutcome::default();
         }
         let inner = &self.inner;
-        let selected = distinct(&inner.hooks, input, context);
+        let set = inner.refresh().await;
+        let selected = distinct(&set.hooks, input, context);
         if selected.is_empty() {
             return HookOutcome::default();
         }
@@ -136,13 +184,13 @@ impl HookRunner {
         for hook in selected {
             // At the end of a session, crewdeck ends too and would kill an asynchronous hook, so it waits for the hook.
             if hook.is_async && hook.event != HookEvent::SessionEnd {
-                early.extend(self.start_async(hook, &json, context));
+                early.extend(self.start_async(&set, hook, &json, context));
             } else {
-                waited.push(inner.run_one(hook, &json, context, cancel));
+                waited.push(inner.run_one(&set, hook, &json, context, cancel));
             }
         }
         let decisions = futures::future::join_all(waited).await;
-        let question = inner.question(&decisions, input, context);
+        let question = set.question(&decisions, input, context);
         let merged = |decisions: Vec<HookDecision>| {
             let mut outcome = merge(decisions);
             if let (Some(changed), Some(call)) = (&outcome.updated_input, input.call()) {
@@ -157,9 +205,11 @@ impl HookRunner {
             let lifted = merged(lifted.collect());
             Box::new(BlockQuestion { text, lifted })
         });
+        let mut outcome = merged(decisions);
+        outcome.problems.extend(inner.apply_code().await);
         HookOutcome {
             ask_user,
-            ..merged(decisions)
+            ..outcome
         }
     }
 
@@ -167,6 +217,7 @@ impl HookRunner {
     /// already running, does not start the hook, and returns a decision that reports this to the user.
     fn start_async(
         &self,
+        set: &Arc<HookSet>,
         hook: &HookSpec,
         json: &Arc<str>,
         context: &HookContext,
@@ -177,13 +228,14 @@ impl HookRunner {
             );
             return Some(decide(hook, HookResult::Failed { why }));
         };
-        let inner = Arc::clone(&self.inner);
+        let (inner, set) = (Arc::clone(&self.inner), Arc::clone(set));
         let (hook, json, context) = (hook.clone(), Arc::clone(json), context.clone());
         tokio::spawn(async move {
             let _permit = permit;
             let stop = &inner.host.stop;
-            let (_, decision) = inner.run_one(&hook, &json, &context, stop).await;
-            if let Some(problem) = decision.problem {
+            let (_, decision) = inner.run_one(&set, &hook, &json, &context, stop).await;
+            let problems = decision.problem.into_iter();
+            for problem in problems.chain(inner.apply_code().await) {
                 (inner.host.report)(problem).await;
             }
         });
@@ -191,17 +243,7 @@ impl HookRunner {
     }
 }
 
-impl Inner {
-    /// Returns the directory in which hooks run: the agent's work directory, or the project directory if the work
-    /// directory no longer exists.
-    fn work_dir<'a>(&'a self, context: &'a HookContext) -> &'a Path {
-        if context.dir.is_dir() {
-            &context.dir
-        } else {
-            &self.host.project
-        }
-    }
-
+impl HookSet {
     /// Returns the position of a hook in `hooks`, which identifies the hook; `usize::MAX` if `hooks` does not contain
     /// it.
     fn index(&self, hook: &HookSpec) -> usize {
@@ -244,14 +286,77 @@ impl Inner {
         Some(due.join("\n"))
     }
 
+    /// Returns true, and records the problem, if the user must be shown a problem of the hook at position `index`: the
+    /// problem is new, and fewer than [`PROBLEMS_MAX`] problems of this hook were recorded.
+    fn is_news(&self, index: usize, problem: &str) -> bool {
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = problems.entry(index).or_default();
+        if known.len() >= PROBLEMS_MAX || known.iter().any(|known| known == problem) {
+            return false;
+        }
+        known.push(problem.to_string());
+        true
+    }
+}
+
+impl Inner {
+    fn current(&self) -> Arc<HookSet> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
+    /// Returns the current hooks. Reads them again first if the user has made a decision since they were read.
+    async fn refresh(&self) -> Arc<HookSet> {
+        let last = self.current();
+        if !self.approval.is_outdated(last.version) {
+            return last;
+        }
+        let approval = Arc::clone(&self.approval);
+        let read = tokio::task::spawn_blocking(move || approval.current_hooks()).await;
+        let Ok(Some((version, hooks))) = read else {
+            return last;
+        };
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another event may have read the hooks at the same time.
+        if current.version < version {
+            *current = Arc::new(HookSet {
+                version,
+                hooks,
+                ..HookSet::default()
+            });
+            self.outdated.notify_one();
+        }
+        Arc::clone(&current)
+    }
+
+    /// Sets the variables for commands of agents if hooks have written new code for that. Returns problems for the user.
+    async fn apply_code(&self) -> Vec<String> {
+        let agents = self.host.agents.as_ref();
+        let HookHost {
+            project, scratch, ..
+        } = &self.host;
+        self.code.apply(agents, project, scratch).await
+    }
+
+    /// Returns the directory in which hooks run: the agent's work directory, or the project directory if the work
+    /// directory no longer exists.
+    fn work_dir<'a>(&'a self, context: &'a HookContext) -> &'a Path {
+        if context.dir.is_dir() {
+            &context.dir
+        } else {
+            &self.host.project
+        }
+    }
+
     async fn run_one<'a>(
         &self,
+        set: &HookSet,
         hook: &'a HookSpec,
         json: &str,
         context: &HookContext,
         cancel: &CancellationToken,
     ) -> (&'a HookSpec, HookDecision) {
-        if let Some(refused) = self.refusal(hook, context).await {
+        if let Some(refused) = self.refusal(set, hook, context).await {
             return (hook, refused);
         }
         let result = match &hook.handler {
@@ -291,30 +396,22 @@ impl Inner {
             let note = decide(hook, HookResult::Failed { why });
             decision.problem = note.problem;
         }
-        let index = self.index(hook);
+        let index = set.index(hook);
         decision
             .problem
-            .take_if(|problem| !self.is_news(index, problem));
+            .take_if(|problem| !set.is_news(index, problem));
         (hook, decision)
     }
 
-    /// Returns whether the user must be shown a problem of the hook at position `index`: the problem is new, and fewer
-    /// than [`PROBLEMS_MAX`] problems of this hook were shown before. If so, records the problem as shown.
-    fn is_news(&self, index: usize, problem: &str) -> bool {
-        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = problems.entry(index).or_default();
-        if known.len() >= PROBLEMS_MAX || known.iter().any(|known| known == problem) {
-            return false;
-        }
-        known.push(problem.to_string());
-        true
-    }
-
-    /// Returns `None` if the hook may run, else the decision to use instead of the hook's own. A hook of the user may
-    /// always run. A hook of the project may not run if it is not approved, has changed since its approval, or its
-    /// approval cannot be checked. Of several refusals in a row, only the first has a problem for the user in its
-    /// decision.
-    async fn refusal(&self, hook: &HookSpec, context: &HookContext) -> Option<HookDecision> {
+    /// Returns `None` if the hook may run; hooks of the user always may. Otherwise returns the decision for a hook of the
+    /// project that is not approved, has changed since its approval, or whose approval cannot be checked. Only the first
+    /// such decision has a problem for the user, until the hook may run again.
+    async fn refusal(
+        &self,
+        set: &HookSet,
+        hook: &HookSpec,
+        context: &HookContext,
+    ) -> Option<HookDecision> {
         if !hook.source.is_project {
             return None;
         }
@@ -323,8 +420,8 @@ impl Inner {
         let checked = tokio::task::spawn_blocking(move || approval.check_hook(&copy, &dir)).await;
         let (why, has_changed) = match checked {
             Ok(Ok(())) => {
-                let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-                refused.remove(&self.index(hook));
+                let mut refused = set.refused.lock().unwrap_or_else(PoisonError::into_inner);
+                refused.remove(&set.index(hook));
                 return None;
             }
             Ok(Err(refused)) => (refused.why, refused.has_changed),
@@ -333,8 +430,8 @@ impl Inner {
                 (why.into(), true)
             }
         };
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = refused.insert(self.index(hook));
+        let mut refused = set.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = refused.insert(set.index(hook));
         let decision = if has_changed {
             decide_changed(hook, &why)
         } else {

@@ -26,7 +26,7 @@ pub use credentials::{TOKEN_LABEL, log_out, stored_tokens};
 pub use pool::ServerPool;
 pub use schema::without_forbidden_nulls;
 pub use types::{
-    CallError, CallProgress, ElicitationAnswer, McpContent, McpImage, McpPrompt, McpPromptArgument,
-    McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent, PoolOptions, ResourceContent,
-    ToolCatalog,
+    ApprovedConfig, CallError, CallProgress, ElicitationAnswer, McpContent, McpImage, McpPrompt,
+    McpPromptArgument, McpPromptMessage, McpResource, McpServerInfo, McpTool, PoolEvent,
+    PoolOptions, ResourceContent, ToolCatalog,
 };

@@ -184,15 +184,18 @@ impl ServerPool {
     pub fn status(&self) -> Vec<ServerStatus> {
         let redactor = Redactor::default();
         let all = self.servers.0.values();
-        all.map(|server| ServerStatus {
-            name: server.config.name.clone(),
-            source: server.config.source,
-            role: server.config.role.clone(),
-            state: server.state(),
-            target: target(&server.config.transport, &redactor),
-            tools: self.context.catalog.count(&server.config.name),
-            calls: server.calls.load(Ordering::Relaxed),
-            last_error: redactor.text(&server.last_error()).into_owned(),
+        all.map(|server| {
+            let config = server.config();
+            ServerStatus {
+                name: server.name.clone(),
+                source: config.source,
+                role: config.role.clone(),
+                state: server.state(),
+                target: target(&config.transport, &redactor),
+                tools: self.context.catalog.count(&server.name),
+                calls: server.calls.load(Ordering::Relaxed),
+                last_error: redactor.text(&server.last_error()).into_owned(),
+            }
         })
         .collect()
     }
@@ -248,13 +251,13 @@ impl ServerPool {
     pub async fn login(&self, name: &str, open: impl FnOnce(&str) + Send) -> Result<(), CallError> {
         let server = self.server(name)?;
         let failed = |why: String| CallError::Login {
-            server: server.config.name.clone(),
+            server: server.name.clone(),
             why,
         };
         let (url, file) = self.login_file(server).map_err(failed)?;
         let challenge = server.login_challenge();
-        let client = &server.config.oauth;
-        login::login(url, client, file, challenge, open)
+        let config = server.config();
+        login::login(&url, &config.oauth, file, challenge, open)
             .await
             .map_err(failed)?;
         server.restart();
@@ -270,7 +273,7 @@ impl ServerPool {
     pub async fn logout(&self, name: &str) -> Result<bool, CallError> {
         let server = self.server(name)?;
         let failed = |why: String| CallError::Logout {
-            server: server.config.name.clone(),
+            server: server.name.clone(),
             why,
         };
         let (_, file) = self.login_file(server).map_err(failed)?;
@@ -287,11 +290,12 @@ impl ServerPool {
     ///
     /// # Errors
     /// Fails if the server is a program and not a URL, or if there is no folder for tokens.
-    fn login_file<'a>(&self, server: &'a Server) -> Result<(&'a str, CredentialFile), String> {
-        match (&server.config.transport, &self.context.options.logins) {
+    fn login_file(&self, server: &Server) -> Result<(String, CredentialFile), String> {
+        match (&server.config().transport, &self.context.options.logins) {
             (ServerTransport::Http { url, .. }, Some(folder)) => {
                 let file = CredentialFile::new(folder, url);
-                Ok((url, file.with_redactor(&self.context.options.redactor)))
+                let file = file.with_redactor(&self.context.options.redactor);
+                Ok((url.clone(), file))
             }
             (ServerTransport::Http { .. }, None) => {
                 Err("there is no folder for login tokens: set HOME".into())
@@ -441,7 +445,7 @@ fn unexpected_error(server: &Server, result: &ServerResult) -> CallError {
         _ => "sent an answer of the wrong type",
     };
     CallError::Unexpected {
-        server: server.config.name.clone(),
+        server: server.name.clone(),
         what: what.into(),
     }
 }

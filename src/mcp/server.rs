@@ -6,7 +6,7 @@ mod subscription;
 
 use std::cmp::Ordering;
 use std::sync::atomic::{self, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rmcp::service::{Peer, RoleClient};
@@ -67,7 +67,9 @@ struct ServerControl {
 
 /// A configured MCP server, whether it runs or not.
 pub struct Server {
-    pub config: ServerConfig,
+    pub name: String,
+    /// The configuration of the last start; before the first start, the one with which the pool was created.
+    config: RwLock<Arc<ServerConfig>>,
     pub log: LogTail,
     pub calls: AtomicU64,
     context: Arc<PoolContext>,
@@ -114,7 +116,8 @@ enum RunEnd {
 impl Server {
     pub fn new(config: ServerConfig, context: Arc<PoolContext>) -> Server {
         Server {
-            config,
+            name: config.name.clone(),
+            config: RwLock::new(Arc::new(config)),
             log: LogTail::default(),
             calls: AtomicU64::new(0),
             context,
@@ -141,6 +144,17 @@ impl Server {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the configuration of the last start; before the first start, the one with which the pool was created.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&config)
+    }
+
+    fn set_config(&self, new: ServerConfig) {
+        let mut config = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        *config = Arc::new(new);
+    }
+
     pub fn state(&self) -> ServerState {
         self.state.borrow().clone()
     }
@@ -148,7 +162,7 @@ impl Server {
     /// Returns the maximum time from the start of the server until it has sent its list of tools.
     pub fn start_timeout(&self) -> Duration {
         let default = self.context.options.start_timeout;
-        self.config.start_timeout.unwrap_or(default)
+        self.config().start_timeout.unwrap_or(default)
     }
 
     pub fn last_error(&self) -> String {
@@ -162,7 +176,7 @@ impl Server {
     fn set_state(&self, state: ServerState) {
         self.state.send_replace(state);
         self.emit(PoolEvent::StateChanged {
-            server: self.config.name.clone(),
+            server: self.name.clone(),
         });
     }
 
@@ -186,7 +200,7 @@ impl Server {
         };
         drop(running);
         self.emit(PoolEvent::Notice {
-            server: self.config.name.clone(),
+            server: self.name.clone(),
             text,
         });
     }
@@ -211,7 +225,7 @@ impl Server {
         running.task = Some(tokio::spawn(Arc::clone(self).run()));
         drop(running);
         self.emit(PoolEvent::StateChanged {
-            server: self.config.name.clone(),
+            server: self.name.clone(),
         });
     }
 
@@ -346,7 +360,7 @@ impl Server {
                 self.notice(notice);
             }
             self.emit(PoolEvent::StateChanged {
-                server: self.config.name.clone(),
+                server: self.name.clone(),
             });
             return;
         }
@@ -385,7 +399,7 @@ impl Server {
     }
 
     fn publish_tools(&self, tools: Vec<McpTool>) {
-        if let Some(generation) = self.context.catalog.replace(&self.config.name, tools) {
+        if let Some(generation) = self.context.catalog.replace(&self.name, tools) {
             self.emit(PoolEvent::ToolsChanged { generation });
         }
     }

@@ -13,6 +13,9 @@ use crate::domain::redact::Redactor;
 /// again.
 const RESTART_DELAY_MAX: Duration = Duration::from_secs(60);
 
+/// Looks up the approved configuration of a server. See [`PoolOptions::approved_config`].
+pub type ApprovedConfig = Arc<dyn Fn(&ServerConfig) -> Option<ServerConfig> + Send + Sync>;
+
 /// Settings of a pool of MCP servers.
 #[derive(Clone)]
 pub struct PoolOptions {
@@ -29,8 +32,10 @@ pub struct PoolOptions {
     /// Time for which a server must have been ready before a crash, so that earlier crashes no longer count as
     /// consecutive.
     pub stable_after: Duration,
-    /// Returns whether a server may be started. Called on a blocking thread before each start, also before a restart.
-    pub is_approved: Arc<dyn Fn(&ServerConfig) -> bool + Send + Sync>,
+    /// Returns the approved configuration of a server, with which it is started; `None` if the server must not be started.
+    /// The argument is the configuration of the last start, or the one with which the pool was created. Called on a
+    /// blocking thread before each start, also before a restart.
+    pub approved_config: ApprovedConfig,
     /// How crewdeck answers when a server requests input from the user.
     pub elicitation: ElicitationAnswer,
     /// The folder for the tokens of servers to which the user logs in. With `None`, the user cannot log in.
@@ -49,7 +54,7 @@ impl PoolOptions {
             start_timeout: Duration::from_secs(30),
             restart_delay: Duration::from_secs(1),
             stable_after: Duration::from_secs(60),
-            is_approved: Arc::new(|_| true),
+            approved_config: Arc::new(|config| Some(config.clone())),
             elicitation: ElicitationAnswer::Decline,
             logins: None,
             redactor: Redactor::default(),

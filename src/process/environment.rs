@@ -39,6 +39,12 @@ pub fn scrub(command: &mut Command) {
     }
 }
 
+/// Returns whether commands must not get a variable, because it looks like a secret and [`set_allowed`] does not allow it.
+pub fn is_withheld(name: &str, value: &str) -> bool {
+    let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
+    secret_env::reason(name, value).is_some() && !allowed.contains(name)
+}
+
 /// Returns the folders in which crewdeck stores the user's settings and decisions: first the configuration folder, then
 /// the state folder. Empty if the user has no home directory. Agents must not write to these folders, even if the
 /// project is the home directory and contains them.

@@ -15,6 +15,7 @@ mod pipe;
 pub mod sandbox;
 pub mod separate_output;
 mod service;
+pub mod session_variables;
 pub mod supervisor;
 pub mod users;
 
@@ -36,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 pub use head_tail_buffer::HeadTailBuffer;
 pub use log_tail::LogTail;
 use pipe::OutputPipe;
-use sandbox::HistoryReach;
+pub use sandbox::HistoryReach;
 pub use service::{ServiceProcess, ServiceSpec, ServiceStreams};
 use supervisor::{JobOutcome, Supervisor, SupervisorClient};
 

@@ -91,7 +91,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     let (path, edits) = input.edits().map_err(error_output)?;
     let space = Workspace::open(&context.workdir).map_err(ToolOutput::error)?;
     space
-        .check_approved(&path, context.approved_files())
+        .check_approved(&path, &context.approved_files())
         .map_err(ToolOutput::error)?;
     let before = space
         .text(&path)

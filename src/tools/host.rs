@@ -139,6 +139,9 @@ pub trait Host: Send + Sync {
 pub trait ServerHost: Send + Sync {
     fn status(&self) -> Vec<ServerStatus>;
 
+    /// Returns a number that changes with each decision of the user about an approval. Does not block.
+    fn decisions_hash(&self) -> u64;
+
     /// Starts the named servers, except those that already run, are disabled, have failed or need a login. Waits until
     /// each named server is ready or could not be started. The time-out of a server's start limits the wait for it.
     /// Dropping the future does not stop a start.

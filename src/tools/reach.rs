@@ -41,6 +41,7 @@ fn network_rule(supervisor: Option<&Supervisor>, agent: &Name) -> Network {
 mod tests {
     use super::*;
     use crate::domain::sandbox::{CommandLimits, NetworkRules};
+    use crate::process::session_variables::SessionVariables;
     use pretty_assertions::assert_eq;
 
     #[test]
@@ -56,6 +57,7 @@ mod tests {
                 processes: None,
                 memory_mb: None,
             },
+            variables: SessionVariables::default(),
         };
         let alice = Name::party("alice").unwrap();
         let workdir = Path::new("/r");

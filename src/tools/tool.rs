@@ -19,6 +19,7 @@ use crate::domain::redact::Redactor;
 use crate::domain::role::ToolUse;
 use crate::domain::subagent::SubagentKind;
 use crate::domain::timestamp::Timestamp;
+use crate::process::sandbox::Sandbox;
 use crate::process::supervisor::Supervisor;
 use crate::store::{Board, Skills};
 
@@ -165,9 +166,9 @@ impl ToolContext {
 
     /// Returns the files that the user has approved to run outside of the sandbox, with symbolic links resolved. Empty
     /// if programs run without a sandbox.
-    pub(super) fn approved_files(&self) -> &[PathBuf] {
+    pub(super) fn approved_files(&self) -> Arc<[PathBuf]> {
         let sandbox = self.supervisor.as_ref().and_then(|s| s.sandbox.as_ref());
-        sandbox.map_or(&[], |sandbox| sandbox.approved_files())
+        sandbox.map_or_else(Arc::default, Sandbox::approved_files)
     }
 
     /// Returns the work directory relative to the root; empty if it is the root itself.

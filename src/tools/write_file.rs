@@ -34,7 +34,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
     // A file whose text cannot be read, so that no diff can be shown, can still be replaced.
     let there = space.text(&input.path).ok().flatten();
     space
-        .check_approved(&input.path, context.approved_files())
+        .check_approved(&input.path, &context.approved_files())
         .map_err(ToolOutput::error)?;
     let key = space.key(&input.path).map_err(ToolOutput::error)?;
     if let Some(there) = &there {

@@ -48,6 +48,7 @@ pub use pictures::{
     ImageDrawing, PICTURES_MAX, Picture, PictureKey, PictureSize, PictureUpdate, PixelGrid,
     TerminalNames,
 };
+pub use popups::confirm::approve_server::ServerReview;
 pub use popups::doctor::DoctorResult;
 pub use popups::sessions::SessionSummary;
 pub use shell::state::UiState;

@@ -2,6 +2,7 @@
 //! `crewdeck mcp` and `crewdeck trust`.
 
 mod agents;
+mod running;
 mod starts;
 
 use serde_json::json;

@@ -7,6 +7,7 @@ mod http;
 mod tools;
 mod trust;
 mod turns;
+mod variables;
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 struct Approval(bool);
 
 impl ApprovalCheck for Approval {
-    fn check_server(&self, _: &ServerConfig) -> Result<(), NotApproved> {
+    fn check_server(&self, _: &ServerConfig) -> Result<ServerConfig, NotApproved> {
         unreachable!()
     }
 
@@ -70,6 +70,7 @@ impl Setup {
         let host = HookHost {
             project: project.path().to_owned(),
             supervisor: Some(unconfined_supervisor()),
+            agents: None,
             scratch: project.file("state/hooks"),
             stop: stop.clone(),
             report: Box::new(move |problem| {

@@ -424,7 +424,10 @@ async fn unapproved_server_is_not_started() {
     let approved = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let seen = Arc::clone(&approved);
     let test = TestPool::with(vec![test_config("s", &[])], |options| {
-        options.is_approved = Arc::new(move |_| seen.load(std::sync::atomic::Ordering::SeqCst));
+        options.approved_config = Arc::new(move |config| {
+            let is_approved = seen.load(std::sync::atomic::Ordering::SeqCst);
+            is_approved.then(|| config.clone())
+        });
     });
     test.pool.ensure_started(&["s"]).await;
     assert_eq!(test.state(), ServerState::WaitsForApproval);

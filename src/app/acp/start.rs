@@ -40,7 +40,7 @@ impl EditorSession {
         options.resume = resume;
         let blueprint = Blueprint::read(&options)?;
         trust::check(&blueprint.project)?;
-        trust::report(&blueprint.extensions);
+        trust::report(&blueprint.extensions.last());
         if let Some((key, address)) = model_setup::key_address(&blueprint) {
             eprint_key_address(&key, &address);
         }

@@ -6,6 +6,7 @@ mod frame_schedule;
 mod onboarding;
 mod requests;
 mod restart;
+mod server_review;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -375,6 +376,8 @@ impl Dashboard {
                         return Ok(InputAction::Leave(left));
                     }
                 }
+                Effect::ReviewServer(name) => self.review_server(name),
+                Effect::ApproveServer(name) => self.approve_server(name),
                 Effect::EditComposer => {
                     return Ok(InputAction::RunProgram(ExternalProgram::Edit(
                         self.state.composer_text(),

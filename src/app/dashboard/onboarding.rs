@@ -203,7 +203,7 @@ impl Dashboard {
         if let ProjectPolicy::Ignored(found) = &blueprint.project {
             self.publish(NoticeLevel::Info, &trust::without(found));
         }
-        let extensions = &blueprint.extensions;
+        let extensions = blueprint.extensions.last();
         for problem in extensions.problems.iter().take(PROBLEMS_MAX) {
             self.publish(NoticeLevel::Warn, &problem.to_string());
         }
@@ -212,7 +212,7 @@ impl Dashboard {
             let text = format!("{more}: run crewdeck doctor");
             self.publish(NoticeLevel::Warn, &text);
         }
-        let request = ApprovalRequest::all(&blueprint.root, &blueprint.project, extensions);
+        let request = ApprovalRequest::all(&blueprint.root, &blueprint.project, &extensions);
         let Some(request) = request.and_then(ApprovalRequest::retain_undecided) else {
             return;
         };

@@ -9,8 +9,10 @@ use tokio::task::spawn_blocking;
 
 use super::Dashboard;
 use super::restart::ExitReason;
+use super::server_review::ApprovedServer;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
+use crate::config::extensions::ApprovalRequest;
 use crate::domain::hook::SessionEndReason;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
@@ -20,14 +22,25 @@ pub(super) enum ScreenAnswer {
     Checked(Vec<DoctorResult>),
     /// The path of the exported file.
     Exported(Result<String>),
+    /// The request for approval of an MCP server, or why the server cannot be approved.
+    Server(Result<ApprovalRequest>),
+    /// The server whose approval was stored, or why it was not.
+    Approved(Result<ApprovedServer>),
 }
 
 #[derive(Default)]
 pub(super) struct ScreenRequests {
     running: FuturesUnordered<BoxFuture<'static, ScreenAnswer>>,
+    /// The server that was shown for approval last, exactly as it was shown.
+    pub(super) shown_server: Option<ApprovalRequest>,
 }
 
 impl ScreenRequests {
+    /// Starts work in the background.
+    pub(super) fn start(&self, work: BoxFuture<'static, ScreenAnswer>) {
+        self.running.push(work);
+    }
+
     /// Waits for the next result. If no work runs in the background, waits forever.
     pub(super) async fn next(&mut self) -> ScreenAnswer {
         match self.running.next().await {
@@ -116,6 +129,8 @@ impl Dashboard {
             ScreenAnswer::Exported(Ok(path)) => {
                 self.state.say(export::success_message(&path));
             }
+            ScreenAnswer::Server(found) => self.show_server_review(found),
+            ScreenAnswer::Approved(approved) => self.start_approved(approved),
             ScreenAnswer::Exported(Err(why)) => {
                 self.state.warn(export::not_written(&why));
             }

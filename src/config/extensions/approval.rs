@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use super::Extensions;
 use super::trust_item::{HookChange, ItemKind, TrustItem};
+use super::{Extensions, ListedState};
 use crate::config::PROJECT_FILE;
 use crate::config::approvals::{self, DecisionChange, SettingsDecision};
 use crate::config::project_policy::{ProjectPolicy, SensitiveSettings};
@@ -58,6 +58,29 @@ impl ApprovalRequest {
                 .collect(),
         }
         .unless_empty()
+    }
+
+    /// Returns the request for the MCP server `name` alone, also if the user has already decided about it.
+    ///
+    /// # Errors
+    /// Fails if there is no such server, or if it cannot be approved or needs no approval.
+    pub fn of_server(root: &Path, extensions: &Extensions, name: &str) -> Result<ApprovalRequest> {
+        let request = ApprovalRequest::all(root, &ProjectPolicy::Harmless, extensions);
+        let mut items = request.map(|request| request.items).unwrap_or_default();
+        items.retain(|item| item.kind == ItemKind::Server && item.name == name);
+        if !items.is_empty() {
+            return Ok(ApprovalRequest {
+                root: root.to_owned(),
+                settings: None,
+                items,
+            });
+        }
+        let listed = extensions.listing.iter().find(|server| server.name == name);
+        match listed.map(|server| &server.state) {
+            Some(ListedState::Problem(why)) => bail!("server {name} cannot be approved: {why}"),
+            Some(_) => bail!("server {name} needs no approval"),
+            None => bail!("server {name} is not declared any more"),
+        }
     }
 
     fn unless_empty(self) -> Option<ApprovalRequest> {

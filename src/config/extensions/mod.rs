@@ -5,10 +5,12 @@
 
 mod approval;
 mod command_words;
+mod content_digest;
 mod dependencies;
 mod edit;
 mod hook_files;
 mod json;
+mod live;
 mod named_files;
 mod own_servers;
 mod project_hooks;
@@ -26,13 +28,14 @@ use super::user_folder;
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerSource, ServerTransport};
 use crate::domain::secret_env;
-use crate::domain::trust::{ApprovalCheck, NotApproved};
+use crate::domain::trust::NotApproved;
 pub use approval::ApprovalRequest;
 use command_words::CommandWords;
 pub use edit::{NewServer, ServerScope, add_server, remove_server, unknown_server};
 pub use hook_files::{ParsedHooks, parse as parse_hooks};
 pub use json::FileProblem;
 use json::format_line;
+pub use live::LiveExtensions;
 pub use servers::{ParsedServer, ParsedServers, parse as parse_servers};
 pub use trust::ExtensionTrust;
 use trust::NewItem;
@@ -101,8 +104,13 @@ impl Extensions {
     /// Reads the files of the user and of the project `root` that declare servers and hooks, and the user's decisions.
     /// The lists in the result do not change when a file changes later.
     pub fn load(root: &Path) -> Extensions {
+        Extensions::load_with(root, Decisions::load)
+    }
+
+    /// Like [`Extensions::load`], with these decisions of the user.
+    fn load_with(root: &Path, decisions: impl FnOnce() -> Decisions) -> Extensions {
         let user = user_folder();
-        Extensions::load_from(root, user.as_deref(), Decisions::load, |name| {
+        Extensions::load_from(root, user.as_deref(), decisions, |name| {
             let value = std::env::var_os(name)?;
             Some(value.to_string_lossy().into_owned())
         })
@@ -160,7 +168,7 @@ impl Extensions {
     fn load_from(
         root: &Path,
         user: Option<&Path>,
-        decisions: impl Fn() -> Decisions,
+        decisions: impl FnOnce() -> Decisions,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Extensions {
         let mut loader = Loader {
@@ -198,25 +206,33 @@ fn first_names(names: &[&str]) -> String {
     }
 }
 
-impl ApprovalCheck for Extensions {
-    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+impl Extensions {
+    /// Checks whether the user has approved one of [`Extensions::servers`], with the current content of its files.
+    ///
+    /// # Errors
+    /// Returns why the server must not be started.
+    pub fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
         self.trust.check_server(server)
     }
 
-    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
-        self.trust.check_hook(hook, dir)
+    /// Returns the user's own hooks and those of the project that the user has approved, whether they have changed since
+    /// then or not. [`ExtensionTrust::check_hook`] decides before each run of a hook whether it runs, blocks or is skipped.
+    pub fn active_hooks(&self) -> Vec<HookSpec> {
+        let is_active = |hook: &&HookSpec| !hook.source.is_project || self.trust.is_approved(hook);
+        self.hooks.iter().filter(is_active).cloned().collect()
     }
 }
 
-struct Loader<'a, F: Fn() -> Decisions> {
+struct Loader<'a, F: FnOnce() -> Decisions> {
     root: &'a Path,
     environment: &'a dyn Fn(&str) -> Option<String>,
     decisions: LazyCell<Decisions, F>,
     out: Extensions,
 }
 
-impl<F: Fn() -> Decisions> Loader<'_, F> {
-    /// Reads a file. Returns `None` if the file is missing. If it cannot be read, records a problem and returns `None`.
+impl<F: FnOnce() -> Decisions> Loader<'_, F> {
+    /// Reads a file. Returns `None` if the file is missing or cannot be read; in the latter case, also records a
+    /// problem.
     fn read(&mut self, path: &Path, file: &str) -> Option<Vec<u8>> {
         json::read(path).unwrap_or_else(|why| {
             self.problem(file, why);

@@ -25,7 +25,7 @@ pub(super) fn named_folder(args: &[String]) -> Option<PathBuf> {
     folders.find(|folder| folder.is_absolute())
 }
 
-impl<F: Fn() -> Decisions> Loader<'_, F> {
+impl<F: FnOnce() -> Decisions> Loader<'_, F> {
     /// Adds the servers of the user's own file.
     pub(super) fn user_servers(&mut self, path: &Path) {
         let file = path.display().to_string();

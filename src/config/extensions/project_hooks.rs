@@ -14,7 +14,7 @@ use crate::domain::text::{escape_control_chars, one_line};
 const RUNS_HOOK: &str = "runs with your rights, outside of the sandbox, and sees what agents do";
 const SENDS_HOOK: &str = "receives what agents do, and the environment variables that it names";
 
-impl<F: Fn() -> Decisions> Loader<'_, F> {
+impl<F: FnOnce() -> Decisions> Loader<'_, F> {
     pub(super) fn project_hooks(&mut self, file: &'static str) {
         let read = self.read(&self.root.join(file), file);
         let parsed = read

@@ -28,7 +28,7 @@ struct RoleEntry<'a> {
     config: &'a Value,
 }
 
-impl<F: Fn() -> Decisions> Loader<'_, F> {
+impl<F: FnOnce() -> Decisions> Loader<'_, F> {
     /// Adds the servers that the files of the project's and the user's roles declare.
     pub(super) fn role_servers(&mut self, user: Option<&Path>) {
         let user = user.map(|folder| folder.join("agents"));

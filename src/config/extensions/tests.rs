@@ -122,7 +122,7 @@ fn user_wins_over_the_project() {
     let refused = found.trust.check_server(&found.servers[1]).unwrap_err();
     assert_eq!(
         refused.why,
-        "Server time of .mcp.json is not approved and does not run. To review and approve it: crewdeck mcp approve time, then restart crewdeck if it is running"
+        "Server time of .mcp.json is not approved and does not run. To review and approve it: crewdeck mcp approve time"
     );
 }
 

@@ -1,33 +1,24 @@
 //! The approval of a project's servers and hooks. A server or hook that the user has not approved, or that has changed
 //! since the approval, is not started.
 
-use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, Metadata};
-use std::hash::{Hash, Hasher};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
-
-use ring::digest::{Context, SHA256};
 
 use crate::config::approvals::{self, ApprovedHook, DecisionChange, Decisions, SettingsDecision};
 use crate::domain::hook::HookSpec;
 use crate::domain::mcp::{ServerConfig, ServerSource};
-use crate::domain::trust::{ApprovalCheck, NotApproved};
-use crate::store::{FileFingerprint, regular_file};
+use crate::domain::trust::NotApproved;
+use crate::store::regular_file;
 
 use super::command_words::CommandWords;
+use super::content_digest::{Counted, digest, stamp};
 use super::dependencies::{
     Dependencies, content_hash, find_named_paths, is_hook_script, is_project_file,
 };
 use super::json;
 use super::named_files::{self, CommandPlace};
 use super::trust_item::{HAS_CHANGED, HookChange, IS_MISSING, ItemKind, TrustItem};
-
-/// The version of the digest format, which is hashed as the first field of each digest. It must be changed whenever the
-/// other hashed fields or their order change; all earlier approvals then become invalid.
-const VERSION: &str = "crewdeck extension 2";
 
 /// A server or hook, and what is needed to check its approval again.
 #[derive(Debug)]
@@ -90,7 +81,7 @@ pub struct NewItem {
 /// The servers and hooks that may need approval, and the user's decisions about them.
 #[derive(Debug, Default)]
 pub struct ExtensionTrust {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     items: Vec<GuardedItem>,
 }
 
@@ -152,7 +143,19 @@ impl ExtensionTrust {
         let stamp = stamp(&self.root, &new.file, &files);
         let declared = (new.kind, new.file.as_str(), new.index);
         let guards = digest(&self.root, declared, bytes, &files, Counted::Guards);
-        let digest = digest(&self.root, declared, bytes, &files, Counted::All);
+        let is_too_long = new
+            .declaration
+            .as_ref()
+            .is_some_and(|declaration| declaration.len() > approvals::DECLARATION_MAX);
+        let digest = if is_too_long {
+            // Once missing in its file, the hook could not be distinguished from one that the user has never approved.
+            Err(format!(
+                "is declared with more than {} KiB: put its command into a script",
+                approvals::DECLARATION_MAX / 1024
+            ))
+        } else {
+            digest(&self.root, declared, bytes, &files, Counted::All)
+        };
         let own_uses = if new.is_own {
             files.format_files(&self.root)
         } else {
@@ -214,6 +217,20 @@ impl ExtensionTrust {
             unchanged,
         });
         found
+    }
+
+    /// Returns whether the user has approved a hook, with its current content or with an earlier one.
+    pub fn is_approved(&self, hook: &HookSpec) -> bool {
+        self.find_hook(hook)
+            .is_some_and(|guarded| guarded.approved.is_some())
+    }
+
+    fn find_hook(&self, hook: &HookSpec) -> Option<&GuardedItem> {
+        self.items.iter().find(|GuardedItem { item, .. }| {
+            item.kind == ItemKind::Hook
+                && item.file == hook.source.file
+                && item.index == hook.source.index
+        })
     }
 
     /// Stores the declarations of the approved hooks for which the decisions file has no declaration or one with
@@ -306,7 +323,7 @@ impl ExtensionTrust {
         if let Some(names) = found.filter(|_| item.decision != Some(SettingsDecision::Approved)) {
             return Err(NotApproved {
                 why: format!(
-                    "{} does not run: it would use {names} of this project, which you have not approved. {}, then restart crewdeck if it is running",
+                    "{} does not run: it would use {names} of this project, which you have not approved. {}",
                     item.title(),
                     item.remedy()
                 ),
@@ -316,7 +333,7 @@ impl ExtensionTrust {
         let Some(approved) = approved else {
             return Err(NotApproved {
                 why: format!(
-                    "{} is not approved and does not run. {}, then restart crewdeck if it is running",
+                    "{} is not approved and does not run. {}",
                     item.title(),
                     item.remedy()
                 ),
@@ -343,7 +360,7 @@ impl ExtensionTrust {
         };
         Err(NotApproved {
             why: format!(
-                "{} {what}, so it does not run. {}, then restart crewdeck",
+                "{} {what}, so it does not run. {}",
                 item.title(),
                 item.remedy()
             ),
@@ -365,12 +382,7 @@ impl ExtensionTrust {
         if root == dir {
             return Ok(());
         }
-        let found = self.items.iter().find(|GuardedItem { item, .. }| {
-            item.kind == ItemKind::Hook
-                && item.file == hook.source.file
-                && item.index == hook.source.index
-        });
-        let Some(GuardedItem { command, .. }) = found else {
+        let Some(GuardedItem { command, .. }) = self.find_hook(hook) else {
             return Ok(());
         };
         let refused = |why: String, has_changed| NotApproved {
@@ -408,8 +420,13 @@ impl ExtensionTrust {
     }
 }
 
-impl ApprovalCheck for ExtensionTrust {
-    fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
+impl ExtensionTrust {
+    /// Checks whether the user has approved a server with the current content of its files. `server` must be one of the
+    /// servers that were read together with this list.
+    ///
+    /// # Errors
+    /// Returns why the server must not be started.
+    pub fn check_server(&self, server: &ServerConfig) -> Result<(), NotApproved> {
         let is_known = self.items.iter().any(|GuardedItem { item, .. }| {
             item.kind == ItemKind::Server && item.name == server.name
         });
@@ -420,7 +437,13 @@ impl ApprovalCheck for ExtensionTrust {
         }
     }
 
-    fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
+    /// Checks whether the user has approved a hook with the current content of its files, and, if `dir` is a worktree,
+    /// whether the copies of the files there have the same content. `hook` must be one of the hooks that were read
+    /// together with this list.
+    ///
+    /// # Errors
+    /// Returns why the hook must not run.
+    pub fn check_hook(&self, hook: &HookSpec, dir: &Path) -> Result<(), NotApproved> {
         if !hook.source.is_project {
             return Ok(());
         }
@@ -433,83 +456,4 @@ impl ApprovalCheck for ExtensionTrust {
         )?;
         self.check_copy(hook, dir)
     }
-}
-
-/// Returns a hash of the metadata of all files on which the digest of a server or hook depends. Returns `None` if a
-/// file changed so recently that a further change might not change its metadata, or if the files cannot be determined.
-fn stamp(root: &Path, file: &str, files: &Dependencies) -> Option<u64> {
-    let now = SystemTime::now();
-    let mut hash = DefaultHasher::new();
-    for path in std::iter::once(root.join(file)).chain(files.existing_files(root).ok()?) {
-        path.hash(&mut hash);
-        match fs::metadata(&path) {
-            Ok(meta) => {
-                FileFingerprint::of(&meta, now)?.hash(&mut hash);
-                fs::canonicalize(&path).ok().hash(&mut hash);
-            }
-            Err(e) => e.raw_os_error().hash(&mut hash),
-        }
-    }
-    Some(hash.finish())
-}
-
-/// Selects the files that a digest includes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Counted {
-    All,
-    /// All files except those that agents change in normal work (see [`is_project_file`]). If one of the included files
-    /// changes after the approval of a hook, the hook blocks the actions that its event can prevent. If only other
-    /// files change, the hook is skipped.
-    Guards,
-}
-
-/// Returns the digest of a server or hook: a SHA-256 in hexadecimal. `kind`, `file` and `index` are its kind, the
-/// declaring file and its position in that file; `bytes` is the content of the file.
-///
-/// # Errors
-/// Returns the reason if the files that `counted` selects cannot be determined or read.
-fn digest(
-    root: &Path,
-    (kind, file, index): (ItemKind, &str, usize),
-    bytes: &[u8],
-    files: &Dependencies,
-    counted: Counted,
-) -> Result<String, String> {
-    let real = root.canonicalize();
-    let real = real.as_deref().unwrap_or(root);
-    let mut hash = Context::new(&SHA256);
-    let mut field = |bytes: &[u8]| {
-        hash.update(&(bytes.len() as u64).to_be_bytes());
-        hash.update(bytes);
-    };
-    field(VERSION.as_bytes());
-    field(root.as_os_str().as_bytes());
-    field(match kind {
-        ItemKind::Server => b"server",
-        ItemKind::Hook => b"hook",
-    });
-    field(file.as_bytes());
-    field(&(index as u64).to_be_bytes());
-    field(files.own.as_deref().unwrap_or(bytes));
-    let paths = files.existing_files(root)?;
-    let paths = paths
-        .into_iter()
-        .filter(|path| counted == Counted::All || !is_project_file(real, path));
-    for path in paths {
-        let content = fs::metadata(&path)
-            .map_err(|e| format!("cannot be read: {e}"))
-            .and_then(|meta| content_hash(&path, &meta))
-            .map_err(|why| {
-                let below = path.strip_prefix(root).unwrap_or(&path);
-                format!(
-                    "names {}, which {why}",
-                    json::format_line(&below.to_string_lossy())
-                )
-            })?;
-        let real = fs::canonicalize(&path).unwrap_or_default();
-        field(path.as_os_str().as_bytes());
-        field(real.as_os_str().as_bytes());
-        field(content.as_bytes());
-    }
-    Ok(approvals::hex(hash))
 }

@@ -412,3 +412,51 @@ fn hook_blocks_after_no_other_decision_than_an_approval() {
         .unwrap();
     assert_eq!(gone.decision, None);
 }
+
+#[test]
+fn approved_hook_stays_active_while_it_is_skipped() {
+    let files = Files::new();
+    files.write(
+        ".crewdeck/hooks.json",
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"command": "sh guard.sh && npm test"}]}]}}"#,
+    );
+    files.write("guard.sh", "one");
+    files.write("package.json", "{}");
+    let load = files.decide(SettingsDecision::Approved);
+    // Agents change this file in normal work, so the change does not block.
+    files.write("package.json", r#"{"name": "x"}"#);
+    let found = load();
+    let check = || found.trust.check_hook(&found.hooks[0], files.root.path());
+    assert!(!check().unwrap_err().has_changed);
+    assert_eq!(found.active_hooks(), found.hooks);
+    // A hook that was skipped when the files were read still guards later.
+    files.write("guard.sh", "two");
+    assert!(check().unwrap_err().has_changed);
+    files.write("guard.sh", "one");
+    files.write("package.json", "{}");
+    assert_eq!(check(), Ok(()));
+    // Without an approval, a hook never becomes active.
+    assert_eq!(files.load().active_hooks(), []);
+    let ignored = files.decide(SettingsDecision::Ignored);
+    assert_eq!(ignored().active_hooks(), []);
+}
+
+#[test]
+fn hook_that_could_not_be_found_again_is_not_approved() {
+    let files = Files::new();
+    let declare = |event: &str, bytes: usize| {
+        let command = format!("true {}", "x".repeat(bytes));
+        files.write(
+            ".crewdeck/hooks.json",
+            &format!(r#"{{"hooks": {{"{event}": [{{"hooks": [{{"command": "{command}"}}]}}]}}}}"#),
+        );
+        let found = files.load();
+        let item = found.trust.items().next().unwrap();
+        item.digest.clone().err()
+    };
+    let why = "is declared with more than 16 KiB: put its command into a script";
+    assert_eq!(declare("PreToolUse", 20_000), Some(why.to_string()));
+    assert_eq!(declare("PreToolUse", 10_000), None);
+    // It prevents nothing, so it need not be found again.
+    assert_eq!(declare("PostToolUse", 20_000), None);
+}

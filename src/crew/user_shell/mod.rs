@@ -1,7 +1,7 @@
 //! Runs commands that the user types with `!` in the composer. A command runs in the work directory of the addressed
-//! agent, under the same rules as the agent's own commands (sandbox, limits, protected git history) but with network
-//! access. No approval is needed. The agent receives the command and its output with its next message, also after a
-//! restart.
+//! agent, with the user's own rights: without the sandbox and the protection of the git history that apply to commands of
+//! agents, but under a supervisor, with the same limits and without keys in its environment. No approval is needed. The
+//! agent receives the command and its output with its next message, also after a restart.
 
 #[cfg(test)]
 mod tests;
@@ -23,10 +23,9 @@ use crate::agent::mailbox::{AgentMailbox, NOTES_MAX};
 use crate::domain::chat::Outcome;
 use crate::domain::ids::{CallId, Name, PromptId};
 use crate::process::supervisor::Supervisor;
-use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit, JobReport, NetworkReach};
+use crate::process::{self, CommandSpec, HeadTailBuffer, JobExit, JobReport, Reach};
 use crate::protocol::event::{AgentEvent, NoticeLevel};
 use crate::store::{QueuedPrompt, os_errors};
-use crate::tools::reach;
 
 /// Maximum number of bytes of a command's output that are kept for the user and the agent: half from the start of the
 /// output, half from its end.
@@ -40,12 +39,13 @@ pub struct UserShell {
     registry: Arc<AgentRegistry>,
     board: Arc<BoardView>,
     worktrees: Arc<TaskWorktrees>,
-    /// The supervisor of the commands. With `None`, commands run without a supervisor.
+    /// The supervisor of the commands, which has no sandbox. With `None`, commands run without a supervisor.
     supervisor: Option<Arc<Supervisor>>,
     running: Mutex<BTreeMap<Name, CancellationToken>>,
 }
 
 impl UserShell {
+    /// `supervisor` is the supervisor of the agents' commands.
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
@@ -58,7 +58,7 @@ impl UserShell {
             registry,
             board,
             worktrees,
-            supervisor,
+            supervisor: supervisor.map(|supervisor| Arc::new(supervisor.for_user())),
             running: Mutex::default(),
         }
     }
@@ -166,11 +166,9 @@ impl UserShell {
         dir: PathBuf,
         cancel: &CancellationToken,
     ) -> (Outcome, String) {
-        let mut reach = reach::of(self.supervisor.as_deref(), agent, &dir, &command);
-        // The network setting restricts agents, not the user.
-        reach.network = NetworkReach::On;
         let spec = CommandSpec {
-            reach,
+            // The network setting restricts agents, not the user.
+            reach: Reach::default(),
             argv: process::shell(command),
             dir,
             timeout: TIMEOUT,

@@ -34,6 +34,11 @@ impl RedactingStream {
         self.process(InputState::Partial)
     }
 
+    /// Returns the number of bytes at the end of the input that were not output yet.
+    pub(super) fn held_back(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Like [`RedactingStream::push`], for text. Each output consists of whole characters: a secret begins and ends at
     /// a character boundary.
     pub fn push_text(&mut self, piece: &str) -> String {

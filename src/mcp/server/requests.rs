@@ -32,7 +32,7 @@ impl Server {
             link = self.link() => link?,
             () = cancel.cancelled() => return Err(CallError::Cancelled),
         };
-        let idle = self.config.call_timeout.unwrap_or(call::CALL_TIMEOUT);
+        let idle = self.config().call_timeout.unwrap_or(call::CALL_TIMEOUT);
         let result = call::send(&link, request, idle, cancel, on_progress).await;
         let error = match result {
             Ok(result) => return Ok(result),
@@ -56,8 +56,8 @@ impl Server {
         match link {
             Some(link) if state == ServerState::Ready => Ok(link),
             _ => Err(CallError::Unavailable {
-                server: self.config.name.clone(),
-                why: unavailable_reason(&self.config.name, &state),
+                server: self.name.clone(),
+                why: unavailable_reason(&self.name, &state),
             }),
         }
     }
@@ -65,7 +65,7 @@ impl Server {
     /// Converts the error of a request to an error for models and users. If the server can no longer be reached or
     /// demands a login, also ends the connection.
     pub async fn call_error(&self, error: LinkError) -> CallError {
-        let server = self.config.name.clone();
+        let server = self.name.clone();
         match error {
             LinkError::Cancelled => CallError::Cancelled,
             LinkError::TimedOut(after) => CallError::TimedOut { server, after },
@@ -83,14 +83,15 @@ impl Server {
                 self.disconnect.notify_waiters();
                 CallError::Unavailable {
                     server,
-                    why: unavailable_reason(&self.config.name, &ServerState::NeedsLogin),
+                    why: unavailable_reason(&self.name, &ServerState::NeedsLogin),
                 }
             }
             LinkError::NotSent {
                 why,
                 is_unreachable,
             } => {
-                if is_unreachable && matches!(self.config.transport, ServerTransport::Http { .. }) {
+                if is_unreachable && matches!(self.config().transport, ServerTransport::Http { .. })
+                {
                     self.disconnect.notify_waiters();
                 }
                 CallError::Unavailable { server, why }
@@ -125,7 +126,7 @@ impl Server {
 fn unavailable_reason(name: &str, state: &ServerState) -> String {
     match state {
         ServerState::WaitsForApproval => format!(
-            "the user has not approved its configuration: run crewdeck mcp approve {name}, then restart crewdeck"
+            "the user has not approved its configuration: run crewdeck mcp approve {name} in a shell"
         ),
         ServerState::Disabled => "the user has disabled it".into(),
         ServerState::Idle => "it was stopped".into(),

@@ -30,13 +30,14 @@ impl Server {
         control: &mut watch::Receiver<ServerControl>,
     ) -> RunEnd {
         let (approve, config) = (
-            Arc::clone(&self.context.options.is_approved),
-            self.config.clone(),
+            Arc::clone(&self.context.options.approved_config),
+            self.config(),
         );
         let approved = tokio::task::spawn_blocking(move || approve(&config)).await;
-        if !approved.unwrap_or(false) {
+        let Ok(Some(approved)) = approved else {
             return RunEnd::NotApproved;
-        }
+        };
+        self.set_config(approved);
         self.lock().challenge = None;
         let shared = Arc::new(self.handler_shared());
         let timeout = self.start_timeout();
@@ -85,7 +86,7 @@ impl Server {
             on_lists_changed: Box::new(move || {
                 if let Some(server) = lists.upgrade() {
                     server.emit(PoolEvent::ListsChanged {
-                        server: server.config.name.clone(),
+                        server: server.name.clone(),
                     });
                 }
             }),
@@ -105,7 +106,7 @@ impl Server {
     async fn connect(&self, shared: &Arc<HandlerShared>) -> Result<Connection, ConnectError> {
         let first = self.lock().handshake;
         let options = &self.context.options;
-        let (connection, handshake) = connect(&self.config, options, shared, first).await?;
+        let (connection, handshake) = connect(&self.config(), options, shared, first).await?;
         self.lock().handshake = handshake;
         let link = Link {
             peer: connection.service.peer().clone(),
@@ -143,7 +144,7 @@ impl Server {
             self.remove_tools();
             return Ok(());
         }
-        let listed = tools::convert(&self.config, lists::tools(link).await?);
+        let listed = tools::convert(&self.config(), lists::tools(link).await?);
         self.publish_tools(listed.tools);
         let last = std::mem::replace(&mut self.lock().last_listing_notice, listed.notice.clone());
         if let Some(notice) = listed.notice.filter(|notice| last.as_ref() != Some(notice)) {

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::folders::STATE;
@@ -84,7 +84,7 @@ pub struct Sandbox {
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
     sockets: Vec<SocketGroup>,
-    approved: Vec<PathBuf>,
+    approved: SharedFiles,
     is_history_unprotected: bool,
     has_warned: SharedFlag,
 }
@@ -100,6 +100,18 @@ impl PartialEq for SharedFlag {
 }
 
 impl Eq for SharedFlag {}
+
+/// A list of files that all clones share. Two lists always compare as equal.
+#[derive(Debug, Clone, Default)]
+struct SharedFiles(Arc<RwLock<Arc<[PathBuf]>>>);
+
+impl PartialEq for SharedFiles {
+    fn eq(&self, _: &SharedFiles) -> bool {
+        true
+    }
+}
+
+impl Eq for SharedFiles {}
 
 /// The note in the first tool result if the repository's format prevents protection of the history.
 pub const HISTORY_EXPOSED: &str = "[The history of this repository is not protected from commands: its refs are stored in \
@@ -147,7 +159,7 @@ impl Sandbox {
             temp: all(temp),
             write: all(write),
             sockets: Vec::new(),
-            approved: Vec::new(),
+            approved: SharedFiles::default(),
             is_history_unprotected: false,
             has_warned: SharedFlag::default(),
         }
@@ -188,21 +200,43 @@ impl Sandbox {
     /// Leaves out files in the state folders of crewdeck, which are read-only as a whole.
     #[must_use]
     pub fn with_approved(self, files: &[PathBuf]) -> Sandbox {
+        let new = Sandbox {
+            approved: SharedFiles::default(),
+            ..self
+        };
+        new.add_approved(files);
+        new
+    }
+
+    /// Like [`Sandbox::with_approved`], for files that the user approves while the crew runs, in addition to the files so
+    /// far. Changes all clones. Has no effect on commands that run already.
+    pub fn add_approved(&self, files: &[PathBuf]) {
         // The folders of crewdeck's state are read-only as a whole.
         let is_in_state = |path: &PathBuf| {
             let mut folders = STATE.iter().map(|name| self.root.join(name));
             folders.any(|folder| path.starts_with(folder))
         };
         let files = files.iter().map(|path| real(path));
-        Sandbox {
-            approved: files.filter(|path| !is_in_state(path)).collect(),
-            ..self
-        }
+        let files: Vec<PathBuf> = files.filter(|path| !is_in_state(path)).collect();
+        let all = self.approved.0.write();
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
+        let mut new = all.to_vec();
+        new.extend(files);
+        new.sort();
+        new.dedup();
+        *all = new.into();
     }
 
-    /// Returns the files that [`Sandbox::with_approved`] made read-only, with symbolic links resolved.
-    pub fn approved_files(&self) -> &[PathBuf] {
-        &self.approved
+    /// Returns the files that [`Sandbox::with_approved`] and [`Sandbox::add_approved`] made read-only, with symbolic links
+    /// resolved.
+    pub fn approved_files(&self) -> Arc<[PathBuf]> {
+        let files = self.approved.0.read();
+        Arc::clone(&files.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the names of the environment variables that commands do not get.
+    pub fn unset_variables(&self) -> Vec<String> {
+        sockets::unset(&self.sockets)
     }
 
     /// Like [`Sandbox::start`], but returns only the plan. Git changes that the command makes in its private history
@@ -306,7 +340,8 @@ impl Sandbox {
                 .create(folder);
         }
         let folders = folders.iter().map(|folder| real(folder));
-        folders.chain(self.approved.iter().cloned()).collect()
+        let approved = self.approved_files();
+        folders.chain(approved.iter().cloned()).collect()
     }
 
     fn history_of(&self, workdir: &Path, own: &Path) -> Option<PrivateHistory> {

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Supervisor, VERB, WITH_STDIN, process_tree, stdin_passing};
 use crate::process::history::CommandTransfer;
-use crate::process::sandbox::{HistoryProtection, SandboxPlan};
+use crate::process::sandbox::{HistoryProtection, HistoryReach, SandboxPlan};
 use crate::process::{
     CommandSpec, JobExit, JobInput, NetworkReach, ProcessGroup, ServiceSpec, ended_from,
     environment,
@@ -97,7 +97,10 @@ impl SupervisorClient {
         };
         let (stdin, env) = match input {
             Some(input) => (Some(input.stdin), input.env),
-            None => (None, BTreeMap::new()),
+            // With `PATH` or a setting of git in a folder that agents can write, an approved git command could run a
+            // program of an agent with access to the history.
+            None if job.reach.history == HistoryReach::Repository => (None, BTreeMap::new()),
+            None => (None, BTreeMap::clone(&supervisor.variables.current())),
         };
         let request = StartRequest {
             argv: job.argv.clone(),

@@ -38,6 +38,7 @@ pub fn is_in_agent_command() -> bool {
 }
 
 use super::sandbox::Sandbox;
+use super::session_variables::SessionVariables;
 use crate::domain::sandbox::{CommandLimits, NetworkRules};
 
 /// The hidden command-line verb that runs [`main`].
@@ -59,9 +60,23 @@ pub struct Supervisor {
     pub network: NetworkRules,
     /// Process and memory limits of one command.
     pub limits: CommandLimits,
+    /// Variables that hooks have set for the commands of agents. A job with its own [`JobInput`](super::JobInput) does not
+    /// get them.
+    pub variables: SessionVariables,
 }
 
 impl Supervisor {
+    /// Returns the supervisor for programs that run with the user's own rights: without a sandbox, and without the
+    /// variables for commands of agents. The limits stay.
+    #[must_use]
+    pub fn for_user(&self) -> Supervisor {
+        Supervisor {
+            sandbox: None,
+            variables: SessionVariables::default(),
+            ..self.clone()
+        }
+    }
+
     /// Returns a path to the running program that stays valid when an upgrade replaces the file; `None` if this
     /// operating system has no supervisors. The `main` function of the running program must handle [`VERB`].
     pub fn program() -> Option<&'static Path> {

@@ -42,6 +42,10 @@ pub enum Effect {
     /// Records that the user approves the settings of the project, and starts with them.
     ApproveSettings,
     StartWithoutSettings,
+    /// Reads what the MCP server with this name runs. Answered by `UiState::show_server_review`.
+    ReviewServer(String),
+    /// Records that the user approves the MCP server with this name, exactly as it was shown last, and starts it.
+    ApproveServer(String),
     Copy(String),
     /// Turns mouse capture on or off. While it is on, the terminal reports mouse events to crewdeck; while it is off,
     /// the terminal uses the mouse to select text.

@@ -343,6 +343,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Jobs, &["esc", "q", "b"], Action::Back, "close", "close"),
 
     bind(Context::Servers, &["enter", "o"], Action::Open, "show the end of the server's log", "log"),
+    bind(Context::Servers, &["a"], Action::Approve, "show what a server that needs approval runs, and approve it", "approve"),
     bind(Context::Servers, &["r"], Action::RestartServer, "restart the selected server", "restart"),
     bind(Context::Servers, &["d"], Action::ToggleServer, "disable the server, or enable it again", "disable or enable"),
     bind(Context::Servers, &["L"], Action::LogIn, "log in to the server: shows the address of its login page", "log in"),

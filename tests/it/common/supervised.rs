@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
 use crewdeck::process::sandbox::{GitDirs, Sandbox};
+use crewdeck::process::session_variables::SessionVariables;
 use crewdeck::process::supervisor::Supervisor;
 use crewdeck::process::{self, CommandSpec, JobReport, Reach};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,7 @@ pub fn unconfined_supervisor() -> Arc<Supervisor> {
         sandbox: None,
         network: NetworkRules::default(),
         limits: NO_LIMITS,
+        variables: SessionVariables::default(),
     })
 }
 
@@ -49,6 +51,7 @@ pub fn sandboxed_supervisor(root: &Path, temp: &[PathBuf], write: &[PathBuf]) ->
         sandbox: Some(Sandbox::new(root, git, temp, write)),
         network: NetworkRules::default(),
         limits: NO_LIMITS,
+        variables: SessionVariables::default(),
     })
 }
 

@@ -97,7 +97,7 @@ fn agent_that_edits_a_hook_is_blocked_by_it() {
     let denied = results(&events, "bash").split_off(2);
     assert_eq!(denied.len(), 4);
     for text in denied {
-        let why = "has changed since its approval, so it does not run. To review and approve it: crewdeck trust, then restart crewdeck";
+        let why = "has changed since its approval, so it does not run. To review and approve it: crewdeck trust";
         assert!(
             text.starts_with("PreToolUse:Bash hook error: [") && text.contains(why),
             "{text}"

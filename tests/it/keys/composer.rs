@@ -114,6 +114,18 @@ fn files_are_attached_and_commands_are_run() {
 }
 
 #[test]
+fn command_of_the_user_runs_outside_of_the_sandbox() {
+    let mut dashboard = Dashboard::with_new_crew(&[]);
+    // Commands of agents cannot write to this folder.
+    let state = dashboard.home.path().join(".local/state/crewdeck");
+    std::fs::create_dir_all(&state).unwrap();
+    let command = "!touch .local/state/crewdeck/mine; echo ended-$((40 + 2))";
+    dashboard.press(&format!("{command}\r"), "ended-42");
+    assert!(state.join("mine").exists());
+    dashboard.quit();
+}
+
+#[test]
 fn deleted_text_returns_and_edits_are_undone() {
     let (_dir, path) = write_editor("from the editor");
     let mut dashboard = Dashboard::with_new_crew(&[("EDITOR", &path)]);

@@ -111,11 +111,11 @@ fn pool_that_decides(
     let (known, starts) = (Arc::clone(&own), AtomicUsize::new(0));
     let test = TestPool::with(vec![program_config("s", command)], |options| {
         options.restart_delay = Duration::from_secs(20);
-        options.is_approved = Arc::new(move |_| {
+        options.approved_config = Arc::new(move |config| {
             let pool = known
                 .get()
                 .expect("no server starts before the pool is known");
-            decide(pool, starts.fetch_add(1, Ordering::SeqCst))
+            decide(pool, starts.fetch_add(1, Ordering::SeqCst)).then(|| config.clone())
         });
     });
     assert!(own.set(test.pool.clone()).is_ok());

@@ -1,14 +1,17 @@
 //! What the user takes from MCP servers: resources as `@SERVER:URI`, prompts as `/SERVER:PROMPT`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crewdeck::config::extensions::Extensions;
 use crewdeck::crew::{Crew, ServerParts};
+use crewdeck::domain::hook::HookSpec;
 use crewdeck::domain::ids::Name;
+use crewdeck::domain::mcp::ServerConfig;
 use crewdeck::domain::server_offers::ServerOffers;
 use crewdeck::domain::timestamp::Timestamp;
+use crewdeck::domain::trust::{ApprovalCheck, NotApproved};
 use crewdeck::model::script::Script;
 use crewdeck::protocol::event::{CrewEvent, EventKind};
 use crewdeck::protocol::{Command, CommandIds, EventReceiver, bus};
@@ -221,6 +224,20 @@ async fn offers(events: &mut EventReceiver) -> ServerOffers {
     found.expect("the offers come")
 }
 
+/// An approval of all servers.
+#[derive(Debug)]
+struct Approved;
+
+impl ApprovalCheck for Approved {
+    fn check_server(&self, server: &ServerConfig) -> Result<ServerConfig, NotApproved> {
+        Ok(server.clone())
+    }
+
+    fn check_hook(&self, _: &HookSpec, _: &Path) -> Result<(), NotApproved> {
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
     let dir = tempfile::tempdir().unwrap();
@@ -239,7 +256,7 @@ async fn offers_are_listed_when_asked_for_and_again_when_they_change() {
             test_config("silent", &["--silent"]),
         ],
         unapproved: BTreeSet::new(),
-        trust: Arc::new(Extensions::default()),
+        trust: Arc::new(Approved),
         logins: None,
     });
     let crew = Crew::start(parts).await.unwrap();

@@ -194,7 +194,7 @@ fn why_unlisted(server: &ServerStatus) -> Option<String> {
         ServerState::Idle => "not connected yet: choose it to connect".into(),
         ServerState::WaitsForApproval => {
             format!(
-                "needs approval: crewdeck mcp approve {}, then restart crewdeck",
+                "needs approval: run crewdeck mcp approve {} in a shell",
                 server.name
             )
         }

@@ -1,5 +1,6 @@
 //! Confirmation dialogs: the dialog itself here, and one file for each action that asks for confirmation.
 
+pub(in crate::ui) mod approve_server;
 pub(in crate::ui) mod approve_settings;
 pub(in crate::ui) mod clear;
 pub(in crate::ui) mod complete_task;
@@ -29,6 +30,8 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered_rect;
 
 const WIDTH_MAX: u16 = 60;
+/// Number of rows of a dialog beside its text: the frame and the buttons.
+const MARGIN_ROWS: u16 = 4;
 
 /// A question that the user confirms or cancels in a dialog.
 pub trait Question: Debug + 'static {
@@ -74,15 +77,20 @@ pub trait Question: Debug + 'static {
 pub struct Confirmation<Q>(pub Q);
 
 impl<Q: Question> Confirmation<Q> {
-    fn lines(&self, app: &App, screen: Rect) -> Vec<String> {
-        let width = width(screen).saturating_sub(4);
-        wrap(&self.0.text(app), usize::from(width))
-    }
-
     fn area(&self, app: &App, screen: Rect) -> Rect {
-        let rows = u16::try_from(self.lines(app, screen).len()).unwrap_or(2);
-        centered_rect(screen, width(screen), rows + 4)
+        let rows = u16::try_from(lines(&self.0, app, screen).len()).unwrap_or(2);
+        centered_rect(screen, width(screen), rows.saturating_add(MARGIN_ROWS))
     }
+}
+
+fn lines(question: &impl Question, app: &App, screen: Rect) -> Vec<String> {
+    let width = width(screen).saturating_sub(4);
+    wrap(&question.text(app), usize::from(width))
+}
+
+/// Returns whether the whole text of a question fits on the screen.
+fn fits(question: &impl Question, app: &App) -> bool {
+    lines(question, app, app.size).len() + usize::from(MARGIN_ROWS) <= usize::from(app.size.height)
 }
 
 fn width(screen: Rect) -> u16 {
@@ -97,7 +105,7 @@ impl<Q: Question> Popup for Confirmation<Q> {
     fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
         let area = self.area(app, screen);
         let inner = open(app, self.0.title(), Vec::new(), theme, area, buffer);
-        for (line, row) in self.lines(app, screen).into_iter().zip(inner.rows()) {
+        for (line, row) in lines(&self.0, app, screen).into_iter().zip(inner.rows()) {
             Line::styled(line, theme.text).render(row, buffer);
         }
         buttons::draw(app, self, area, theme, buffer);

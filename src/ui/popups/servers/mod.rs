@@ -78,6 +78,11 @@ impl Popup for ServersPopup {
                 self.row = step(self.row, len, by, PAGE);
             }
             Action::Open => self.send(app, ServerAction::Show, out),
+            Action::Approve => {
+                if let Some(server) = self.selected_server(app).filter(|s| can_approve(app, s)) {
+                    out.push(Effect::ReviewServer(server.name.clone()));
+                }
+            }
             Action::RestartServer => {
                 if let Some(server) = self.selected_server(app) {
                     let text = format!("Restarting {}.", server.name);
@@ -124,6 +129,10 @@ impl Popup for ServersPopup {
             | Action::Move(_)
             | Action::RestartServer
             | Action::ToggleServer => Some(!app.model.servers.all().is_empty()),
+            Action::Approve => Some(
+                self.selected_server(app)
+                    .is_some_and(|server| can_approve(app, server)),
+            ),
             Action::LogIn => Some(
                 self.selected_server(app)
                     .is_some_and(ServerStatus::offers_login),
@@ -145,6 +154,11 @@ impl Popup for ServersPopup {
             Some(log) => Copied::Text(format!("the log of {}", server.name), log.into()),
         }
     }
+}
+
+/// Returns whether the user can approve `server` here. A viewer does not run the crew, so it starts no servers.
+fn can_approve(app: &App, server: &ServerStatus) -> bool {
+    server.state == ServerState::WaitsForApproval && app.holds_crew()
 }
 
 #[cfg(test)]

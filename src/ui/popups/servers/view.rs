@@ -143,8 +143,10 @@ fn remedy(server: &ServerStatus, keymap: &KeyMap) -> Option<String> {
     let key = |action| keymap.key(Context::Servers, action);
     match &server.state {
         ServerState::WaitsForApproval => Some(format!(
-            "To review and approve it: crewdeck mcp approve {}. Then restart crewdeck.",
-            server.name
+            "{} shows what it runs and approves it. In a shell: crewdeck mcp approve {}, then {} here starts it.",
+            key(Action::Approve),
+            server.name,
+            key(Action::RestartServer)
         )),
         ServerState::NeedsLogin => Some(format!("{} logs in.", key(Action::LogIn))),
         ServerState::Failed { .. } if server.offers_login() => Some(format!(

@@ -16,7 +16,25 @@ use crate::ui::panes::board::tests::user_actions::{at, inspection_event, losses}
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::thread_screen;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
-use crate::ui::{DoctorResult, Msg, SessionSummary, update};
+use crate::ui::{DoctorResult, Msg, ServerReview, SessionSummary, update};
+
+/// Returns the list of servers after the user has pressed `a` on a server that needs approval.
+fn server_review() -> Scene {
+    Scene::new("popup_server_review", Shows::Popup, |width, height| {
+        let mut state = busy(width, height);
+        apply_events(&mut state, vec![servers()]);
+        press(&mut state, "\"/mcp\" enter G a");
+        let review = ServerReview {
+            server: "web".into(),
+            runs: "Server web of .mcp.json: uvx mcp-server-web --repository .".into(),
+            effect: "runs a program with your rights, outside of the sandbox".into(),
+        };
+        let now = state.now;
+        // In a small window, the dialog does not open.
+        let _ = state.show_server_review(review, now);
+        state
+    })
+}
 
 fn none() -> Vec<EventKind> {
     vec![]
@@ -167,6 +185,7 @@ pub fn scenes() -> Vec<Scene> {
         without("popup_skills_empty", "\"/skills\" enter"),
         popup_scene("popup_servers", || vec![servers()], "\"/mcp\" enter"),
         without("popup_servers_empty", "\"/mcp\" enter"),
+        server_review(),
         popup_scene("popup_memory", memory_events, "down"),
         popup_scene("popup_memory_file", memory_events, "down enter"),
         popup_scene("popup_memory_empty", nothing_remembered, ""),

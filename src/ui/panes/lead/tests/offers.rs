@@ -39,7 +39,7 @@ fn servers_are_asked_once_and_only_while_something_is_typed_for_them() {
     // The server "web" waits for approval. The command is sent nevertheless, because the crew checks the approval.
     assert_eq!(press(&mut state, "backspace \"web:\""), asks(Some("web")));
     assert!(
-        picture(&state).contains("web: needs approval: crewdeck mcp approve web, then restart"),
+        picture(&state).contains("web: needs approval: run crewdeck mcp approve web in a shell"),
         "{}",
         picture(&state)
     );

@@ -1,6 +1,6 @@
 //! Requests to the panes. Popups and the shared state use them, because they must not depend on the panes.
 
-use crate::domain::ids::{RequestId, TaskId};
+use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::screen::ScreenSettings;
 use crate::ui::app::App;
 
@@ -8,6 +8,8 @@ use crate::ui::app::App;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaneRequest {
     SelectTask(TaskId),
+    /// Selects an agent in the team pane.
+    SelectAgent(Name),
     SelectRequest(RequestId),
     /// Selects an open request, and shows it from its first line.
     ShowRequest(RequestId),

@@ -19,7 +19,10 @@ const MESSAGE_TIME: Duration = Duration::from_secs(5);
 /// three times as long.
 const MESSAGE_TIME_MIN: Duration = Duration::from_millis(1500);
 
-/// A status message, shown over the tour line or in the row of the key hints.
+/// Maximum number of rows that a status message takes above the key hints.
+pub const MESSAGE_ROWS_MAX: u16 = 3;
+
+/// A status message, shown directly above the key hints or in their row.
 #[derive(Debug)]
 pub struct StatusMessage {
     pub level: NoticeLevel,

@@ -55,6 +55,9 @@ pub struct Layout {
     pub status: Rect,
     /// The line at the bottom with key hints.
     pub hints: Rect,
+    /// The rows of the status message directly above the hints. The lowest one covers the tour line if there is one.
+    /// `None` if no message is shown or the message is shown in the row of the hints.
+    pub message: Option<Rect>,
     /// The line with the demo's tips.
     pub tour: Option<Rect>,
     /// The progress line of a replay.

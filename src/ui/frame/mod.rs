@@ -32,7 +32,11 @@ pub const CLEAR_FILTER: &str = "clear filter";
 /// The label of the action `Back` while a text is searched.
 pub const END_SEARCH: &str = "end search";
 
-const THUMB: &str = "┃";
+/// Number of columns beside the two titles on the upper border of a pane: the corners and the blanks.
+const BESIDE_TITLES: usize = 5;
+
+const THUMB: &str = "█";
+const TRACK: &str = "│";
 
 /// Minimum width of a pane's title, in columns, if the pane has a height of one row. Shorter titles are padded, so that
 /// the placeholders after the titles of several panes are aligned.
@@ -60,23 +64,63 @@ pub struct Titles {
     pub is_named_above: bool,
 }
 
-impl Titles {
-    /// Returns the part of the title of `pane` that its tab does not show; empty if the title is only the name of the
-    /// pane.
-    fn beyond_tab(&self, pane: Pane) -> &str {
-        match self.name.strip_prefix(pane.title()) {
-            Some("") => "",
-            Some(rest) => rest.strip_prefix(" · ").unwrap_or(&self.name),
-            None => &self.name,
+/// The left title of a pane as it is drawn.
+struct DrawnTitle<'a> {
+    /// The pane's key with blanks around it, or one blank if the tab line above the pane shows the key.
+    key: String,
+    /// The title without the part that the tab shows. If it is empty, nothing is drawn, not even the key.
+    words: &'a str,
+}
+
+impl DrawnTitle<'_> {
+    /// Returns the title `name` of `pane`, whose frame has `height` rows.
+    fn new<'a>(
+        prefs: &Preferences,
+        pane: Pane,
+        name: &'a str,
+        is_named_above: bool,
+        height: u16,
+    ) -> DrawnTitle<'a> {
+        // A pane of one row has no tab.
+        if is_named_above && height > 1 {
+            return DrawnTitle {
+                key: " ".into(),
+                words: beyond_tab(pane, name),
+            };
+        }
+        DrawnTitle {
+            key: format!(" {} ", pane_key(prefs, pane)),
+            words: name,
         }
     }
 }
 
-/// Draws a pane's border, titles, scrollbar and placeholder. Returns the area of the content, which leaves room for a
-/// border on all four sides.
-///
-/// The border is on all sides if the pane has the focus and no popup receives the keys; otherwise it is only at the
-/// top. A pane with a height of one row has no content, and its placeholder is beside the title.
+/// Returns the part of the title `name` of `pane` that its tab does not show; empty if the title is only the name of the
+/// pane.
+fn beyond_tab(pane: Pane, name: &str) -> &str {
+    match name.strip_prefix(pane.title()) {
+        Some("") => "",
+        Some(rest) => rest.strip_prefix(" · ").unwrap_or(name),
+        None => name,
+    }
+}
+
+/// Returns the number of columns for the title at the upper right of `pane` with the frame `area`, beside its left title
+/// `name`.
+pub fn aside_room(app: &App, pane: Pane, name: &str, is_named_above: bool, area: Rect) -> usize {
+    let DrawnTitle { key, words } =
+        DrawnTitle::new(&app.prefs, pane, name, is_named_above, area.height);
+    let title = match width(words) {
+        0 => 0,
+        // A blank follows the words.
+        words => width(&key) + words + 1,
+    };
+    usize::from(area.width).saturating_sub(title + BESIDE_TITLES)
+}
+
+/// Draws a pane's border, titles, scrollbar and placeholder. The pane that has the focus has a border on all sides if
+/// no popup receives the keys; other panes have one only at the top. A pane with a height of one row has no content,
+/// and its placeholder is beside the title. Returns the area of the content, which lies inside of all four sides.
 pub fn pane(
     app: &App,
     pane: Pane,
@@ -94,14 +138,14 @@ pub fn pane(
         (theme.border, titles.name_style.unwrap_or(theme.title))
     };
     let aside: usize = titles.aside.iter().map(|s| width(&s.content)).sum();
-    let room = usize::from(area.width).saturating_sub(aside + 8);
-    // A pane of one row has no tab.
-    let (key, words) = if titles.is_named_above && area.height > 1 {
-        (" ".into(), titles.beyond_tab(pane))
-    } else {
-        let key = format!(" {} ", pane_key(&app.prefs, pane));
-        (key, titles.name.as_str())
-    };
+    let DrawnTitle { key, words } = DrawnTitle::new(
+        &app.prefs,
+        pane,
+        &titles.name,
+        titles.is_named_above,
+        area.height,
+    );
+    let room = usize::from(area.width).saturating_sub(aside + width(&key) + BESIDE_TITLES);
     let mut name = Vec::new();
     if !words.is_empty() {
         name = vec![
@@ -153,7 +197,7 @@ pub fn pane(
     if let Some(words) = &titles.placeholder {
         empty(words, theme, inner, buffer);
     }
-    scrollbar(titles.bar, thumb(app, pane, theme), buffer);
+    scrollbar(titles.bar, thumb(app, pane, theme), theme, buffer);
     inner
 }
 
@@ -266,14 +310,19 @@ pub fn position(
     }
 }
 
-/// Draws a scrollbar's thumb as a heavy line on the border, where it needs no extra column and is visible without
-/// colour. Draws nothing if `bar` is `None`.
-pub fn scrollbar(bar: Option<Scrollbar>, style: Style, buffer: &mut Buffer) {
+/// Draws a scrollbar on the border, where it needs no extra column: the thumb as a bar that differs from a border even
+/// without colour, and a thin line for the rest if there is no border. Draws nothing if `bar` is `None`.
+pub fn scrollbar(bar: Option<Scrollbar>, style: Style, theme: &Theme, buffer: &mut Buffer) {
     let Some(bar) = bar else { return };
     // The border cell may have the modifier for dim text.
     let style = Style::new().remove_modifier(Modifier::DIM).patch(style);
-    for at in bar.thumb().intersection(buffer.area).positions() {
-        buffer[at].set_symbol(THUMB).set_style(style);
+    let thumb = bar.thumb();
+    for at in bar.at.intersection(buffer.area).positions() {
+        if thumb.contains(at) {
+            buffer[at].set_symbol(THUMB).set_style(style);
+        } else if buffer[at].symbol() == " " {
+            buffer[at].set_symbol(TRACK).set_style(theme.border);
+        }
     }
 }
 
@@ -395,6 +444,11 @@ pub fn sides(
 pub fn pane_key(prefs: &Preferences, pane: Pane) -> String {
     let key = prefs.keymap.key(Context::Panes, Action::Focus(pane));
     if width(&key) == 1 { key } else { "·".into() }
+}
+
+/// Returns the maximum width of an agent's name in a tab line of `columns` columns, so that the other tabs have room.
+pub fn agent_tab_width(columns: u16) -> usize {
+    usize::from(columns) / 8
 }
 
 /// Returns the area of a pane's key and title on its frame, without the counts that may follow the title.

@@ -80,8 +80,8 @@ pub const LEGEND: &[(&str, &str)] = &[
         "a heavy line between tasks: the critical path, the longest chain of open tasks",
     ),
     (
-        "━ ╍ ─ ┄",
-        "below the board: completed, in progress, ready and blocked tasks",
+        "━ ═ ╍ ─ ┄",
+        "below the board: completed, unmerged, in progress, ready and blocked tasks",
     ),
     (
         "# → ├ ⊙ $",

@@ -106,3 +106,36 @@ impl Choices for PaletteChoices {
         Next::CloseAndRun(action)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use crate::ui::Effect;
+    use crate::ui::fixture::{picture, press, started_screen, top_popup};
+
+    #[test]
+    fn command_name_and_whole_words_come_before_scattered_letters() {
+        let first = |typed: &str| {
+            let mut state = started_screen(120, 35);
+            press(&mut state, &format!("esc : \"{typed}\""));
+            let text = picture(&state);
+            let row = text
+                .lines()
+                .find(|row| row.contains("│ › ") && !row.contains(typed));
+            let row = row.or_else(|| text.lines().filter(|row| row.contains("› ")).nth(1));
+            row.unwrap_or_default().to_string()
+        };
+        for (typed, command) in [
+            ("resume", "/resume"),
+            ("init", "/init"),
+            ("doctor", "/doctor"),
+        ] {
+            assert!(first(typed).contains(command), "{typed}: {}", first(typed));
+        }
+        let mut state = started_screen(120, 35);
+        let done = press(&mut state, "esc : \"resume\" enter");
+        assert_eq!(done, [Effect::ListSessions]);
+        assert_eq!(top_popup(&state), "SessionChoices");
+    }
+}

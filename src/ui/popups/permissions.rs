@@ -55,12 +55,12 @@ impl Choices for PermissionChoices {
     const TIP: &'static str = "Permissions of the whole team";
 
     fn title(&self, app: &App) -> String {
-        let key = app.prefs.keymap.key(Context::Picker, Action::Accept);
-        match (settings(app), app.model.rules.is_empty()) {
-            (None, _) => format!("Allowed until crewdeck ends: {key} revokes"),
-            (Some(_), true) => "Allowed by the settings".into(),
-            (Some(_), false) => format!("Allowed without asking: {key} revokes"),
-        }
+        let title = match (settings(app), app.model.rules.is_empty()) {
+            (None, _) => "Allowed until crewdeck ends",
+            (Some(_), true) => "Allowed by the settings",
+            (Some(_), false) => "Allowed without asking",
+        };
+        title.into()
     }
 
     fn rows(&self, app: &App) -> Vec<PickerRow<PermissionItem>> {
@@ -99,6 +99,10 @@ impl Choices for PermissionChoices {
                 Next::Stay
             }
         }
+    }
+
+    fn accept_label(&self, item: &PermissionItem) -> Option<&'static str> {
+        matches!(item, PermissionItem::Session(_)).then_some("revoke")
     }
 
     fn none_matches(&self, app: &App, _typed: &str) -> String {
@@ -182,7 +186,7 @@ mod tests {
             [&[PermissionItem::Session(4)][..], &settings].concat()
         );
         press(&mut state, "esc R");
-        assert!(picture(&state).contains("Allowed without asking: Enter revokes"));
+        assert!(picture(&state).contains("Enter revoke"));
         let revoked = Effect::Command(Command::RevokePermission { rule: 4 });
         assert_eq!(press(&mut state, "enter"), [revoked]);
     }

@@ -157,7 +157,11 @@ mod tests {
 
     #[test]
     fn problem_appears_on_time_and_its_age_updates() {
-        let mut state = message_read(Pager::new(ProblemsPage), DeliveryState::Sent, 10.0);
+        let mut state = message_read(
+            Pager::new(ProblemsPage::default()),
+            DeliveryState::Sent,
+            10.0,
+        );
         let mut seen = Vec::new();
         for _ in 0..4 {
             let wait = next_tick(&state).unwrap();

@@ -173,6 +173,24 @@ fn focused_request_tip(state: &UiState) -> Option<String> {
     is_focused.then(|| format!("{from} waits for your decision; {back} leaves it open"))
 }
 
+/// Returns the tip for the request that the user can decide from the composer or the conversation; `None` if there is
+/// none.
+fn shown_request_tip(app: &App) -> Option<String> {
+    let request = answering::request(app)?;
+    let from = name(request.from.as_str());
+    if request.kind == RequestKind::Question {
+        let send = app.prefs.keymap.key(Context::Composer, Action::Send);
+        return Some(format!(
+            "{from} has a question: write the answer, {send} sends it"
+        ));
+    }
+    let key = |action| app.prefs.keymap.key(Context::Composer, action);
+    let (yes, no) = (key(Action::ApproveShown), key(Action::RejectShown));
+    Some(format!(
+        "{from} waits for you: {yes} approves, {no} rejects"
+    ))
+}
+
 /// Returns the key that moves the focus to the pane "Needs you". If that is an Alt key, adds a key for the same action
 /// without Alt, for terminals in which Option types symbols.
 fn waiting_keys(app: &App) -> String {
@@ -315,6 +333,10 @@ fn all_done(app: &App, board: &str, is_lead_busy: bool, left: Option<[String; 2]
         let who = if is_lead_busy { "lead" } else { "team" };
         let usage = key_or_command(app, Action::Popup("costs"));
         return format!("All merged: the {who} finishes; {usage} shows usage");
+    }
+    // The title of the composer names the keys of this request, so no other tip announces it.
+    if let Some(tip) = shown_request_tip(app) {
+        return tip;
     }
     let quit = key_or_command(app, Action::Close);
     // In full screen, the first press only ends the full screen.

@@ -115,6 +115,15 @@ fn two_messages() -> Vec<EventKind> {
     vec![moved("a"), moved("b")]
 }
 
+/// The lead asks the user to let carol shut down.
+fn lead_asks() -> EventKind {
+    let mut request = plan("r1", "The work is done.");
+    request.kind = RequestKind::Shutdown;
+    request.from = name("lead");
+    request.target = name("carol");
+    request_event(&request)
+}
+
 fn asks(kind: RequestKind) -> EventKind {
     let mut request = plan("r1", "1. Look");
     request.kind = kind;
@@ -329,11 +338,7 @@ fn no_row_moves_when_a_popup_opens_while_a_request_waits() {
 #[test]
 fn request_with_its_keys_on_the_screen_needs_no_tip() {
     for (width, height) in [(60, 16), (70, 20), (80, 24), (160, 45)] {
-        let mut request = plan("r1", "The work is done.");
-        request.kind = RequestKind::Shutdown;
-        request.from = name("lead");
-        request.target = name("carol");
-        let events = vec![demo(), six(0), has_team(), request_event(&request)];
+        let events = vec![demo(), six(0), has_team(), lead_asks()];
         let mut state = after_events(width, height, events);
         let text = picture(&state);
         assert!(!text.contains("needs approval"), "{text}");
@@ -377,15 +382,17 @@ fn message_covers_a_tip_and_leaves_the_hints() {
         assert_eq!(after[0], before[0]);
         assert!(after[1].contains("Draft cleared."), "{after:?}");
         assert!(!after[1].contains("hide"), "{after:?}");
-        // A tip that announces a request stays.
+        // So does the tip that announces a request, until the message is gone.
         let mut state = after_events(
             width,
             height,
             [events(), vec![asks(RequestKind::Plan)]].concat(),
         );
-        state.say("Draft cleared. ".repeat(20));
+        state.say("Draft cleared.");
+        let after = rows(&state);
+        assert!(after[1].contains("Draft cleared."), "{after:?}");
+        state.status = None;
         let after = rows(&state);
         assert!(after[1].contains("bob's plan needs approval"), "{after:?}");
-        assert!(after[2].contains("Draft cleared."), "{after:?}");
     }
 }

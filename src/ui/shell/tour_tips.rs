@@ -202,6 +202,14 @@ pub fn tips() -> Vec<Tip> {
             "Demo over: q, then run crewdeck in your project",
         )
         .does("q", |_, done| done == [Effect::Quit]),
+        // The demo is not over while a request waits.
+        tip(
+            with(branches(&[]), vec![idle_lead(), all_idle(), lead_asks()]),
+            "",
+            "lead waits for you: Alt+a approves, Alt+r rejects",
+        )
+        .does("alt+a", is_decision)
+        .does("alt+r", is_decision),
         // Tips about requests that wait for the user.
         tip(
             asked(RequestKind::Plan),

@@ -86,33 +86,106 @@ fn message_does_not_displace_the_keys_that_decide() {
 }
 
 #[test]
-fn hints_begin_with_what_the_card_does_not_show() {
-    for request in [
-        permission_request("r1", "alice", "git push", 0.0),
-        plan("r2", "1. go"),
-        question("q1", &["one", "two"]),
-    ] {
-        let mut state = started_screen(160, 45);
-        asks(&mut state, std::slice::from_ref(&request));
-        press(&mut state, "alt+w");
+fn long_message_is_in_one_piece_directly_above_the_keys() {
+    const SETTINGS: &str = "Settings are in .crewdeck/config.toml of the project and in ~/.config/crewdeck/config.toml.";
+    for (width, height) in SIZES {
+        let mut state = started_screen(width, height);
+        let before = picture(&state);
+        state.say(SETTINGS);
+        let after = picture(&state);
+        let rows = layout(&state, state.size).message;
+        let count = if usize::from(width) >= 2 * (SETTINGS.len() + 5) {
+            0
+        } else {
+            SETTINGS.len().div_ceil(usize::from(width) - 5)
+        };
+        assert_eq!(usize::from(rows.map_or(0, |rows| rows.height)), count);
+        let rows = after.lines().rev().skip(1).take(count);
+        let rows: Vec<&str> = rows.map(|row| row.trim_matches('"')).collect();
+        let shown: Vec<&str> = rows
+            .iter()
+            .rev()
+            .flat_map(|row| row.split_whitespace())
+            .collect();
+        let expected = if count == 0 {
+            String::new()
+        } else {
+            format!("· {SETTINGS}")
+        };
+        assert_eq!(shown.join(" "), expected, "{after}");
+        // The keys and the border of the composer stay whole.
+        if count > 0 {
+            assert_eq!(after.lines().last(), before.lines().last());
+        }
+        let border = |text: &str| {
+            text.lines()
+                .rfind(|row| row.contains('╰'))
+                .map(String::from)
+        };
+        assert_eq!(border(&after), border(&before), "{after}");
+    }
+}
+
+#[test]
+fn short_message_moves_no_row() {
+    for (width, height) in SIZES {
+        let mut state = started_screen(width, height);
+        let before = layout(&state, state.size);
+        state.say("Draft cleared.");
+        assert_eq!(layout(&state, state.size), before);
         let shown = last_row(&state);
-        let at = |word: &str| shown.find(word).unwrap_or(usize::MAX);
-        let first = at("e edit");
-        assert!(first < usize::MAX, "{shown}");
-        for word in ["approve", "reject", "decline", "for the team", "choose"] {
-            assert!(first < at(word), "{word}: {shown}");
+        assert!(
+            shown.trim_matches('"').starts_with(" · Draft cleared."),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn hints_begin_with_the_keys_of_the_card() {
+    for (width, height) in SIZES {
+        for (request, keys) in [
+            (
+                permission_request("r1", "alice", "git push", 0.0),
+                "a approve  r reject  A for the team  c comment",
+            ),
+            (plan("r2", "1. go"), "a approve  r reject  c comment"),
+            (
+                question("q1", &["one", "two"]),
+                "1-2 choose  r decline  c own answer",
+            ),
+        ] {
+            let mut state = started_screen(width, height);
+            asks(&mut state, std::slice::from_ref(&request));
+            press(&mut state, "alt+w");
+            let shown = last_row(&state);
+            let begin = shown.trim_matches(['"', ' ']);
+            assert!(begin.starts_with(keys), "{width}: {shown}");
+            // Only the key that opens the agent is left out on the narrowest screens.
+            let opens = shown.contains(&format!("{keys}  Enter open the agent"));
+            assert!(opens || width < 80, "{width}: {shown}");
         }
     }
-    // The keys on the card and in the hints are in the same order.
-    let mut state = started_screen(160, 45);
-    asks(
-        &mut state,
-        &[permission_request("r1", "alice", "git push", 0.0)],
-    );
-    press(&mut state, "alt+w");
-    let shown = last_row(&state);
-    let order = ["approve", "reject", "for the team", "comment"].map(|word| shown.find(word));
-    assert!(order.is_sorted() && order[0].is_some(), "{shown}");
+}
+
+#[test]
+fn view_of_a_teammate_begins_with_the_key_that_leaves_it() {
+    for (width, height) in SIZES {
+        let mut state = busy(width, height);
+        press(&mut state, "alt+4 enter");
+        let shown = last_row(&state);
+        let first = shown.find("Esc back to lead");
+        let others = ["tool calls", "search", "write", "help"].map(|word| shown.find(word));
+        let is_first = others.into_iter().flatten().all(|at| Some(at) > first);
+        assert!(first.is_some() && is_first, "{width}: {shown}");
+        let text = picture(&state);
+        let name = state.shown.to_string();
+        if width < 100 {
+            let tabs = text.lines().nth(1).unwrap_or_default();
+            assert!(tabs.contains(&format!("▸1 {name}")), "{tabs}");
+            assert!(!tabs.contains("Lead"), "{tabs}");
+        }
+    }
 }
 
 #[test]

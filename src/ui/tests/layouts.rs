@@ -89,9 +89,12 @@ fn small_screen_alternates_two_layouts() {
         let (wall, has_tabs) = rows(&state);
         assert!(has_tabs);
         press(&mut state, "=");
+        // The message about the layout takes a row on such a screen.
+        state.status = None;
         assert_eq!(state.arrangement.screen.layout, PaneLayout::Focus);
         assert_eq!(rows(&state), (wall + 1, false));
         press(&mut state, "=");
+        state.status = None;
         assert_eq!(state.arrangement.screen.layout, PaneLayout::Wall);
         assert_eq!(rows(&state), (wall, true));
         // The composer is shown in full while it has the focus or contains a draft.

@@ -10,9 +10,11 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::{AgentEvent, CrewEvent, Event, EventKind};
 use crate::ui::app::QUIT_WINDOW;
 use crate::ui::fixture::{
-    NOON, apply_events, blank, busy, busy_events, picture, press, started_screen,
+    NOON, apply_events, blank, busy, busy_events, merging_screen, name as fixture_name, picture,
+    plan, press, request_event, started_screen,
 };
 use crate::ui::keymap::KeyMap;
+use crate::ui::model::board::branches;
 use crate::ui::replay::Player;
 use crate::ui::{Effect, Msg, SessionRole, UiState, begin_replay, keys, update};
 
@@ -125,8 +127,8 @@ fn status_message_keeps_dialog_keys() {
         assert!(before.starts_with(own), "{before}");
         state.say("words ".repeat(30));
         let after = line(&state);
-        assert!(after.starts_with("words words"), "{after}");
-        assert!(after.contains(&format!("  {own}")), "{after}");
+        assert_eq!(after, before);
+        assert!(picture(&state).contains("words words"));
     }
 }
 
@@ -168,6 +170,36 @@ fn quit_dialog_names_what_it_stops() {
             "{first}"
         );
     }
+}
+
+#[test]
+fn quit_asks_while_work_waits_for_the_user() {
+    let asked = |state: &UiState| {
+        let text = picture(state).replace('│', " ");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut state = started_screen(160, 45);
+    apply_events(&mut state, vec![request_event(&plan("r1", "1. go"))]);
+    assert_eq!(press(&mut state, "esc q"), []);
+    let text = asked(&state);
+    assert!(text.contains("1 request waits for you. Quit?"), "{text}");
+    assert_eq!(press(&mut state, "y"), [Effect::Quit]);
+
+    let mut state = merging_screen(160, 45);
+    for name in ["lead", "alice", "bob", "carol"] {
+        let activity = Activity::Idle;
+        let idle = AgentEvent::ActivityChanged { activity }.of(fixture_name(name));
+        apply_events(&mut state, vec![idle]);
+    }
+    let unmerged = branches::unmerged_tasks(&state).len();
+    assert_eq!(press(&mut state, "esc q"), []);
+    let text = asked(&state);
+    let words = format!("{unmerged} branches are unmerged. Quit?");
+    assert!(text.contains(&words), "{text}");
+    assert_eq!(press(&mut state, "n"), []);
+    // A viewer only watches the crew, so its user leaves nothing behind.
+    state.set_role(SessionRole::Viewer(None));
+    assert_eq!(press(&mut state, "q"), [Effect::Quit]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn thumbs(state: &UiState) -> Vec<Rect> {
         for y in buffer.area.rows().map(|row| row.y) {
             let cell = &buffer[(x, y)];
             // A covered scrollbar cannot be dragged.
-            if cell.symbol() != "┃" || !['h', 'd'].contains(&test_theme::style_character(cell)) {
+            if cell.symbol() != "█" || !['h', 'd'].contains(&test_theme::style_character(cell)) {
                 continue;
             }
             if is_covered && !test_theme::is_popup(cell) {
@@ -152,4 +152,21 @@ fn dragging_diff_scrollbar_updates_current_file() {
     assert_eq!(file(&state), last);
     mouse(&mut state, PULL, bar.at.x, bar.at.y);
     assert_eq!(file(&state), 0);
+}
+
+#[test]
+fn scrollbar_differs_from_a_border() {
+    // The conversation has no side border while the composer has the focus.
+    let mut state = busy(160, 45);
+    apply_events(&mut state, work::long_conversation());
+    let bar = bars(&state).into_iter().find(|bar| bar.at.x < 90).unwrap();
+    let buffer = cells(&state, &test_theme::theme());
+    for at in bar.at.positions() {
+        let expected = if bar.thumb().contains(at) {
+            "█"
+        } else {
+            "│"
+        };
+        assert_eq!(buffer[at].symbol(), expected, "{at}");
+    }
 }

@@ -15,6 +15,10 @@ const CHARACTER_SCORE_MIN: usize = 16;
 /// any other match, because what a user types is usually the start of the text that the user means.
 const START_BONUS: u32 = 10_000;
 
+/// Added to the score of a short text in which each word of the pattern occurs as a whole word. It is greater than the
+/// score of a match of scattered characters.
+const WORDS_BONUS: u32 = 5_000;
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FuzzyMatch {
     /// The quality of the match; a higher score is better.
@@ -77,7 +81,13 @@ impl FuzzyPattern {
     pub fn score(&mut self, text: &str) -> Option<u32> {
         let mut lower = text.chars().flat_map(char::to_lowercase);
         let begins = !self.start.is_empty() && self.start.chars().all(|c| lower.next() == Some(c));
-        let bonus = if begins { START_BONUS } else { 0 };
+        let bonus = if begins {
+            START_BONUS
+        } else if has_words(text, &self.start) {
+            WORDS_BONUS
+        } else {
+            0
+        };
         let text = characters(text, &mut self.characters);
         let (accepts_scattered, matcher) = (self.accepts_scattered, &mut self.matcher);
         let scores = self.pattern.atoms.iter().map(|word| {
@@ -101,6 +111,17 @@ impl FuzzyPattern {
         positions.dedup();
         Some(FuzzyMatch { score, positions })
     }
+}
+
+/// Returns whether each word of `wanted`, which is in lower case, occurs in `text` as a whole word. `false` if `wanted`
+/// is blank.
+fn has_words(text: &str, wanted: &str) -> bool {
+    let text = text.to_lowercase();
+    let has = |word: &str| {
+        text.split(|c: char| !c.is_alphanumeric())
+            .any(|w| w == word)
+    };
+    !wanted.is_empty() && wanted.split_whitespace().all(has)
 }
 
 /// Converts a text for the matcher. Splits the text into characters and not into graphemes, so that the positions of
@@ -153,6 +174,11 @@ mod tests {
             ("ml", "moveLine", "small"),
             ("me", "merge the branch", "choose what to copy: a message"),
             ("Me", "merge", "an me"),
+            (
+                "resume",
+                "choose an earlier session and resume it",
+                "suspend; the shell command fg resumes",
+            ),
         ];
         for (typed, better, worse) in cases {
             let mut pattern = FuzzyPattern::new(typed);

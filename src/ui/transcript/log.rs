@@ -16,6 +16,8 @@ use crate::ui::transcript::tool_display::{Grouping, tool_display};
 pub const CELLS_MAX: usize = 10_000;
 /// Maximum total size of all cells, in bytes. If they are larger, the oldest are dropped, but never the newest one.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Number of cells in which [`CellLog::last_call`] looks for a call, so that it takes little time.
+const LAST_CALL_CELLS: usize = 100;
 /// Estimated size of a cell without its texts, in bytes.
 const CELL_OVERHEAD: usize = 512;
 
@@ -147,6 +149,15 @@ impl CellLog {
         let before = self.dropped.saturating_sub(number);
         let first = self.cells.get(self.index(number).unwrap_or(0));
         before + self.entries - first.map_or(self.entries, |cell| cell.entries)
+    }
+
+    /// Returns the newest tool call; `None` if there is none among the newest [`LAST_CALL_CELLS`] cells.
+    pub fn last_call(&self) -> Option<&ToolRun> {
+        let newest = self.cells.iter().rev().take(LAST_CALL_CELLS);
+        newest.into_iter().find_map(|cell| match &cell.kind {
+            CellKind::Tool(run) => Some(&**run),
+            _ => None,
+        })
     }
 
     /// Drops the oldest cells until the log is within [`CELLS_MAX`] and [`BYTES_MAX`].

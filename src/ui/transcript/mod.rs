@@ -309,6 +309,13 @@ impl Transcript {
         }
     }
 
+    /// Returns the tool of the newest tool call and what the call acts on, which may be empty; `None` if there is no
+    /// recent call.
+    pub fn last_call(&self) -> Option<(&str, &str)> {
+        let run = self.log.last_call()?;
+        Some((&run.tool, &run.subject))
+    }
+
     /// Returns the subagent that the selected tool call has started. If no cell is selected, uses the last cell that
     /// can be folded. Returns `None` if this cell is not a tool call that has started a subagent.
     pub fn selected_subagent(&self) -> Option<&Name> {

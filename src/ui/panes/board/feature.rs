@@ -270,7 +270,8 @@ impl PaneFeature for BoardPane {
         match request {
             PaneRequest::SelectTask(id) => self.selected = Some(*id),
             PaneRequest::ScreenRestored(screen) => self.shape = screen.board,
-            PaneRequest::SelectRequest(_)
+            PaneRequest::SelectAgent(_)
+            | PaneRequest::SelectRequest(_)
             | PaneRequest::ShowRequest(_)
             | PaneRequest::ConversationOpened { .. } => {}
         }

@@ -76,8 +76,11 @@ pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
             Vec::new()
         } else {
             let used: usize = below.iter().map(|s| width(&s.content)).sum();
+            let rows = messages.iter().skip(first).take(usize::from(height));
+            let shown: Vec<MessageStatus> = rows.map(|t| t.status(&app.model.team)).collect();
             // The blanks and corners beside the two texts of the border.
-            legend(usize::from(area.width).saturating_sub(used + 8), theme)
+            let columns = usize::from(area.width).saturating_sub(used + 8);
+            legend(&shown, columns, theme)
         },
         below,
         bar: Scrollbar::of_list(area, list, first, messages.len()),
@@ -168,17 +171,19 @@ fn row_spans(
     spans
 }
 
-/// Returns a legend of the symbols for the usual delivery statuses. It is shown in the border of the pane if the rows
-/// have no room for the words. The last entries are left out if they do not fit into `columns` columns.
-fn legend(columns: usize, theme: &Theme) -> Vec<Span<'static>> {
-    let shown = [
-        DeliveryState::Sent,
-        DeliveryState::Delivered,
-        DeliveryState::ActedOn,
+/// Returns a legend of the symbols for the delivery statuses in `shown`, the most relevant status first. It is shown in
+/// the border of the pane if the rows have no room for the words. The last entries are left out if they do not fit into
+/// `columns` columns.
+fn legend(shown: &[MessageStatus], columns: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let by_relevance = [
+        MessageStatus::Unread,
+        MessageStatus::At(DeliveryState::Blocked),
+        MessageStatus::At(DeliveryState::ActedOn),
+        MessageStatus::At(DeliveryState::Delivered),
+        MessageStatus::At(DeliveryState::Sent),
     ];
     let mut words = String::new();
-    for state in shown {
-        let status = MessageStatus::At(state);
+    for status in by_relevance.into_iter().filter(|s| shown.contains(s)) {
         let gap = if words.is_empty() { "" } else { "  " };
         let part = format!(
             "{gap}{} {}",
@@ -246,4 +251,38 @@ fn route(traced: &TrackedMessage) -> String {
     let from = fit(&one_line(&message.from), 16);
     let to = fit(&one_line(&message.to), 16);
     format!("{from} → {to}")
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn legend_has_only_states_that_occur_most_relevant_first() {
+        let at = MessageStatus::At;
+        let (sent, read, done) = (
+            at(DeliveryState::Sent),
+            at(DeliveryState::Delivered),
+            at(DeliveryState::ActedOn),
+        );
+        let cases: [(&[MessageStatus], usize, &str); 6] = [
+            (&[], 60, ""),
+            (&[done, done], 60, "✓✓ acted on"),
+            (&[sent, done, read], 60, "✓✓ acted on  ✓ delivered  · sent"),
+            (&[sent, done, read], 26, "✓✓ acted on  ✓ delivered"),
+            (
+                &[done, MessageStatus::Unread],
+                60,
+                "✗ not read  ✓✓ acted on",
+            ),
+            (&[done], 5, ""),
+        ];
+        for (shown, columns, expected) in cases {
+            let spans = legend(shown, columns, &Theme::default());
+            let text: String = spans.iter().map(|s| s.content.as_ref()).collect();
+            assert_eq!(text, expected, "{columns}");
+        }
+    }
 }

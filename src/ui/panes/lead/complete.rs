@@ -20,8 +20,6 @@ use crate::ui::widgets::list::first_row;
 
 /// Maximum number of visible rows of the completion list.
 pub const ROWS_MAX: u16 = 8;
-/// Maximum width of the completion list, in columns.
-const WIDTH_MAX: u16 = 76;
 /// Maximum width of the name of a resource or MCP server in the first column of the completion list, in columns.
 pub const NAMES_MAX: usize = 44;
 /// Maximum width of the first column, in columns, if only commands and agents are listed. A longer name extends into
@@ -119,7 +117,7 @@ fn row(pane: &LeadPane) -> usize {
     }
 }
 
-/// Returns the layout of the completion list for `len` rows: directly above the composer. `None` if `len` is 0, if not
+/// Returns the layout of the completion list for `len` rows: directly above the composer and as wide. `None` if `len` is 0, if not
 /// even one row fits, or if the composer is not on the screen.
 pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area::PopupListLayout> {
     let composer = layout.composer?;
@@ -134,7 +132,7 @@ pub fn popup_layout(pane: &LeadPane, layout: &Layout, len: usize) -> Option<area
     let area = Rect {
         x: composer.x,
         y: composer.y - rows - 2,
-        width: composer.width.min(WIDTH_MAX),
+        width: composer.width,
         height: rows + 2,
     };
     let list = area::inside(area);

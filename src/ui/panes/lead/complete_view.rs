@@ -66,7 +66,7 @@ pub fn draw(pane: &LeadPane, app: &App, theme: &Theme, layout: &Layout, buffer: 
     }
     popup::draw_border(title, below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, offers.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     let first = complete::name_width(&offers);
     for ((at, offer), row) in offers
         .iter()

@@ -36,7 +36,7 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
     } = canvas;
     let agent = app.model.agents.get(&app.shown);
     let titles = Titles {
-        name: name(app),
+        name: name(app, is_named_above.then_some(area.width)),
         name_style: {
             let colored = style::agent_name(app, &app.shown, theme.title, theme);
             (colored != theme.title).then_some(colored)
@@ -55,7 +55,7 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
             let talk = lead::conversation_area(app, area);
             let scrolled = agent.transcript.view(cache, theme, talk, buffer);
             let bar = scrolled.and_then(|scrolled| Scrollbar::new(area, talk, scrolled));
-            frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), buffer);
+            frame::scrollbar(bar, frame::thumb(app, Pane::Lead, theme), theme, buffer);
         }
         Some(_) | None => match crate::ui::app::onboarding::visible_page(app) {
             Some(page) => {
@@ -84,15 +84,19 @@ fn search_line(app: &App, theme: &Theme, area: Rect, buffer: &mut Buffer) -> Tex
     is_typing.then_some(at)
 }
 
-fn name(app: &App) -> String {
+/// Returns the title: the name of the shown agent and its task. `tabs` is the width of the tab line directly above the
+/// pane, if there is one. The title then leaves out the name if the tab shows all of it.
+fn name(app: &App, tabs: Option<u16>) -> String {
     if app.shown.is_lead() {
         return "Lead".into();
     }
+    let name = app.shown.as_str();
+    let is_on_tab = tabs.is_some_and(|tabs| width(name) <= frame::agent_tab_width(tabs));
     let task = model_board::open_task(app, &app.shown);
-    let task = task.map_or_else(String::new, |t| {
-        format!(" · {} {}", t.id, one_line(&t.subject))
-    });
-    format!("{}{task}", app.shown)
+    let task = task.map(|t| format!("{} {}", t.id, one_line(&t.subject)));
+    let name = Some(name.to_string()).filter(|_| !is_on_tab);
+    let parts: Vec<String> = name.into_iter().chain(task).collect();
+    parts.join(" · ")
 }
 
 fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {

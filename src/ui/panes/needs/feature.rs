@@ -261,6 +261,7 @@ impl PaneFeature for NeedsPane {
             PaneRequest::SelectRequest(id) => self.selected = Some(id.clone()),
             PaneRequest::ShowRequest(id) => self.show(id.clone()),
             PaneRequest::SelectTask(_)
+            | PaneRequest::SelectAgent(_)
             | PaneRequest::ConversationOpened { .. }
             | PaneRequest::ScreenRestored(_) => {}
         }

@@ -7,6 +7,7 @@ use crate::domain::request::{Request, RequestKind, Verdict};
 use crate::ui::app::effect::Effect;
 use crate::ui::app::key_guard::SETTLE;
 use crate::ui::app::popup;
+use crate::ui::app::status_message::MESSAGE_ROWS_MAX;
 use crate::ui::app::status_message::StatusMessage;
 use crate::ui::app::{App, drafts};
 use crate::ui::keymap::direction::Scroll;
@@ -204,7 +205,10 @@ impl NeedsPane {
             return true;
         }
         if let Some(area) = area {
-            self.scroll = card::scroll_to_choice(self, app, area, number);
+            // The message below can take rows of the pane. The choice must stay in view then.
+            let height = area.height.saturating_sub(MESSAGE_ROWS_MAX);
+            let lower = Rect { height, ..area };
+            self.scroll = card::scroll_to_choice(self, app, lower, number);
         }
         let text = format!("Choice {number} was not visible. Read it, then choose.");
         warn_about(app, id, text);

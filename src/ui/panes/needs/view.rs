@@ -100,7 +100,7 @@ pub fn draw(pane: &NeedsPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         line.render(row, buffer);
     }
     let thumb = frame::thumb(app, Pane::Needs, theme);
-    frame::scrollbar(places.bar(area), thumb, buffer);
+    frame::scrollbar(places.bar(area), thumb, theme, buffer);
     // The number of hidden lines is drawn on the border, because inside the pane it would hide a line of the request.
     let shown = places.top + usize::from(places.text.height);
     let below = places.card.lines.len().saturating_sub(shown);

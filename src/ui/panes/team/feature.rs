@@ -16,8 +16,8 @@ use crate::ui::frame::{layout, navigation};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::feature::{PaneCanvas, PaneFeature, Preview, SelectedItem, page, rows};
-use crate::ui::panes::team::{TeamPane, preview, view};
+use crate::ui::panes::feature::{PaneCanvas, PaneFeature, Preview, SelectedItem, page};
+use crate::ui::panes::team::{TeamLine, TeamPane, preview, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::PlacedPart;
@@ -39,11 +39,12 @@ impl PaneFeature for TeamPane {
             let what = Hit::In(Pane::Team, action);
             out.extend(at.map(|at| PlacedPart { at, what }));
         }
-        out.extend(rows(
-            Pane::Team,
-            places.list,
-            self.list_position(app, places.list),
-        ));
+        let lines = self.lines(app, places).into_iter();
+        out.extend(lines.zip(places.list.rows()).map(|(line, at)| {
+            let (TeamLine::Agent(row) | TeamLine::Action(row)) = line;
+            let what = Hit::Row(Pane::Team, row);
+            PlacedPart { at, what }
+        }));
     }
 
     fn scrollbar(&self, app: &App, area: Rect) -> Option<Scrollbar> {
@@ -176,8 +177,10 @@ impl PaneFeature for TeamPane {
     }
 
     fn handle_request(&mut self, request: &PaneRequest) {
-        if let PaneRequest::ScreenRestored(screen) = request {
-            self.sort = screen.team_sort;
+        match request {
+            PaneRequest::ScreenRestored(screen) => self.sort = screen.team_sort,
+            PaneRequest::SelectAgent(name) => self.selected = Some(name.clone()),
+            _ => {}
         }
     }
 

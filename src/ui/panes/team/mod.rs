@@ -11,12 +11,13 @@ use ratatui::layout::Rect;
 
 use crate::domain::ids::Name;
 use crate::domain::screen::TeamSort;
-use crate::domain::team::Member;
+use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
 use crate::ui::text::terms::FilterTerms;
 use crate::ui::widgets::cut::cut_top;
+use crate::ui::widgets::list::first_row;
 
 /// Minimum width of the list, in columns, to show the headings of its columns.
 const HEADINGS_FROM: u16 = 48;
@@ -36,6 +37,17 @@ pub struct TeamListLayout {
     /// The row with the headings of the columns; `None` if the list is too narrow or has no row to spare.
     pub headings: Option<Rect>,
     pub list: Rect,
+    /// Whether the list has room for one more row below each agent with a last tool call.
+    pub shows_actions: bool,
+}
+
+/// A row of the list on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TeamLine {
+    /// The row of the agent with this index among the rows of the team.
+    Agent(usize),
+    /// The last tool call of that agent.
+    Action(usize),
 }
 
 impl Default for TeamPane {
@@ -86,11 +98,33 @@ impl TeamPane {
         let is_sorted = self.sort != TeamSort::default() && list.height > 1;
         let has_headings = list.width >= HEADINGS_FROM && (is_free || is_sorted);
         let (headings, list) = cut_top(list, u16::from(has_headings));
+        let actions = self.rows(model);
+        let actions = actions
+            .iter()
+            .filter(|row| last_action(model, row).is_some());
         TeamListLayout {
             filter,
             headings: has_headings.then_some(headings),
             list,
+            shows_actions: rows + actions.count() <= usize::from(list.height),
         }
+    }
+
+    /// Returns the visible rows of the list, from the top. The last tool calls have rows only if all of them fit.
+    pub fn lines(&self, model: &CrewModel, places: TeamListLayout) -> Vec<TeamLine> {
+        let rows = self.rows(model);
+        let selected = self.selected_member(model).map_or(0, |(at, _)| at);
+        let height = places.list.height;
+        let first = first_row(rows.len(), selected, height);
+        let mut out = Vec::new();
+        for (at, row) in rows.iter().enumerate().skip(first) {
+            out.push(TeamLine::Agent(at));
+            if places.shows_actions && last_action(model, row).is_some() {
+                out.push(TeamLine::Action(at));
+            }
+        }
+        out.truncate(height.into());
+        out
     }
 
     /// Returns the index of the selected row and the name of the teammate or subagent in it; `None` if the list is
@@ -127,6 +161,19 @@ pub enum TeamRow<'a> {
     /// A running subagent. The subagents of a teammate are in the rows below the teammate. The subagents of the lead
     /// are in the first rows, because the lead has no row.
     Subagent(Name),
+}
+
+/// Returns the last tool call of a working teammate, as its transcript names it: the tool and its subject. `None` if the
+/// teammate does not work or has not called a tool recently, and for a subagent.
+pub fn last_action(model: &CrewModel, row: &TeamRow) -> Option<String> {
+    let TeamRow::Member(member) = row else {
+        return None;
+    };
+    if member.status == MemberStatus::Shutdown || !model.activity(&member.name).is_busy() {
+        return None;
+    }
+    let (tool, subject) = model.agents.get(&member.name)?.transcript.last_call()?;
+    Some(format!("{tool} {subject}").trim_end().into())
 }
 
 /// Returns the text of a row that the filter searches, in lower case: the agent's name, its role (or the prompt of a

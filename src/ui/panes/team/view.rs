@@ -17,7 +17,7 @@ use crate::ui::panes::team::figures::{
     ACTIVITY_HEADING, CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings,
     words_width,
 };
-use crate::ui::panes::team::{TeamPane, TeamRow};
+use crate::ui::panes::team::{TeamLine, TeamPane, TeamRow, last_action};
 use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -92,10 +92,27 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         let spans = headings(pane.sort, figure_style, (name_width, bars), columns, theme);
         frame::row(RowHighlight::Plain, spans, theme, row, buffer);
     }
-    for ((at, member), area) in members.iter().enumerate().skip(first).zip(list.rows()) {
+    for (line, area) in pane.lines(app, places).into_iter().zip(list.rows()) {
         let columns = usize::from(area.width).saturating_sub(3);
-        let spans = match member {
-            TeamRow::Member(member) => row(app, member, name_width, figure_style, columns, theme),
+        let (TeamLine::Agent(at) | TeamLine::Action(at)) = line;
+        let Some(listed) = members.get(at) else {
+            continue;
+        };
+        if line == TeamLine::Action(at) {
+            let action = last_action(app, listed).unwrap_or_default();
+            // The text begins in the column of the name.
+            let action = format!("  {}", fit(&action, columns.saturating_sub(2)));
+            let spans = vec![Span::styled(action, theme.dim)];
+            frame::row(RowHighlight::Plain, spans, theme, area, buffer);
+            continue;
+        }
+        let spans = match listed {
+            TeamRow::Member(member) => {
+                let action = last_action(app, listed).filter(|_| places.shows_actions);
+                let has_action = action.is_some();
+                let widths = (name_width, columns);
+                row(app, member, widths, figure_style, has_action, theme)
+            }
             TeamRow::Subagent(name) => {
                 subagent(app, name, name_width, figure_style, columns, theme)
             }
@@ -166,12 +183,14 @@ fn least_truncating_width(rows: &[SharedColumns], least: usize) -> usize {
         .unwrap_or(least)
 }
 
+/// Renders the row of a teammate in `columns` columns. If `has_action` is true, the row below it shows its last tool
+/// call, so this row does not repeat what the call acts on.
 fn row(
     app: &App,
     member: &Member,
-    name_width: usize,
+    (name_width, columns): (usize, usize),
     figure_style: FigureStyle,
-    columns: usize,
+    has_action: bool,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let activity = match member.status {
@@ -195,7 +214,10 @@ fn row(
         Activity::Gone => theme.dim,
         _ => style::agent_name(app, &member.name, theme.text, theme),
     };
-    let (text, text_style) = about(app, member, &activity, subject_room, theme);
+    let (text, text_style) = match activity {
+        Activity::Tool { .. } if has_action => (task(app, member), theme.text),
+        _ => about(app, member, &activity, subject_room, theme),
+    };
     let [words, blanks] = frame::cell(short_state(&words, state_width), state_width, style);
     vec![
         Span::styled(shape, style),
@@ -344,7 +366,14 @@ mod tests {
             let span = spans.into_iter().find(|s| s.content.trim() == name);
             span.unwrap().style.fg
         };
-        let spans = row(&state, &member, 10, FigureStyle::WithUnits, 80, &theme);
+        let spans = row(
+            &state,
+            &member,
+            (10, 80),
+            FigureStyle::WithUnits,
+            false,
+            &theme,
+        );
         assert_eq!(color_of(spans, "bob"), theme.keyword.fg);
         let child = Name::subagent(&Name::lead(), 1);
         let started = AgentEvent::SubagentStarted {
@@ -357,6 +386,64 @@ mod tests {
         apply_events(&mut state, vec![started.of(child.clone())]);
         let spans = subagent(&state, &child, 10, FigureStyle::WithUnits, 80, &theme);
         assert_eq!(color_of(spans, "lead.1"), theme.ok.fg);
+    }
+
+    #[test]
+    fn last_call_of_working_teammates_is_shown_if_all_fit() {
+        let called = |who: &str, tool: &str, on: &str| {
+            AgentEvent::ToolStarted {
+                call: crate::domain::ids::CallId(format!("{who}-{tool}")),
+                tool: tool.into(),
+                on: on.into(),
+                input: serde_json::Value::Null,
+            }
+            .of(name(who))
+        };
+        let mut state = busy(160, 45);
+        let thinks = AgentEvent::ActivityChanged {
+            activity: Activity::Thinking,
+        };
+        let events = vec![
+            called("alice", "read_file", "src/blocks.rs"),
+            called("alice", "bash", "cargo test blocks"),
+            called("bob", "edit_file", "src/header.rs"),
+            thinks.of(name("bob")),
+            // carol is idle.
+            called("carol", "grep", "TODO"),
+        ];
+        apply_events(&mut state, events);
+        let idle = AgentEvent::ActivityChanged {
+            activity: Activity::Idle,
+        };
+        apply_events(&mut state, vec![idle.of(name("carol"))]);
+        let team = &state.panes.team;
+        let lines = |height: u16| {
+            let inside = ratatui::layout::Rect::new(0, 0, 90, height);
+            let places = team.places(&state, inside);
+            let rows = team.rows(&state);
+            let lines = team.lines(&state, places).into_iter();
+            let text = |line| match line {
+                TeamLine::Agent(at) => rows[at].name().to_string(),
+                TeamLine::Action(at) => last_action(&state, &rows[at]).unwrap(),
+            };
+            lines.map(text).collect::<Vec<_>>()
+        };
+        let members: Vec<String> = team
+            .rows(&state)
+            .iter()
+            .map(|r| r.name().to_string())
+            .collect();
+        let all = u16::try_from(members.len()).unwrap();
+        // One row for the headings, and one for each of the two calls.
+        let shown = lines(all + 3);
+        assert_eq!(shown.len(), members.len() + 2, "{shown:?}");
+        let below = |who: &str| {
+            let at = shown.iter().position(|line| line == who).unwrap();
+            shown[at + 1].clone()
+        };
+        assert_eq!(below("alice"), "bash cargo test blocks");
+        assert_eq!(below("bob"), "edit_file src/header.rs");
+        assert_eq!(lines(all + 2), members);
     }
 
     #[test]

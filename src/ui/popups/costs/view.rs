@@ -18,7 +18,7 @@ pub fn draw(app: &App, view: &CostsPopup, theme: &Theme, screen: Rect, buffer: &
     let below = frame::beyond(lines.len(), place.first, place.list.height, theme);
     open(app, "Cost", below, theme, place.area, buffer);
     let bar = Scrollbar::of_list(place.area, place.list, place.first, lines.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     let shown = lines.into_iter().enumerate().skip(place.first);
     for ((at, line), area) in shown.zip(place.list.rows()) {
         let mark = if selected == Some(at) {

@@ -45,7 +45,7 @@ pub fn draw(
     let below = frame::position(row, rows.len(), list.list.height, theme);
     open(app, &title, below, theme, list.area, buffer);
     let bar = Scrollbar::of_list(list.area, list.list, list.first, rows.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     let cursor = place
         .search
         .map(|row| search(&view.filter, theme, row, buffer).0);

@@ -144,7 +144,7 @@ impl Popup for HelpPopup {
         let below = frame::beyond(rows.len(), first, height, theme);
         let inner = open_frame(app, "Keys", below, theme, area, buffer);
         let bar = Scrollbar::of_list(area, list, first, rows.len());
-        frame::scrollbar(bar, theme.title, buffer);
+        frame::scrollbar(bar, theme.title, theme, buffer);
         let mut before = None;
         for (row, at) in rows.iter().skip(first).zip(list.rows()) {
             (&row.line).render(at, buffer);

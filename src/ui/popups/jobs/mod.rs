@@ -46,7 +46,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     let below = frame::position(Some(row), jobs.len(), list.height, theme);
     let inner = open_frame(app, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, jobs.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     let mut rows = inner.rows();
     let names = jobs.iter().map(|job| width(job.agent.as_str()));
     let names = names.max().unwrap_or(0).min(NAMES_MAX);

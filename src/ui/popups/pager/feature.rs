@@ -105,13 +105,16 @@ impl<P: Page> Popup for Pager<P> {
                 Some(self.is_searching() && is_found(&self.rows(app, &Theme::default())))
             }
             Action::Filter => Some(true),
-            Action::Accept if !self.is_typing => Some(false),
+            Action::Accept if !self.is_typing => Some(self.page.item_label(app).is_some()),
             _ if self.page.refuses(action) => Some(false),
             _ => self.page.has_section(action),
         }
     }
 
-    fn hint(&self, _app: &App, action: Action) -> Option<&'static str> {
+    fn hint(&self, app: &App, action: Action) -> Option<&'static str> {
+        if action == Action::Accept && !self.is_typing {
+            return self.page.item_label(app);
+        }
         let ends = action == Action::Back && !self.is_typing && self.is_searching();
         ends.then_some(END_SEARCH)
     }

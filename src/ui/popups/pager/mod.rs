@@ -98,6 +98,23 @@ pub trait Page: Debug + 'static {
         None
     }
 
+    /// Selects another item of a page that is a list of items, for the scroll command `_by`. Returns `false` if the page
+    /// has no items; the command then scrolls the text.
+    fn select_item(&mut self, _app: &App, _by: Scroll) -> bool {
+        false
+    }
+
+    /// Does what the selected item recommends, and returns what happens to the pager. `None` if no item is selected or
+    /// it recommends nothing; the pager then closes.
+    fn open_item(&mut self, _app: &mut App) -> Option<Next> {
+        None
+    }
+
+    /// Returns the label of [`Page::open_item`] for the hint line; `None` if that would return `None`.
+    fn item_label(&self, _app: &App) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the action of `_key` if the text of the page recommends this key to the user and the pager does not bind
     /// it; otherwise `None`.
     fn recommended_action(&self, _prefs: &Preferences, _key: &str) -> Option<Action> {
@@ -122,6 +139,8 @@ pub struct PagerRow {
     pub margin: usize,
     /// The role of the row when the user moves between the files of a diff; `None` if it has none.
     pub file_mark: Option<FileMark>,
+    /// The index of the item to which the row belongs, on a page that is a list of items; otherwise `None`.
+    pub item: Option<usize>,
 }
 
 impl From<Line<'static>> for PagerRow {
@@ -130,6 +149,7 @@ impl From<Line<'static>> for PagerRow {
             line,
             margin: 0,
             file_mark: None,
+            item: None,
         }
     }
 }
@@ -249,6 +269,9 @@ impl<P: Page> Pager<P> {
     }
 
     fn scroll_by(&mut self, app: &App, by: Scroll) {
+        if self.page.select_item(app, by) {
+            return self.show_current(app);
+        }
         let lines = self.rows(app, &Theme::default()).len();
         let page = usize::from(area(app.size).height.saturating_sub(2)).max(1);
         let most = lines.saturating_sub(page);
@@ -257,6 +280,19 @@ impl<P: Page> Pager<P> {
         if self.scroll != before {
             self.update_section(app);
         }
+    }
+
+    /// Scrolls as little as possible so that all rows of the current item are visible.
+    fn show_current(&mut self, app: &App) {
+        let seen = self.visible(app);
+        let is_current = |row: &PagerRow| self.page.is_current(row);
+        let first = seen.rows.iter().position(is_current);
+        let last = seen.rows.iter().rposition(is_current);
+        let (Some(first), Some(last)) = (first, last) else {
+            return;
+        };
+        let least = (last + 1).saturating_sub(seen.height);
+        self.scroll = seen.first.max(least).min(first);
     }
 
     /// Called after scrolling. Makes the section at the top of the visible part the current one or, if the end of the
@@ -360,7 +396,7 @@ impl<P: Page> Pager<P> {
 
     fn accept(&mut self, app: &mut App) -> Next {
         if !self.is_typing {
-            return Next::Run(Action::Back);
+            return self.page.open_item(app).unwrap_or(Next::Run(Action::Back));
         }
         self.finish_search_input(app);
         Next::Stay

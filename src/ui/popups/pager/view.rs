@@ -28,7 +28,7 @@ pub fn draw<P: Page>(
     let below = frame::beyond(rows.len(), first, height, theme);
     open(app, &pager.page.title(app), below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, rows.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     for (row, at) in rows.iter().skip(first).zip(list.rows()) {
         (&row.line).render(at, buffer);
         if !pager.is_typing && pager.page.is_current(row) {

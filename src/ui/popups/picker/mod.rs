@@ -1,6 +1,8 @@
 //! The picker: a popup with a list that the user can search and choose from. Each such popup implements [`Choices`] in
 //! a file of its own.
 
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::cmp::Reverse;
@@ -19,6 +21,7 @@ use crate::ui::text;
 use crate::ui::text::fuzzy::{FuzzyPattern, TextSearch};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::{PopupListLayout, centered_rect, inside, whole_or};
+use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::line_input::LineInput;
 use crate::ui::widgets::list::{PAGE, first_row, step};
 
@@ -30,6 +33,10 @@ const WIDTH_MAX: u16 = 120;
 /// row, and the blanks between the texts and at the edges.
 const BESIDE_TEXTS: usize = 9;
 const HEIGHT_MAX: u16 = 20;
+/// Minimum number of rows below the search line, so that there is room for the text of an empty picker.
+const ROWS_MIN: u16 = 2;
+/// Number of rows of a picker around its list: the border, the search line and the blank row below that.
+pub const AROUND_ROWS: u16 = 4;
 
 /// The content of a picker: its title and its rows, and what choosing a row does.
 pub trait Choices: Debug + 'static {
@@ -70,7 +77,24 @@ pub trait Choices: Debug + 'static {
         let wanted = u16::try_from(longest + BESIDE_TEXTS).unwrap_or(u16::MAX);
         let wanted = wanted.clamp(WIDTH, WIDTH_MAX);
         let width = wanted.min(screen.width.saturating_sub(4));
-        centered_rect(screen, width, height(screen, HEIGHT_MAX))
+        // All rows count, so that the picker keeps its height while the user types a search text.
+        let rows = u16::try_from(self.rows(app).len()).unwrap_or(u16::MAX);
+        let rows = rows.clamp(ROWS_MIN, HEIGHT_MAX);
+        centered_rect(
+            screen,
+            width,
+            height(screen, rows + AROUND_ROWS).min(HEIGHT_MAX),
+        )
+    }
+
+    /// Returns the lines, at most `_columns` columns wide, that are shown below the list while `_item` is selected.
+    fn details(&self, _item: &Self::Item, _columns: usize) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the label that the hint line shows for the key that chooses `_item`; `None` for the usual label.
+    fn accept_label(&self, _item: &Self::Item) -> Option<&'static str> {
+        None
     }
 
     /// Returns whether the panes behind the picker are dimmed.
@@ -112,7 +136,7 @@ pub fn low_area(screen: Rect, rows: usize, most: u16) -> Rect {
     // The panes behind the picker stay visible. On a narrow screen, the picker takes the whole width, because the
     // strips beside it would be too narrow to read.
     let width = whole_or(screen, width(screen));
-    centered_rect(screen, width, height(screen, rows + 4))
+    centered_rect(screen, width, height(screen, rows + AROUND_ROWS))
 }
 
 #[derive(Debug)]
@@ -139,7 +163,8 @@ impl<C: Choices> Picker<C> {
     /// order.
     pub fn rows(&self, app: &App) -> Vec<PickerRow<C::Item>> {
         let mut find = self.choices.search(self.search.text());
-        let mut scored: Vec<(u32, PickerRow<C::Item>)> = self
+        let typed = self.search.text().trim();
+        let mut scored: Vec<((bool, u32), PickerRow<C::Item>)> = self
             .choices
             .rows(app)
             .into_iter()
@@ -148,7 +173,11 @@ impl<C: Choices> Picker<C> {
                 let fit = find(&whole)?;
                 let words = row.words.chars().count();
                 let marked = fit.positions.into_iter().filter(|at| *at < words).collect();
-                Some((fit.score, PickerRow { marked, ..row }))
+                // The name of a slash command comes first if it is what the user has typed.
+                let is_command = row.aside.strip_prefix('/').is_some_and(|name| {
+                    name.eq_ignore_ascii_case(typed.strip_prefix('/').unwrap_or(typed))
+                });
+                Some(((is_command, fit.score), PickerRow { marked, ..row }))
             })
             .collect();
         scored.sort_by_key(|(score, _)| Reverse(*score));
@@ -160,16 +189,27 @@ impl<C: Choices> Picker<C> {
         Some(row.item)
     }
 
+    /// Returns the lines below the list, which describe the selected item.
+    fn details(&self, app: &App, columns: u16) -> Vec<String> {
+        let item = self.selected_item(app);
+        item.map_or_else(Vec::new, |item| self.choices.details(&item, columns.into()))
+    }
+
+    /// Returns the item that the key for choosing chooses: the selected one, or the one that the user has typed.
+    fn accepted_item(&self, app: &App) -> Option<C::Item> {
+        let typed = self.search.text().trim();
+        let item = self.selected_item(app);
+        item.or_else(|| self.choices.item_of(typed))
+    }
+
     /// Returns the layout of the picker for `len` matching rows. They are below the search line and a blank row.
     fn place(&self, app: &App, screen: Rect, len: usize) -> PopupListLayout {
         let area = self.choices.area(app, screen);
         let inside = inside(area);
-        let above = 2.min(inside.height);
-        let list = Rect {
-            y: inside.y + above,
-            height: inside.height - above,
-            ..inside
-        };
+        let (_, list) = cut_top(inside, 2);
+        let details = self.details(app, inside.width).len();
+        let details = u16::try_from(details).unwrap_or(u16::MAX);
+        let (list, _) = cut_top(list, list.height.saturating_sub(details).max(1));
         PopupListLayout {
             area,
             list,
@@ -206,16 +246,25 @@ impl<C: Choices> Popup for Picker<C> {
                 self.row = step(self.row, self.rows(app).len(), by, PAGE);
                 Next::Stay
             }
-            Action::Accept => {
-                let typed = self.search.text().trim();
-                let item = self.selected_item(app);
-                match item.or_else(|| self.choices.item_of(typed)) {
-                    Some(item) => self.choices.choose(app, item, out),
-                    None => Next::Stay,
-                }
-            }
+            Action::Accept => match self.accepted_item(app) {
+                Some(item) => self.choices.choose(app, item, out),
+                None => Next::Stay,
+            },
             _ => Next::Pass,
         }
+    }
+
+    fn offers(&self, app: &App, action: Action) -> Option<bool> {
+        match action {
+            Action::Accept => Some(self.accepted_item(app).is_some()),
+            Action::Move(_) => Some(self.rows(app).len() > 1),
+            _ => None,
+        }
+    }
+
+    fn hint(&self, app: &App, action: Action) -> Option<&'static str> {
+        let item = self.selected_item(app).filter(|_| action == Action::Accept);
+        self.choices.accept_label(&item?)
     }
 
     fn select(&mut self, _app: &App, row: usize) {

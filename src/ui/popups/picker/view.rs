@@ -5,6 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::domain::text::count_noun;
 use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::popup::{open, search, underline_chars};
@@ -27,7 +28,7 @@ pub fn draw<C: Choices>(
     let below = frame::position(Some(picker.row), rows.len(), list.height, theme);
     let inner = open(app, &title, below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, rows.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     let (cursor, _) = search(&picker.search, theme, inner, buffer);
     if rows.is_empty() {
         let typed = picker.search.text().trim();
@@ -54,6 +55,22 @@ pub fn draw<C: Choices>(
         let spans = frame::sides(&row.words, style, &aside, theme.dim, columns);
         let spans = underline_chars(spans, &row.marked, theme);
         frame::row(mark, spans, theme, place, buffer);
+    }
+    let below = Rect {
+        y: list.bottom(),
+        height: inner.bottom().saturating_sub(list.bottom()),
+        ..list
+    };
+    let details = picker.details(app, list.width);
+    let shown = usize::from(below.height);
+    for ((at, line), row) in details.iter().enumerate().zip(below.rows()) {
+        let is_cut = at + 1 == shown && details.len() > shown;
+        if is_cut {
+            let more = format!("… {}", count_noun(details.len() - at, "more line"));
+            Line::styled(more, theme.dim).render(row, buffer);
+        } else {
+            Line::styled(line.as_str(), theme.text).render(row, buffer);
+        }
     }
     cursor
 }

@@ -8,7 +8,7 @@ use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, style};
-use crate::ui::popups::problems::{Problem, ProblemSeverity, STALLED_AFTER};
+use crate::ui::popups::problems::{Problem, ProblemSeverity, ProblemTarget, STALLED_AFTER};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 use crate::ui::theme::Theme;
@@ -69,6 +69,7 @@ fn overdue(app: &App, name: &Name) -> Option<Problem> {
             age(passed)
         ),
         help: "{panes.focus_team}, select it, then {team.kill_teammate} kills it; its task goes back to the board",
+        target: ProblemTarget::Agent(name.clone()),
     })
 }
 
@@ -109,9 +110,15 @@ fn agent(app: &App, name: &Name) -> Option<Problem> {
         // An agent that needs the user has an open request, and the request is listed as a problem.
         Activity::NeedsYou { .. } | Activity::Idle | Activity::Gone => return None,
     };
+    let target = match app.activity(name) {
+        Activity::Backoff { .. } => ProblemTarget::Models,
+        Activity::Queued { .. } => ProblemTarget::Nothing,
+        _ => ProblemTarget::Agent(name.clone()),
+    };
     Some(Problem {
         severity: weight,
         cause,
         help,
+        target,
     })
 }

@@ -6,7 +6,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::CrewModel;
-use crate::ui::popups::problems::{Problem, ProblemSeverity, STALLED_AFTER};
+use crate::ui::popups::problems::{Problem, ProblemSeverity, ProblemTarget, STALLED_AFTER};
 use crate::ui::text::age;
 use crate::ui::text::aging::ShownAge;
 
@@ -62,6 +62,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
                     "{messages} for {to}, who is not on the team"
                 ),
                 help: "{panes.focus_inbox}, then {inbox.open} opens them; {panes.compose} writes to the lead",
+                target: ProblemTarget::Inbox,
             });
         }
         (passed >= STALLED_AFTER && since.0 > 0.0).then(|| Problem {
@@ -71,6 +72,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
                 age(passed)
             ),
             help: "{panes.focus_team}, select it, then {team.nudge} asks for its status; {panes.focus_inbox}, then {inbox.open} opens them",
+            target: Name::party(&to).map_or(ProblemTarget::Inbox, ProblemTarget::Agent),
         })
     })
     .collect()

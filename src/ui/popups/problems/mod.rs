@@ -12,16 +12,22 @@ use std::time::Duration;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::request::Request;
 use crate::domain::text::{count_noun, one_line};
-use crate::ui::app::popup::open as open_popup;
+use crate::ui::app::pane_request::PaneRequest;
+use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::app::{App, Preferences};
+use crate::ui::frame::navigation;
+use crate::ui::keymap::direction::Scroll;
+use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context, KeyLookup};
 use crate::ui::model::{CrewModel, sentence};
 use crate::ui::popups::pager::{Page, Pager, PagerRow, text_rows};
 use crate::ui::text::aging::ShownAge;
 use crate::ui::text::{fit, wrap};
 use crate::ui::theme::Theme;
+use crate::ui::widgets::list::{PAGE, step};
 
 /// Maximum number of listed problems. If there are more, the least severe ones are omitted.
 pub const PROBLEMS_MAX: usize = 100;
@@ -33,11 +39,23 @@ const ABOUT_MAX: usize = 120;
 /// listed as a problem.
 const STALLED_AFTER: Duration = Duration::from_secs(300);
 
-#[derive(Debug)]
-pub struct ProblemsPage;
+/// The page with the list of problems, of which one is selected.
+#[derive(Debug, Default)]
+pub struct ProblemsPage {
+    /// The index of the selected problem.
+    selected: usize,
+    /// The problem that was selected before the current event.
+    remembered: Option<Problem>,
+}
 
 pub fn open(app: &mut App) {
-    open_popup(app, Pager::new(ProblemsPage));
+    open_popup(app, Pager::new(ProblemsPage::default()));
+}
+
+impl ProblemsPage {
+    fn selected_problem(&self, app: &App) -> Option<Problem> {
+        listed(app).into_iter().nth(self.selected)
+    }
 }
 
 impl Page for ProblemsPage {
@@ -48,7 +66,91 @@ impl Page for ProblemsPage {
     }
 
     fn rows(&self, app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
-        text_rows(lines(app, width, theme))
+        lines(app, width, theme)
+    }
+
+    fn is_current(&self, row: &PagerRow) -> bool {
+        row.item == Some(self.selected)
+    }
+
+    fn part(&self, row: &PagerRow) -> Option<usize> {
+        row.item
+    }
+
+    fn line_of_part(&self, part: usize, rows: &[PagerRow]) -> Option<usize> {
+        rows.iter().position(|row| row.item == Some(part))
+    }
+
+    fn select_section(&mut self, rows: &[PagerRow], line: usize) {
+        let item = rows.get(line).and_then(|row| row.item);
+        self.selected = item.unwrap_or(self.selected);
+    }
+
+    fn select_item(&mut self, app: &App, by: Scroll) -> bool {
+        let len = listed(app).len();
+        self.selected = step(self.selected, len, by, PAGE);
+        len > 0
+    }
+
+    fn open_item(&mut self, app: &mut App) -> Option<Next> {
+        match self.selected_problem(app)?.target {
+            ProblemTarget::Nothing => return None,
+            ProblemTarget::Compose => return Some(Next::CloseAndRun(Action::Compose)),
+            ProblemTarget::Models => return Some(Next::CloseAndRun(Action::Models)),
+            ProblemTarget::EventLog => {
+                return Some(Next::CloseAndRun(Action::Popup("event_log")));
+            }
+            ProblemTarget::Request(id) => navigation::show_request(app, id),
+            ProblemTarget::Setup => navigation::focus(app, Pane::Lead),
+            ProblemTarget::Task(id) => {
+                app.ask_panes(PaneRequest::SelectTask(id));
+                navigation::focus(app, Pane::Board);
+            }
+            // The lead has no row in the team.
+            ProblemTarget::Agent(name) if name.is_lead() => navigation::show(app, &name),
+            ProblemTarget::Agent(name) => {
+                app.ask_panes(PaneRequest::SelectAgent(name));
+                navigation::focus(app, Pane::Team);
+            }
+            ProblemTarget::Inbox => navigation::focus(app, Pane::Inbox),
+        }
+        Some(Next::CloseAll)
+    }
+
+    fn item_label(&self, app: &App) -> Option<&'static str> {
+        Some(match self.selected_problem(app)?.target {
+            ProblemTarget::Nothing => return None,
+            ProblemTarget::Request(_) => "show the request",
+            ProblemTarget::Setup => "show what to do",
+            ProblemTarget::Task(_) => "go to the task",
+            ProblemTarget::Agent(_) => "go to the agent",
+            ProblemTarget::Inbox => "go to the inbox",
+            ProblemTarget::Compose => "write",
+            ProblemTarget::Models => "choose a model",
+            ProblemTarget::EventLog => "event log",
+        })
+    }
+
+    fn before_event(&mut self, app: &App) {
+        self.remembered = self.selected_problem(app);
+    }
+
+    fn after_event(&mut self, app: &App) {
+        let all = listed(app);
+        let wanted = self.remembered.take();
+        // The cause may contain an age, so it is not compared.
+        let is_it = |p: &Problem| {
+            let wanted = wanted.as_ref();
+            wanted.is_some_and(|w| (p.severity, &p.target) == (w.severity, &w.target))
+        };
+        let last = all.len().saturating_sub(1);
+        self.selected = match all.get(self.selected) {
+            Some(there) if is_it(there) => self.selected,
+            _ => all
+                .iter()
+                .position(is_it)
+                .unwrap_or(self.selected.min(last)),
+        };
     }
 
     fn ages(&self, app: &App) -> Vec<ShownAge> {
@@ -73,6 +175,26 @@ pub struct Problem {
     /// What the user can do. Names of actions in braces, such as `{team.open}`, are replaced by their keys with
     /// [`KeyMap::expand_keys`](crate::ui::keymap::KeyMap::expand_keys).
     pub help: &'static str,
+    /// Where the first step of `help` leads.
+    pub target: ProblemTarget,
+}
+
+/// Where the key that opens the selected problem leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProblemTarget {
+    Request(RequestId),
+    /// The conversation pane, which shows the setup page.
+    Setup,
+    /// The task on the board.
+    Task(TaskId),
+    /// The agent in the team pane; for the lead, its conversation.
+    Agent(Name),
+    Inbox,
+    Compose,
+    Models,
+    EventLog,
+    /// Only time or a command outside of the dashboard helps.
+    Nothing,
 }
 
 /// The severity of a problem, from the most to the least severe.
@@ -94,11 +216,13 @@ pub fn problems(app: &App) -> Vec<Problem> {
         severity: ProblemSeverity::NeedsUser,
         cause: asked_for(request),
         help: "{panes.waiting} shows the request",
+        target: ProblemTarget::Request(request.id.clone()),
     });
     let first = app.onboarding_causes().map(|what| Problem {
         severity: ProblemSeverity::NeedsUser,
         cause: what.to_string(),
         help: "{panes.focus_lead} shows what to do",
+        target: ProblemTarget::Setup,
     });
     let mut out: Vec<Problem> = first.chain(asked).collect();
     out.extend(agents::problems(app));
@@ -107,6 +231,13 @@ pub fn problems(app: &App) -> Vec<Problem> {
     out.extend(notices::problems(app));
     out.sort_by_key(|p| p.severity);
     out
+}
+
+/// Returns the problems that the page lists: the worst ones, at most [`PROBLEMS_MAX`].
+fn listed(app: &App) -> Vec<Problem> {
+    let mut all = problems(app);
+    all.truncate(PROBLEMS_MAX);
+    all
 }
 
 /// Summarizes a request on one line. The pane "Needs you" shows its details.
@@ -128,14 +259,14 @@ pub(in crate::ui) fn ages(model: &CrewModel) -> Vec<ShownAge> {
 }
 
 /// Renders the cause and the help of each problem, `width` columns wide. Problems beyond [`PROBLEMS_MAX`] are only counted.
-pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<PagerRow> {
     let all = problems(app);
     if all.is_empty() {
         let words = "No problems";
-        return vec![Line::styled(words, theme.dim)];
+        return text_rows(vec![Line::styled(words, theme.dim)]);
     }
     let mut out = Vec::new();
-    let mut push = |text: &str, head: (&'static str, Style), style: Style| {
+    let mut push = |item: Option<usize>, text: &str, head: (&'static str, Style), style: Style| {
         for (i, line) in wrap(text, width.saturating_sub(2)).into_iter().enumerate() {
             // Only the first line of a problem has the symbol.
             let head = match i {
@@ -143,27 +274,28 @@ pub fn lines(app: &App, width: usize, theme: &Theme) -> Vec<Line<'static>> {
                 _ => vec![Span::raw("  ")],
             };
             let line = Span::styled(line, style);
-            out.push(head.into_iter().chain([line]).collect());
+            let line: Line<'static> = head.into_iter().chain([line]).collect();
+            out.push(PagerRow {
+                item,
+                ..PagerRow::from(line)
+            });
         }
     };
     let omitted = all.len().saturating_sub(PROBLEMS_MAX);
-    for problem in all.into_iter().take(PROBLEMS_MAX) {
+    for (at, problem) in all.into_iter().take(PROBLEMS_MAX).enumerate() {
         let head = match problem.severity {
             ProblemSeverity::NeedsUser => ("◆", theme.waiting),
             ProblemSeverity::Failed => ("✗", theme.error),
             ProblemSeverity::Stuck => ("▲", theme.warn),
             ProblemSeverity::Waits => ("◔", theme.dim),
         };
-        push(&problem.cause, head, theme.text);
-        push(
-            &app.prefs.keymap.expand_keys(problem.help),
-            (" ", theme.dim),
-            theme.dim,
-        );
+        push(Some(at), &problem.cause, head, theme.text);
+        let help = app.prefs.keymap.expand_keys(problem.help);
+        push(Some(at), &help, (" ", theme.dim), theme.dim);
     }
     if omitted > 0 {
         let words = format!("Not listed: {}.", count_noun(omitted, "more problem"));
-        push(&words, (" ", theme.dim), theme.dim);
+        push(None, &words, (" ", theme.dim), theme.dim);
     }
     out
 }

@@ -6,7 +6,7 @@
 use crate::domain::task::TaskStatus;
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::{About, LogLine, Topic};
-use crate::ui::popups::problems::{Problem, ProblemSeverity};
+use crate::ui::popups::problems::{Problem, ProblemSeverity, ProblemTarget};
 
 /// The texts by which notices about unreadable files are recognized: that a file cannot be read, and that it can be
 /// read again.
@@ -32,10 +32,11 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
 }
 
 fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
-    let problem = |help| Problem {
+    let problem = |help, target| Problem {
         severity: ProblemSeverity::Failed,
         cause: line.words.clone(),
         help,
+        target,
     };
     if let Some((what, _)) = line.words.split_once(UNREADABLE_TEXT.0) {
         let is_over = later(model, line).any(|l| {
@@ -44,12 +45,14 @@ fn file(model: &CrewModel, line: &LogLine) -> Option<Problem> {
                 r.starts_with(UNREADABLE_TEXT.0) || r.starts_with(UNREADABLE_TEXT.1)
             })
         });
-        return (!is_over).then(|| problem("run `crewdeck doctor` to check the files"));
+        let help = "run `crewdeck doctor` to check the files";
+        return (!is_over).then(|| problem(help, ProblemTarget::Nothing));
     }
     let is_damaged = line.words.contains(DAMAGED);
     is_damaged.then(|| {
         problem(
             "run `crewdeck doctor --mend` to repair what can be repaired; {panes.event_log} shows when the damage was found",
+            ProblemTarget::EventLog,
         )
     })
 }
@@ -64,8 +67,13 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         return None;
     }
     let mut here = model.board.tasks().filter(|t| t.worktree == name);
-    let has_resolution_task = here.any(|t| t.status != TaskStatus::Completed);
-    let (weight, help) = match (has_resolution_task, &line.about) {
+    let resolution = here.find(|t| t.status != TaskStatus::Completed);
+    let target = match (resolution, &line.about) {
+        (Some(task), _) => ProblemTarget::Task(task.id),
+        (None, About::Task(id)) => ProblemTarget::Task(*id),
+        (None, _) => ProblemTarget::Compose,
+    };
+    let (weight, help) = match (resolution.is_some(), &line.about) {
         (true, _) => (
             ProblemSeverity::Waits,
             "an open task resolves the conflict: {panes.focus_board}, select the task, then {board.open} shows the task",
@@ -84,6 +92,7 @@ fn conflict(model: &CrewModel, line: &LogLine) -> Option<Problem> {
         severity: weight,
         cause,
         help,
+        target,
     })
 }
 

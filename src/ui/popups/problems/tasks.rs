@@ -9,7 +9,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::history::HistoryStep;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index};
-use crate::ui::popups::problems::{Problem, ProblemSeverity};
+use crate::ui::popups::problems::{Problem, ProblemSeverity, ProblemTarget};
 
 /// Maximum number of tasks that one problem names.
 const NAMED_MAX: usize = 8;
@@ -28,11 +28,18 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
 
 fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
     let id = task.id;
-    let problem = |weight, cause, help| {
+    let problem = |weight, cause, help: &'static str| {
+        // Where the user can only write to the lead, the problem leads to the composer.
+        let target = if help.starts_with("{panes.compose}") {
+            ProblemTarget::Compose
+        } else {
+            ProblemTarget::Task(id)
+        };
         Some(Problem {
             severity: weight,
             cause,
             help,
+            target,
         })
     };
     match index::board_status(&model.board, task) {
@@ -167,11 +174,11 @@ fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
     if all.is_empty() || model.busy() > 0 {
         return None;
     }
-    let ids: Vec<String> = all
-        .iter()
-        .take(NAMED_MAX)
-        .map(ToString::to_string)
-        .collect();
+    let mut ids: Vec<TaskId> = all.iter().copied().collect();
+    let first = ids.first().copied()?;
+    ids.sort_unstable();
+    ids.truncate(NAMED_MAX);
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let more = match all.len() - ids.len() {
         0 => String::new(),
         n => format!(" and {n} more"),
@@ -181,6 +188,8 @@ fn unmerged_problem(model: &CrewModel) -> Option<Problem> {
         severity: ProblemSeverity::NeedsUser,
         cause: format!("{}{more} {are} unmerged", ids.join(" ")),
         help: "{panes.focus_board}, select a task, then {board.merge} merges its branch; the lead can merge, too",
+        // The one that the others build on.
+        target: ProblemTarget::Task(first),
     })
 }
 
@@ -200,5 +209,6 @@ fn no_teammates(model: &CrewModel) -> Option<Problem> {
         severity: ProblemSeverity::Waits,
         cause: format!("{what} and there are no teammates"),
         help: "{panes.compose} writes to the lead, who can spawn teammates or do the work",
+        target: ProblemTarget::Compose,
     })
 }

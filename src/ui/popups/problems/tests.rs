@@ -17,6 +17,7 @@ use crate::ui::fixture::{
     NOON, apply_events, board_event, busy, mail_message, name, onboarding_page, picture, press,
     started_screen,
 };
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
 
@@ -363,6 +364,52 @@ fn unreadable_files_and_conflicts_are_problems_until_solved() {
 }
 
 #[test]
+fn enter_does_what_the_selected_problem_says() {
+    let mut state = busy(100, 30);
+    let does = |agent: &str, activity| AgentEvent::ActivityChanged { activity }.of(name(agent));
+    let why = "the server said no".to_string();
+    apply_events(&mut state, vec![does("carol", Activity::Failed { why })]);
+    let hint = |state: &UiState| {
+        let text = picture(state);
+        let last = text.lines().last().unwrap_or_default();
+        last.trim_start().to_string()
+    };
+    press(&mut state, "esc 3 p");
+    assert!(picture(&state).contains("bob asks you to approve its plan"));
+    assert!(
+        hint(&state).contains("Enter show the request"),
+        "{}",
+        hint(&state)
+    );
+    press(&mut state, "j");
+    assert!(
+        hint(&state).contains("Enter go to the agent"),
+        "{}",
+        hint(&state)
+    );
+    press(&mut state, "enter");
+    assert_eq!(state.popups.len(), 0);
+    assert_eq!(state.focus, Focus::Pane(Pane::Team));
+    assert_eq!(state.panes.team.selected, Some(name("carol")));
+    press(&mut state, "p k enter");
+    assert_eq!(state.focus, Focus::Pane(Pane::Needs));
+    // Another problem before the selected one does not change the selection.
+    let mut state = started_screen(100, 30);
+    let why = "the server said no".to_string();
+    apply_events(&mut state, vec![does("carol", Activity::Failed { why })]);
+    let here = team(&[("carol", MemberStatus::Working, &[])]);
+    apply_events(&mut state, vec![here]);
+    press(&mut state, "esc p");
+    let request = crate::ui::fixture::plan("r1", "1. go");
+    apply_events(
+        &mut state,
+        vec![crate::ui::fixture::request_event(&request)],
+    );
+    press(&mut state, "enter");
+    assert_eq!(state.focus, Focus::Pane(Pane::Team));
+}
+
+#[test]
 fn worst_problems_are_kept_at_the_limit() {
     let mut state = started_screen(100, 30);
     let mut board = TaskGraph::default();
@@ -384,7 +431,7 @@ fn worst_problems_are_kept_at_the_limit() {
     assert_eq!(all.len(), PROBLEMS_MAX + 22);
     let drawn = lines(&state.app, 80, &Theme::default());
     assert_eq!(
-        drawn.last().unwrap().to_string(),
+        drawn.last().unwrap().line.to_string(),
         "  Not listed: 22 more problems."
     );
 }

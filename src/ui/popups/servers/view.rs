@@ -58,7 +58,7 @@ pub fn draw(app: &App, row: usize, theme: &Theme, screen: Rect, buffer: &mut Buf
     let below = frame::position(Some(row), all.len(), list.height, theme);
     let inner = open_frame(app, "MCP servers", below, theme, area, buffer);
     let bar = Scrollbar::of_list(area, list, first, all.len());
-    frame::scrollbar(bar, theme.title, buffer);
+    frame::scrollbar(bar, theme.title, theme, buffer);
     let mut rows = inner.rows();
     let names = all.iter().map(|server| width(&server.name));
     let names = names.max().unwrap_or(0).min(NAMES_MAX);

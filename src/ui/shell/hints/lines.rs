@@ -5,11 +5,12 @@
 use ratatui::layout::Rect;
 
 use crate::ui::app::App;
+use crate::ui::app::status_message::MESSAGE_ROWS_MAX;
 use crate::ui::frame::layout::Layout;
-use crate::ui::frame::pane_key;
+use crate::ui::frame::{agent_tab_width, pane_key};
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::shell::hints::{Hint, Urgency, hints, is_on_card};
+use crate::ui::shell::hints::{Hint, Urgency, hints};
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::tour;
 use crate::ui::text::{fit, width, wrap};
@@ -18,64 +19,54 @@ use crate::ui::widgets::placed::{PlacedPart, at_the_end, place};
 /// Number of columns that a status message needs in addition to its text: for the mark before the text and the spaces
 /// around it.
 const MESSAGE_MARGIN: usize = 5;
-/// Minimum width, in columns, at which a part of a long status message is shown before the hints, in their row. With
-/// less room, the message is shown only in the row above the hints.
+/// Minimum number of columns for a status message in the row of the hints. The hints that a message never displaces take
+/// the other columns.
 const MESSAGE_LEAST: usize = 16;
 
-/// Returns the two parts of the status message: the text for a row above the key hints, and the text for the start of
-/// the hints' row. Text that does not fit is cut.
-///
-/// The first part is empty if the whole message fits into the hints' row. It has text nevertheless if a tip is shown
-/// (see `has_tip`): the message then covers the tip and leaves the hints where they are. In a replay it is always
-/// empty.
-///
-/// The second part leaves room for the hints that a message must not displace. It is empty if fewer than
-/// `MESSAGE_LEAST` columns remain for it.
-pub fn message(state: &UiState, row: Rect) -> (String, String) {
+/// Returns the lines of the status message that are shown in rows of their own, directly above the hints, on a screen of
+/// `columns` columns. While a tour line is shown, every message is shown there and covers the line. Otherwise, a message
+/// that needs at most half of the columns is shown in the row of the hints, so that the panes do not move. Empty if no
+/// message is shown above the hints. A message that needs more than [`MESSAGE_ROWS_MAX`] rows is cut.
+pub fn message_lines(state: &UiState, columns: u16) -> Vec<String> {
     let Some(status) = &state.status else {
-        return (String::new(), String::new());
+        return Vec::new();
     };
+    let columns = usize::from(columns);
+    let has_tour_line = state.replay.is_none() && tour::line(state).is_some();
+    if !has_tour_line && width(&status.text) + MESSAGE_MARGIN <= columns / 2 {
+        return Vec::new();
+    }
+    let room = columns.saturating_sub(MESSAGE_MARGIN);
+    let mut lines = wrap(&status.text, room);
+    let most = usize::from(MESSAGE_ROWS_MAX);
+    if lines.len() > most {
+        let rest = lines.split_off(most - 1).join(" ");
+        lines.push(fit(&rest, room));
+    }
+    lines
+}
+
+/// Returns the status message that is shown at the start of the hints' row. Text for which the hints that a message
+/// never displaces leave no room is cut. Empty if no message is shown in that row.
+pub fn message_beside_hints(state: &UiState, row: Rect) -> String {
+    let Some(status) = &state.status else {
+        return String::new();
+    };
+    if !message_lines(state, row.width).is_empty() {
+        return String::new();
+    }
     let kept = hints(state).into_iter().filter(|h| is_kept(state, h));
     let kept: usize = kept.map(|h| hint_width(&h)).sum();
-    let columns = usize::from(row.width).saturating_sub(MESSAGE_MARGIN);
-    let room = columns.saturating_sub(kept);
-    if width(&status.text) <= room && !has_tip(state) {
-        return (String::new(), status.text.clone());
-    }
-    if state.replay.is_some() {
-        // In a replay, the row above the hints shows the progress of the replay, so it has no room for a message.
-        let before = (room >= MESSAGE_LEAST).then(|| fit(&status.text, room));
-        return (String::new(), before.unwrap_or_default());
-    }
-    let mut lines = wrap(&status.text, columns).into_iter();
-    let above = lines.next().unwrap_or_default();
-    let rest = lines.collect::<Vec<_>>().join(" ");
-    if room < MESSAGE_LEAST {
-        return (fit(&status.text, columns), String::new());
-    }
-    (above, fit(&rest, room))
+    let room = usize::from(row.width).saturating_sub(kept + MESSAGE_MARGIN);
+    fit(&status.text, room.max(MESSAGE_LEAST))
 }
 
-/// Returns whether a tour line is shown and a status message may cover it. A message must not cover a tour line that
-/// announces open requests.
-fn has_tip(state: &UiState) -> bool {
-    state.replay.is_none() && tour::line(state).is_some() && !tour::replaces_banner(state)
-}
-
-/// Returns the distance of the first part of a status message from the hints, in rows. It is 1, the row of the tour
-/// line if there is one; it is 2 if the tour line announces open requests, because the message must not cover that
-/// line.
-pub fn rows_to_message(state: &UiState) -> u16 {
-    let announces = tour::line(state).is_some() && tour::replaces_banner(state);
-    if announces { 2 } else { 1 }
-}
-
-/// Returns the number of columns that the status message takes at the start of the hints' row; 0 if no part of the
-/// message is shown in that row.
+/// Returns the number of columns that the status message takes at the start of the hints' row; 0 if it is not shown in
+/// that row.
 fn message_room(state: &UiState, row: Rect) -> u16 {
-    match message(state, row) {
-        (_, before) if before.is_empty() => 0,
-        (_, before) => u16::try_from(width(&before) + MESSAGE_MARGIN).unwrap_or(row.width),
+    match message_beside_hints(state, row) {
+        words if words.is_empty() => 0,
+        words => u16::try_from(width(&words) + MESSAGE_MARGIN).unwrap_or(row.width),
     }
 }
 
@@ -103,7 +94,7 @@ fn is_kept(state: &UiState, hint: &Hint) -> bool {
     ];
     let ends = [Action::Accept, Action::Send, Action::Open, Action::Back];
     hint.urgency != Urgency::Usual
-        || decides.contains(&hint.action) && !is_on_card(state, hint.action)
+        || decides.contains(&hint.action)
         || !state.popups.is_empty() && ends.contains(&hint.action)
         || is_dialog_button(state, hint)
 }
@@ -150,6 +141,7 @@ pub fn tab_line(
     row: Rect,
     offered: &[Pane],
 ) -> Vec<PlacedPart<(Pane, String)>> {
+    let names = agent_tab_width(row.width);
     let name = |pane: Pane| {
         let mark = if layout.pane(pane).is_some() {
             "▸"
@@ -157,7 +149,12 @@ pub fn tab_line(
             " "
         };
         let key = pane_key(&state.prefs, pane);
-        format!("{mark}{key} {}", pane.tab_title())
+        let title = match pane {
+            // The tab names the agent whose conversation the pane shows.
+            Pane::Lead if !state.shown.is_lead() => fit(state.shown.as_str(), names),
+            _ => pane.tab_title().into(),
+        };
+        format!("{mark}{key} {title}")
     };
     let tab = |pane: Pane| (pane, name(pane), state.panes.get(pane).tab_count(state));
     let mut tabs: Vec<(Pane, String, String)> = offered.iter().map(|pane| tab(*pane)).collect();
@@ -192,7 +189,7 @@ fn count_weight(pane: Pane) -> u8 {
 /// line is shown or the hint does not fit.
 pub fn tour_dismiss_hint(state: &UiState, row: Rect) -> Option<PlacedPart<String>> {
     let line = tour::line(state)?;
-    if has_tip(state) && state.status.is_some() {
+    if state.status.is_some() {
         // The status message covers the line.
         return None;
     }

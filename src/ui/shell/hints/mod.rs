@@ -3,6 +3,7 @@
 pub(in crate::ui) mod labels;
 pub(in crate::ui) mod lines;
 
+use crate::domain::request::Request;
 use crate::ui::app::{App, onboarding};
 use crate::ui::frame::buttons::Button;
 use crate::ui::frame::layout::has_request_line;
@@ -11,15 +12,13 @@ use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context, KeyBinding, KeyLookup};
 use crate::ui::keys;
-use crate::ui::panes::needs::buttons::{buttons, choice_keys};
-use crate::ui::panes::needs::card;
+use crate::ui::panes::needs::buttons::{all_buttons, choice_keys};
 use crate::ui::popups;
 use crate::ui::shell::hints::labels::words;
 use crate::ui::shell::layout;
 use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::widgets::placed::PlacedPart;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
@@ -100,34 +99,27 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     let card = card_actions(state);
     out.sort_by_key(|hint| {
         let on_card = card.iter().position(|action| *action == hint.action);
-        match on_card {
-            None if hint.action == Action::Help && !card.is_empty() => (4, 0),
-            None => (sort_key(state, hint), 0),
-            Some(at) => (3, at),
-        }
+        on_card.map_or((sort_key(state, hint), 0), |at| (0, at))
     });
     out
 }
 
-/// Returns whether the card in the focused pane "Needs you" shows a button for `action`.
-pub fn is_on_card(state: &UiState, action: Action) -> bool {
-    card_actions(state).contains(&action)
-}
-
-/// Returns the actions for which the card in the pane "Needs you" shows buttons, in their order. Returns none if
-/// another part of the screen receives the keys.
+/// Returns the actions that the card in the pane "Needs you" names, in their order. Returns none if another part of the
+/// screen receives the keys, or if the user has already decided the request.
 fn card_actions(state: &UiState) -> Vec<Action> {
     if state.focus != Focus::Pane(Pane::Needs) || !state.popups.is_empty() {
         return Vec::new();
     }
-    let area = layout::layout(state, state.size).pane(Pane::Needs);
-    let (Some(area), Some(request)) = (area, state.selected_request()) else {
+    let open = |request: &&Request| !state.model.requests.is_answered(&request.id);
+    let Some(request) = state.selected_request().filter(open) else {
         return Vec::new();
     };
-    let shown = buttons(state, request, card::inside(area)).into_iter();
     // The button that chooses an answer stands for all choices. The hint belongs to the first one.
-    let action = |button: PlacedPart<Button>| button.what.action.unwrap_or(Action::Choose(1));
-    shown.map(action).collect()
+    let action = |button: Button| button.action.unwrap_or(Action::Choose(1));
+    all_buttons(state, request)
+        .into_iter()
+        .map(action)
+        .collect()
 }
 
 /// Returns `key` formatted for display. For scrolling the preview, returns the keys of both directions, such as `PgUp
@@ -152,18 +144,22 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
 /// Returns the rank of a hint; hints with a lower rank are shown first:
 ///
 /// - 0: open requests
-/// - 1: ending a filter or search, deciding the previewed request, merging the selected task, and interrupting the
-///   agent directly after Esc has left the composer, because Esc interrupts in similar programs
+/// - 1: ending a filter or search, leaving the conversation of a teammate, deciding the previewed request, merging the
+///   selected task, and interrupting the agent directly after Esc has left the composer, because Esc interrupts in
+///   similar programs
 /// - 2: all other hints
 ///
-/// The caller puts the hints that repeat the buttons of a card, and then the help, after these.
+/// The caller puts the keys of a card before all of these.
 fn sort_key(app: &App, hint: &Hint) -> u8 {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
     let stops = hint.action == Action::Interrupt && app.keys.left_composer;
     let merges = hint.action == Action::Merge;
-    match (hint.urgency, ends || stops || merges || is_peek && answers) {
+    let is_entered = app.focus == Focus::Pane(Pane::Lead) && !app.shown.is_lead();
+    let leaves = hint.action == Action::Back && is_entered && app.popups.is_empty();
+    let is_early = ends || stops || merges || leaves || is_peek && answers;
+    match (hint.urgency, is_early) {
         (Urgency::Now, _) => 0,
         (_, true) => 1,
         (Urgency::Usual | Urgency::Always, false) => 2,

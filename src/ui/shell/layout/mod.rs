@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
 use crate::ui::frame::layout::{Layout, SizeClass, class, is_one_pane};
+use crate::ui::shell::hints::lines;
 use crate::ui::shell::layout::arrange::{
     alone, banner, board_first, middle, one, only_conversation, stack_panes, wide,
 };
@@ -30,6 +31,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         class,
         status: row(area.y),
         hints: row(area.bottom().saturating_sub(1)),
+        message: None,
         tour: None,
         replay: None,
         tabs: None,
@@ -44,12 +46,24 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         return out;
     }
     let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
+    let lines = lines::message_lines(state, area.width).len();
+    if let Some(lines) = u16::try_from(lines).ok().filter(|lines| *lines > 0) {
+        body.height -= lines;
+        out.message = Some(Rect {
+            y: body.bottom(),
+            height: lines,
+            ..body
+        });
+    }
     if state.replay.is_some() {
         body.height -= 1;
         out.replay = Some(row(body.bottom()));
     } else if tour::line(state).is_some() {
-        body.height -= 1;
-        out.tour = Some(row(body.bottom()));
+        // A message covers the tour line instead of moving it.
+        if out.message.is_none() {
+            body.height -= 1;
+        }
+        out.tour = Some(row(out.hints.y - 1));
     }
     let one_at_a_time = is_one_pane(class, area.height, state.arrangement.screen.layout);
     if let Some(pane) = state.arrangement.zoom.filter(|_| !one_at_a_time) {
@@ -190,6 +204,25 @@ mod tests {
         assert_eq!(panes(&state), [Pane::Board, Pane::Team]);
         fixture::press(&mut state, "2");
         assert_eq!(panes(&state).first(), Some(&Pane::Todo));
+    }
+
+    #[test]
+    fn pane_with_its_name_in_its_frame_has_no_tab() {
+        let mut state = fixture::busy(100, 30);
+        for keys in ["esc 3", "4", "5", "2"] {
+            fixture::press(&mut state, keys);
+            let layout = layout(&state, state.size);
+            let (_, offered) = layout.tabs.clone().unwrap();
+            let shown = layout.panes.iter().map(|(pane, _)| *pane);
+            let shown: Vec<Pane> = shown.filter(|pane| Pane::TABS.contains(pane)).collect();
+            let with_tab = shown.iter().filter(|pane| offered.contains(pane));
+            assert_eq!(with_tab.collect::<Vec<_>>(), [&shown[0]], "{keys}");
+            let text = fixture::picture(&state);
+            for pane in Pane::TABS {
+                let name = format!("{} {}", pane.number(), pane.title());
+                assert_eq!(text.matches(&name).count(), 1, "{name}: {text}");
+            }
+        }
     }
 
     #[test]

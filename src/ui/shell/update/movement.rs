@@ -11,7 +11,7 @@ use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::needs;
 use crate::ui::popups::confirm::Confirmation;
-use crate::ui::popups::confirm::quit::Quit;
+use crate::ui::popups::confirm::quit::{self, Quit};
 use crate::ui::shell::layout::areas;
 use crate::ui::shell::state::UiState;
 
@@ -92,13 +92,14 @@ pub fn back(state: &mut UiState) {
 
 /// Closes what covers the lead's conversation, or quits crewdeck. Goes one step back, as [`back`] does, if a popup is
 /// open, a pane is shown full screen, or the shown conversation is not that of the lead. If none of these is open, or
-/// if the composer has the focus, quits. Asks for confirmation first if quitting would stop busy agents or jobs.
+/// if the composer has the focus, quits. Asks for confirmation first if quitting would stop busy agents or jobs, or if
+/// work waits for the user.
 pub fn close(state: &mut UiState, out: &mut Vec<Effect>) {
     let is_view =
         !state.popups.is_empty() || state.arrangement.zoom.is_some() || !state.shown.is_lead();
     if is_view && state.focus != Focus::Composer {
         back(state);
-    } else if state.at_stake() + state.jobs_at_stake() > 0 {
+    } else if quit::needs_question(state) {
         popup::open(&mut state.app, Confirmation(Quit));
     } else {
         out.push(Effect::Quit);

@@ -110,7 +110,9 @@ fn draw_on(
         }
         None => cache.peeked.clear(),
     }
-    hints::draw_above(state, theme, layout.hints, buffer);
+    if let Some(area) = layout.message {
+        hints::draw_message(state, theme, area, buffer);
+    }
     cursor
 }
 

@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
+use crate::domain::screen::BoardShape;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::BranchState;
 use crate::protocol::Command;
@@ -196,22 +197,72 @@ fn unmerged_count_equals_marked_tasks() {
 }
 
 #[test]
-fn done_count_has_its_symbol_beside_the_unmerged_count() {
+fn unmerged_count_follows_the_done_count() {
     let (done, _) = style::status_symbol(BoardStatus::Done, &Theme::default());
-    let mut counted = 0;
+    let (mut counted, mut long) = (0, 0);
     for width in (60..=200).step_by(2) {
         let page = picture(&merging_screen(width, 45));
-        let after = page.lines().find_map(|row| Some(row.split_once("⇡ 4 ")?.1));
-        if let Some(after) = after {
-            let rest = after
-                .trim_start()
-                .trim_start_matches("unmerged")
-                .trim_start();
-            assert!(rest.starts_with(done), "{width}: {page}");
+        let before = page.lines().find_map(|row| Some(row.split_once("⇡ 4")?.0));
+        if let Some(before) = before {
+            let figures = before
+                .trim_end_matches([' ', ','])
+                .trim_end_matches(" done");
+            assert!(figures.ends_with(&format!("{done} 7/9")), "{width}: {page}");
             counted += 1;
         }
+        long += usize::from(page.contains("7/9 done, ⇡ 4 unmerged"));
     }
-    assert!(counted > 30, "{counted}");
+    assert!(counted > 30 && long > 10, "{counted} {long}");
+}
+
+#[test]
+fn bar_is_full_of_the_done_mark_only_if_all_is_merged() {
+    let bar = |state: &UiState, mark: char| picture(state).matches(mark).count();
+    let mut state = merging_screen(160, 45);
+    assert!(bar(&state, '═') > 0, "{}", picture(&state));
+    let merged = |id: u64| {
+        let into = "main".to_string();
+        (
+            format!("task-{id}"),
+            BranchState::Merged {
+                into,
+                commit: String::new(),
+            },
+        )
+    };
+    let all: Vec<_> = [1, 2, 6, 7].map(merged).into();
+    let all: Vec<_> = all.iter().map(|(n, s)| (n.as_str(), s.clone())).collect();
+    apply_branches(&mut state, &all);
+    assert_eq!(bar(&state, '═'), 0, "{}", picture(&state));
+}
+
+#[test]
+fn counts_use_the_room_that_the_tab_leaves() {
+    // The tab names the board, so the frame shows only "list".
+    let mut with_all = 0;
+    for width in 100..140 {
+        let mut state = merging_screen(width, 30);
+        press(&mut state, "esc 3");
+        state.panes.board.shape = BoardShape::List;
+        let page = picture(&state);
+        let Some(head) = page
+            .lines()
+            .find_map(|row| Some(row.split_once(" list ─")?.1))
+        else {
+            continue;
+        };
+        let line = head.chars().take_while(|c| *c == '─').count();
+        let counts = head
+            .trim_start_matches('─')
+            .trim_end_matches(['╮', '─', ' ']);
+        // If a count is missing, there is no room for it.
+        let is_all = ["●", "○", "✓", "⇡"]
+            .iter()
+            .all(|mark| counts.contains(mark));
+        assert!(is_all || line < 12, "{width}: {page}");
+        with_all += usize::from(is_all);
+    }
+    assert!(with_all > 20, "{with_all}");
 }
 
 #[test]
@@ -226,5 +277,5 @@ fn no_merge_text_without_worktrees() {
 fn unmerged_tasks_are_a_problem_when_all_idle() {
     let mut state = merging_screen(100, 30);
     press(&mut state, "esc p");
-    assert!(picture(&state).contains("#2 #6 #1 are unmerged"));
+    assert!(picture(&state).contains("#1 #2 #6 are unmerged"));
 }

@@ -45,14 +45,15 @@ pub fn draw(pane: &BoardPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         Shown::List(_) => list::position(pane, app, places.body, theme),
     };
     let name = title(pane, app, &places.shown);
-    // The two corners, the pane's number and the blanks take nine columns.
-    let room = usize::from(area.width).saturating_sub(width(&name) + 9);
+    let room = frame::aside_room(app, Pane::Board, &name, is_named_above, area);
+    let unmerged = branches::unmerged_tasks(app).len();
     let used: usize = below.iter().map(|s| width(&s.content)).sum();
     let titles = Titles {
-        aside: counts(&index, branches::unmerged_tasks(app).len(), room, theme),
+        aside: counts(&index, unmerged, room, theme),
         name,
         foot: progress::spans(
             &index,
+            unmerged,
             usize::from(area.width).saturating_sub(used + 8),
             theme,
         ),
@@ -128,8 +129,8 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     }
 }
 
-/// Returns the label on the border in at most `room` columns: the numbers of tasks in progress, ready and blocked, the
-/// number of unmerged tasks, and how many of all tasks are completed. As far as there is room, each number is followed
+/// Returns the label on the border in at most `room` columns: the numbers of tasks in progress, ready and blocked, how
+/// many of all tasks are completed, and how many of these are unmerged. As far as there is room, each number is followed
 /// by its meaning, which also explains the symbols of the graph.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
@@ -157,32 +158,34 @@ fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Spa
             short.push(brief);
         }
     }
+    let (shape, style) = style::status_symbol(BoardStatus::Done, theme);
+    let symbol = Span::styled(format!("{shape} "), style);
+    let figure = format!("{done}/{total}");
+    let mut words = vec![
+        symbol.clone(),
+        Span::styled(format!("{figure} done"), theme.dim),
+    ];
+    let mut brief = vec![symbol, Span::styled(figure, theme.dim)];
+    // Without room for a symbol, the count of completed tasks is shown alone.
+    let alone = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
     let mut last = Vec::new();
     if unmerged > 0 {
-        let shape = branches::UNMERGED;
-        long.push(Span::styled(format!("{shape} {unmerged} "), theme.accent));
-        long.push(Span::styled("unmerged  ", theme.dim));
-        middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
-        let brief = Span::styled(format!("{shape} {unmerged}  "), theme.accent);
-        short.push(brief.clone());
-        last.push(brief);
-    }
-    let (shape, style) = style::status_symbol(BoardStatus::Done, theme);
-    for spans in [&mut long, &mut middle, &mut short] {
-        spans.push(Span::styled(format!("{shape} "), style));
+        // Unmerged tasks are completed tasks, so their count follows that of the completed ones.
+        let count = Span::styled(format!("{} {unmerged}", branches::UNMERGED), theme.accent);
+        words.extend([
+            Span::styled(", ", theme.dim),
+            count.clone(),
+            Span::styled(" unmerged", theme.dim),
+        ]);
+        brief.extend([Span::raw("  "), count]);
+        last.clone_from(&brief);
     }
     for spans in [&mut long, &mut middle] {
-        spans.push(Span::styled(format!("{done}/{total} done"), theme.dim));
+        spans.extend_from_slice(&words);
     }
-    short.push(Span::styled(format!("{done}/{total}"), theme.dim));
-    if unmerged > 0 {
-        // Beside the count of unmerged tasks, the count of completed tasks needs its symbol.
-        last.push(Span::styled(format!("{shape} "), style));
-        last.push(Span::styled(format!("{done}/{total}"), theme.dim));
-    }
-    let done = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
+    short.extend(brief);
     let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
-    let forms = [long, middle, short, last, done].into_iter();
+    let forms = [long, middle, short, last, alone].into_iter();
     let found = forms.filter(|spans| !spans.is_empty()).find(fits);
     found.filter(|_| total > 0).unwrap_or_default()
 }

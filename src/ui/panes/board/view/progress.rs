@@ -1,10 +1,12 @@
-//! Draws the progress bar on the lower border of the board: done, in progress, ready, blocked.
+//! Draws the progress bar on the lower border of the board: merged, unmerged, in progress, ready, blocked.
 
+use ratatui::style::Style;
 use ratatui::text::Span;
 
 use crate::ui::model::board::index::{BoardStatus, Index};
 use crate::ui::model::style;
 use crate::ui::panes::board::progress;
+use crate::ui::panes::board::progress::Segment;
 use crate::ui::text::width;
 use crate::ui::theme::Theme;
 
@@ -13,21 +15,22 @@ const BAR_MAX: usize = 40;
 /// Minimum length of the progress bar, in columns. If there is less room, no bar is drawn.
 const BAR_MIN: usize = 8;
 
-/// Returns the character that represents a status in the progress bar. The characters differ, so that the bar is
-/// readable without colours.
-fn glyph(standing: BoardStatus) -> &'static str {
-    match standing {
-        BoardStatus::Done => "━",
-        BoardStatus::InProgress => "╍",
-        BoardStatus::Ready | BoardStatus::Assigned => "─",
-        BoardStatus::Blocked => "┄",
+/// Returns the character and the style of a segment. The characters differ, so that the bar is readable without colours.
+fn look(segment: Segment, theme: &Theme) -> (&'static str, Style) {
+    let style = |status| style::status_symbol(status, theme).1;
+    match segment {
+        Segment::Merged => ("━", style(BoardStatus::Done)),
+        Segment::Unmerged => ("═", theme.accent),
+        Segment::InProgress => ("╍", style(BoardStatus::InProgress)),
+        Segment::Ready => ("─", style(BoardStatus::Ready)),
+        Segment::Blocked => ("┄", style(BoardStatus::Blocked)),
     }
 }
 
 /// Returns the progress bar, followed by the percentage of completed tasks and, if there is room, the length of the
-/// critical path. The result has at most `room` columns. It is empty if there are no tasks or too few columns.
-pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
-    let counts = progress::counts(index);
+/// critical path. `unmerged` is the number of completed tasks with an unmerged branch. The result has at most `room` columns. It is empty if there are no tasks or too few columns.
+pub fn spans(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let counts = progress::counts(index, unmerged);
     if index.len() == 0 {
         return Vec::new();
     }
@@ -53,10 +56,10 @@ pub fn spans(index: &Index, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     };
     let cells = progress::cells(counts, columns.min(BAR_MAX));
     let mut out = Vec::new();
-    for (kind, cells) in progress::KINDS.into_iter().zip(cells) {
-        let (_, style) = style::status_symbol(kind, theme);
+    for (segment, cells) in progress::SEGMENTS.into_iter().zip(cells) {
+        let (glyph, style) = look(segment, theme);
         if cells > 0 {
-            out.push(Span::styled(glyph(kind).repeat(cells), style));
+            out.push(Span::styled(glyph.repeat(cells), style));
         }
     }
     out.push(Span::styled(percent, theme.text));

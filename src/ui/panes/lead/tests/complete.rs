@@ -7,8 +7,9 @@ use crate::domain::slash_command::SlashCommand;
 use crate::protocol::Command;
 use crate::ui::fixture::{busy, name, picture, press, started_screen, top_popup};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::panes::lead::complete::{Completion, candidates, selected_completion};
+use crate::ui::panes::lead::complete::{Completion, candidates, popup_layout, selected_completion};
 use crate::ui::shell::hints::hints;
+use crate::ui::shell::layout::layout;
 use crate::ui::{Effect, Msg, UiState, update};
 
 fn words(state: &UiState) -> Vec<String> {
@@ -16,6 +17,19 @@ fn words(state: &UiState) -> Vec<String> {
         .into_iter()
         .map(|o| o.words)
         .collect()
+}
+
+#[test]
+fn completion_list_is_as_wide_as_the_composer() {
+    for (width, height) in [(60, 16), (80, 24), (120, 35), (160, 45)] {
+        let mut state = started_screen(width, height);
+        press(&mut state, "\"/\"");
+        let layout = layout(&state, state.size);
+        let list = popup_layout(&state.panes.lead, &layout, 3).unwrap().area;
+        let composer = layout.composer.unwrap();
+        assert_eq!((list.x, list.width), (composer.x, composer.width));
+        assert_eq!(list.bottom(), composer.y);
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
 use crate::crew::{
     Approvers, BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts,
-    ModelParts, ServerParts, TeamLimits, publish_session,
+    ModelParts, ServerParts, SessionParts, TeamLimits, publish_session,
 };
 use crate::domain::hook::HookEvent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
@@ -299,8 +299,10 @@ async fn start_crew(
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {
         root: root.clone(),
-        setup,
-        published: Some(published),
+        session: SessionParts {
+            info: setup,
+            published: Some(published),
+        },
         models: ModelParts {
             model_config,
             is_chosen: blueprint.is_model_chosen,

@@ -131,7 +131,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let hooks = hook_session::create(&mut parts);
     let base = BaseComponents::new(CrewContext {
         root: parts.root,
-        session: parts.setup.session.clone(),
+        session: parts.session.info.session.clone(),
         event_sender: parts.event_sender,
         hooks,
         clock: parts.clock,
@@ -168,7 +168,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         context.clone(),
         registry.clone(),
         parts.models,
-        parts.setup,
+        parts.session.info,
     ));
     let budget = Arc::new(TeamBudget::new(
         context.clone(),

@@ -13,13 +13,13 @@ use super::hook_session;
 use super::lead::LeadAgent;
 use super::parts::CrewParts;
 use super::recovery::Recovery;
-use super::start;
+use super::start::{self, PublishedBoard};
 use super::teammate::RestoredTeammate;
 use crate::domain::conversation::TurnState;
 use crate::domain::hook::SessionEndReason;
 use crate::domain::ids::Name;
 use crate::protocol::SentCommand;
-use crate::store::{Board, StoreError};
+use crate::store::StoreError;
 
 /// Maximum time for which a stopping crew waits for its agents to end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
@@ -41,9 +41,11 @@ impl Crew {
     /// # Errors
     /// Fails if the state folders cannot be read or written.
     pub async fn start(mut parts: CrewParts) -> Result<Crew, StoreError> {
-        let graph = match parts.published.take() {
-            Some(graph) => graph,
-            None => start::publish_session(&parts.root, &parts.setup, &parts.event_sender).await,
+        let PublishedBoard { board, graph } = match parts.session.published.take() {
+            Some(published) => published,
+            None => {
+                start::publish_session(&parts.root, &parts.session.info, &parts.event_sender).await
+            }
         };
         // Git starts after the board is published, which its processes would delay.
         let git_check = start::start_git_check(&parts);
@@ -52,7 +54,7 @@ impl Crew {
         let environment = start::environment(environment).await;
         let resumes = parts.resumes;
         let found = StartChecks {
-            board: Board::open(&parts.root),
+            board,
             graph,
             worktrees: checked.worktrees,
             environment,

@@ -96,9 +96,10 @@ pub use crew::Crew;
 pub use external_agents::ExternalParts;
 pub use hooks::HookParts;
 pub use parts::{
-    BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels, TeamLimits,
+    BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
+    SessionParts, TeamLimits,
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
-pub use start::publish_session;
+pub use start::{PublishedBoard, publish_session};
 pub use viewer::{Runner, Viewer, ViewerParts};

@@ -9,9 +9,9 @@ use super::approvers::Approvers;
 use super::external_agents::ExternalParts;
 use super::hooks::HookParts;
 use super::servers::ServerParts;
+use super::start::PublishedBoard;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
-use crate::domain::graph::TaskGraph;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
 use crate::domain::team_preset::TeamPreset;
@@ -96,14 +96,19 @@ pub struct ExtensionParts {
     pub external: Option<ExternalParts>,
 }
 
+/// The session of a crew, and what of it is already published.
+pub struct SessionParts {
+    /// The session information, which the crew publishes as its first event.
+    pub info: SessionInfo,
+    /// The board, if [`publish_session`](super::publish_session) has already published it with `info`. With `None`, the
+    /// crew publishes both at its start.
+    pub published: Option<PublishedBoard>,
+}
+
 pub struct CrewParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
-    /// The session information, which the crew publishes as its first event.
-    pub setup: SessionInfo,
-    /// The board, if [`publish_session`](super::publish_session) has already published it with `setup`. With `None`, the
-    /// crew publishes both at its start.
-    pub published: Option<TaskGraph>,
+    pub session: SessionParts,
     pub models: ModelParts,
     pub approvers: Approvers,
     pub limits: TeamLimits,
@@ -118,7 +123,7 @@ pub struct CrewParts {
     pub supervisor: Option<Arc<Supervisor>>,
     /// Percentage of the model's context window. A conversation that fills more is compacted.
     pub compact_at: u64,
-    /// Whether the agents continue the conversations of the session in `setup`. If false, they start with empty
+    /// Whether the agents continue the conversations of the session. If false, they start with empty
     /// conversations.
     pub resumes: bool,
     pub instructions: InstructionParts,

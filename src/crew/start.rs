@@ -107,19 +107,28 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     }
 }
 
+/// The board that [`publish_session`] has published.
+pub struct PublishedBoard {
+    /// The board, which has already reported the problems of its files.
+    pub(super) board: Board,
+    /// The published tasks; none if the board could not be read.
+    pub(super) graph: TaskGraph,
+}
+
 /// Publishes the session information and the board of the project `root`, so that the screen shows both before the
-/// slower steps of a crew's start. Returns the published board; an empty one if the board cannot be read.
+/// slower steps of a crew's start.
 pub async fn publish_session(
     root: &Path,
     setup: &SessionInfo,
     event_sender: &EventSender,
-) -> TaskGraph {
+) -> PublishedBoard {
     event_sender
         .publish(EventKind::Crew(CrewEvent::Ready(setup.clone())))
         .await;
     let board = Board::open(root);
+    let reader = board.clone();
     let looked =
-        run_blocking(move || board.update_since(&TaskSet::All, &TaskGraph::default())).await;
+        run_blocking(move || reader.update_since(&TaskSet::All, &TaskGraph::default())).await;
     let mut graph = TaskGraph::default();
     // If the board cannot be read, the watcher reports the error later.
     if let Ok(news) = looked {
@@ -138,5 +147,5 @@ pub async fn publish_session(
                 .await;
         }
     }
-    graph
+    PublishedBoard { board, graph }
 }

@@ -20,8 +20,8 @@ const DEPTH_MAX: usize = 32;
 /// Maximum length, in bytes, of a property name at the root of a schema. A tool with a longer one is left out.
 const PROPERTY_MAX: usize = 64;
 /// Maximum size, in bytes, of what the conversion creates while it replaces references. It is larger than
-/// [`SCHEMA_MAX`], because the result can be smaller: a keyword next to a reference overrides the same keyword of the
-/// part that replaces the reference.
+/// [`SCHEMA_MAX`], because the result can be smaller: a keyword next to a `$ref` overrides the same keyword of the
+/// part that replaces the `$ref`.
 const EXPANDED_MAX: usize = 4 * SCHEMA_MAX;
 /// Minimum number of bytes that a regular expression adds to the size of a schema, because checking it takes time.
 const PATTERN_COST: usize = 256;
@@ -201,7 +201,7 @@ impl Expander<'_> {
 
     /// Adds the keywords of the schema to which `reference` points. `reference` is the value of a `$ref`, and `out` is
     /// the schema that contains this `$ref`. A keyword that `out` already has, such as a description, is not replaced.
-    /// If the reference is recursive, adds nothing, so that `out` allows any value.
+    /// If the `$ref` is recursive, adds nothing, so that `out` allows any value.
     ///
     /// # Errors
     /// Fails if `reference` points to another document, to a missing part or to a value that is no schema, or if the

@@ -84,7 +84,7 @@ impl Running {
             ..Recorder::default()
         });
         let mut parts: CrewParts = crew_parts(root, event_sender, clock, model.clone());
-        parts.setup.session = "0190aaaabbbbcccc".into();
+        parts.session.info.session = "0190aaaabbbbcccc".into();
         parts.resumes = session.is_some();
         parts.models.model_config.name = name.into();
         let crew = Crew::start(parts).await.unwrap();

@@ -379,7 +379,7 @@ async fn lead_models(
     let (event_sender, mut receiver) = bus::bus(now);
     let model = Arc::new(Script::parse("rules: [{ times: 0, say: Done. }]", 1.0).unwrap());
     let mut parts = crew_parts(root, event_sender, now, model);
-    parts.setup.session = session.into();
+    parts.session.info.session = session.into();
     parts.resumes = resumes;
     let crew = Crew::start(parts).await.unwrap();
     let mut ids = CommandIds::default();

@@ -1,7 +1,7 @@
 //! The words of the name of an environment variable.
 
-/// Splits a name into words and returns the words in uppercase. A word ends before a character other than ASCII letters
-/// and digits, and before an ASCII uppercase letter that follows a lowercase letter.
+/// Splits a name into words and returns the words in uppercase. A word ends before a character that is not ASCII
+/// alphanumeric, and before an ASCII uppercase character that follows a lowercase one.
 pub fn words(name: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut before = ' ';

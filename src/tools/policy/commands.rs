@@ -1,5 +1,6 @@
 //! Decides which programs need approval. Does no I/O.
 
+use super::addresses::only_here;
 use super::git;
 use super::paths::CommandDir;
 use super::words::{self, SimpleCommand, Word, has_flag};
@@ -392,75 +393,6 @@ fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let may = |w: &Word| dir.may_write(w) && !(name == "mv" && w.text.starts_with("/dev/"));
     let target = args.iter().filter(is_path).find(|w| !may(w))?;
     Some(format!("{name} changes {}", format_word(target)))
-}
-
-/// Options of curl whose value is the next argument. A value is not an address.
-const CURL_VALUES: &[&str] = &[
-    "-o",
-    "-d",
-    "-H",
-    "-X",
-    "-u",
-    "-F",
-    "-A",
-    "-m",
-    "-w",
-    "--output",
-    "--data",
-    "--data-raw",
-    "--data-binary",
-    "--json",
-    "--header",
-    "--request",
-    "--user",
-    "--form",
-    "--max-time",
-    "--connect-timeout",
-    "--retry",
-    "--write-out",
-];
-
-/// Returns whether the program `name` connects only to this machine. It must have at least one argument that is neither
-/// an option nor the value of an option, and all these arguments must be addresses of this machine. For netcat and
-/// telnet, further arguments can be ports. Only the options of curl in [`CURL_VALUES`] are known to have a value.
-/// Returns false if an argument is known only at run time, or if an option contains a text that may be an address.
-fn only_here(name: &str, args: &[Word]) -> bool {
-    let mut has_address = false;
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        if !arg.is_plain() {
-            return false;
-        }
-        if name == "curl" && CURL_VALUES.contains(&arg.text.as_str()) {
-            // What is sent may be known only at run time.
-            args.next();
-        } else if !arg.text.starts_with('-') {
-            let is_port = has_address && is_version_of(&arg.text, "");
-            let takes_port = ["nc", "ncat", "netcat", "telnet"].contains(&name);
-            if !is_here(&arg.text) && !(is_port && takes_port) {
-                return false;
-            }
-            has_address = true;
-        } else if arg.text.contains(['.', ':', '=']) {
-            // An option with its value, which may be an address, such as that of a proxy.
-            return false;
-        }
-    }
-    has_address
-}
-
-fn is_here(address: &str) -> bool {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("http", address));
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let name = host.split_once(':').map_or(host, |(name, port)| {
-        if port.bytes().all(|b| b.is_ascii_digit()) {
-            name
-        } else {
-            // What follows `@` would be the host.
-            ""
-        }
-    });
-    matches!(scheme, "http" | "https" | "ws" | "wss") && ["localhost", "127.0.0.1"].contains(&name)
 }
 
 fn publishes(args: &[Word]) -> bool {

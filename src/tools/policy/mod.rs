@@ -5,6 +5,7 @@
 //! destroys something, or cannot be analysed. Commands are split into words as a shell would split them; the policy
 //! never searches the raw text.
 
+mod addresses;
 mod commands;
 mod git;
 mod here_document;

@@ -366,11 +366,10 @@ impl Lexer<'_> {
                 (Some(open), c) if c == open => quote = None,
                 (None, '\'' | '"') => quote = Some(c),
                 (None | Some('"'), '\\') => drop(chars.next()),
-                (Some(_), _) => {}
                 (None, '}') => return separates,
                 (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>') => return false,
                 (None, ',' | '.') => separates = true,
-                (None, _) => {}
+                (Some(_) | None, _) => {}
             }
         }
         false

@@ -115,7 +115,7 @@ mod tests {
     use crate::ui::fixture::{picture, press, started_screen, top_popup};
 
     #[test]
-    fn command_name_and_whole_words_come_before_scattered_letters() {
+    fn command_name_and_whole_words_come_before_scattered_characters() {
         let first = |typed: &str| {
             let mut state = started_screen(120, 35);
             press(&mut state, &format!("esc : \"{typed}\""));

@@ -7,6 +7,7 @@ pub(in crate::ui) mod demo_step;
 pub(in crate::ui) mod hints;
 pub(in crate::ui) mod hit_test;
 pub(in crate::ui) mod layout;
+mod message;
 pub(in crate::ui) mod peek;
 pub(in crate::ui) mod state;
 pub(in crate::ui) mod tick;

@@ -8,7 +8,7 @@ use crewdeck::agent::driver::{ModelConfig, ModelOptions};
 use crewdeck::app::new_id;
 use crewdeck::crew::{
     Approvers, BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
-    TeamLimits,
+    SessionParts, TeamLimits,
 };
 use crewdeck::domain::named_model::ModelUses;
 use crewdeck::domain::permission::SettingsPermissions;
@@ -30,19 +30,21 @@ pub fn crew_parts(
 ) -> CrewParts {
     CrewParts {
         root: root.to_path_buf(),
-        setup: SessionInfo {
-            session: new_id(),
-            root: "here".into(),
-            provider: "script".into(),
-            model: "script".into(),
-            scripted: true,
-            git: false,
-            window: None,
-            tools: Vec::new(),
-            earlier: false,
-            allowed: SettingsPermissions::default(),
+        session: SessionParts {
+            published: None,
+            info: SessionInfo {
+                session: new_id(),
+                root: "here".into(),
+                provider: "script".into(),
+                model: "script".into(),
+                scripted: true,
+                git: false,
+                window: None,
+                tools: Vec::new(),
+                earlier: false,
+                allowed: SettingsPermissions::default(),
+            },
         },
-        published: None,
         models: ModelParts {
             model_config: ModelConfig {
                 model,

@@ -46,7 +46,7 @@ fn each_popup_has_its_key() {
     dashboard.press("/no such words", "/no such words no match");
     dashboard.press(ENTER, "end search");
     dashboard.press(ESC, "Esc close");
-    dashboard.clear(ENTER, "╭ Problems");
+    dashboard.clear("q", "╭ Problems");
     dashboard.press("b", "1 running");
     dashboard.press("x", "killed by");
     dashboard.clear("q", "╭ Background jobs");

@@ -164,10 +164,8 @@ impl<C: Choices> Picker<C> {
     pub fn rows(&self, app: &App) -> Vec<PickerRow<C::Item>> {
         let mut find = self.choices.search(self.search.text());
         let typed = self.search.text().trim();
-        let mut scored: Vec<((bool, u32), PickerRow<C::Item>)> = self
-            .choices
-            .rows(app)
-            .into_iter()
+        let rows = self.choices.rows(app).into_iter();
+        let mut scored: Vec<_> = rows
             .filter_map(|row| {
                 let whole = format!("{} {}", row.words, row.aside);
                 let fit = find(&whole)?;

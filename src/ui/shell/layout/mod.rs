@@ -10,10 +10,10 @@ use ratatui::layout::Rect;
 
 use crate::domain::screen::PaneLayout;
 use crate::ui::frame::layout::{Layout, SizeClass, class, is_one_pane};
-use crate::ui::shell::hints::lines;
 use crate::ui::shell::layout::arrange::{
     alone, banner, board_first, middle, one, only_conversation, stack_panes, wide,
 };
+use crate::ui::shell::message::message_lines;
 use crate::ui::shell::state::UiState;
 use crate::ui::shell::{peek, tour};
 
@@ -46,7 +46,7 @@ fn lay_out(state: &UiState, area: Rect) -> Layout {
         return out;
     }
     let mut body = Rect::new(area.x, area.y + 1, area.width, area.height - 2);
-    let lines = lines::message_lines(state, area.width).len();
+    let lines = message_lines(state, area.width).len();
     if let Some(lines) = u16::try_from(lines).ok().filter(|lines| *lines > 0) {
         body.height -= lines;
         out.message = Some(Rect {

@@ -7,7 +7,8 @@ use ratatui::widgets::{Clear, Widget};
 
 use crate::ui::model::style;
 use crate::ui::shell::hints::Urgency;
-use crate::ui::shell::hints::lines::{hint_line, message_beside_hints, message_lines};
+use crate::ui::shell::hints::lines::{hint_line, message_beside_hints};
+use crate::ui::shell::message::message_lines;
 use crate::ui::shell::state::UiState;
 use crate::ui::theme::Theme;
 

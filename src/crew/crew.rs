@@ -9,11 +9,12 @@ use super::assembly::{Components, StartChecks, assemble};
 use super::budget::TeamBudget;
 use super::command_loop::{self, COMMANDS_MAX};
 use super::context::CrewContext;
+use super::first_board::{PublishedBoard, publish_session};
 use super::hook_session;
 use super::lead::LeadAgent;
 use super::parts::CrewParts;
 use super::recovery::Recovery;
-use super::start::{self, PublishedBoard};
+use super::start;
 use super::teammate::RestoredTeammate;
 use crate::domain::conversation::TurnState;
 use crate::domain::hook::SessionEndReason;
@@ -43,9 +44,7 @@ impl Crew {
     pub async fn start(mut parts: CrewParts) -> Result<Crew, StoreError> {
         let PublishedBoard { board, graph } = match parts.session.published.take() {
             Some(published) => published,
-            None => {
-                start::publish_session(&parts.root, &parts.session.info, &parts.event_sender).await
-            }
+            None => publish_session(&parts.root, &parts.session.info, &parts.event_sender).await,
         };
         // Git starts after the board is published, which its processes would delay.
         let git_check = start::start_git_check(&parts);

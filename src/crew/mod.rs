@@ -41,6 +41,7 @@ mod crew;
 mod decision_followup;
 mod external_agents;
 mod file_errors;
+mod first_board;
 mod hook_session;
 mod hooks;
 mod host;
@@ -94,6 +95,7 @@ pub use approvers::Approvers;
 pub use attachments::decode_image;
 pub use crew::Crew;
 pub use external_agents::ExternalParts;
+pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use parts::{
     BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
@@ -101,5 +103,4 @@ pub use parts::{
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
-pub use start::{PublishedBoard, publish_session};
 pub use viewer::{Runner, Viewer, ViewerParts};

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::approvers::Approvers;
 use super::external_agents::ExternalParts;
+use super::first_board::PublishedBoard;
 use super::hooks::HookParts;
 use super::servers::ServerParts;
-use super::start::PublishedBoard;
 use crate::agent::driver::ModelConfig;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::memory::ProjectMemory;

@@ -1,7 +1,5 @@
-//! The first steps of a crew's start: publishes the session information and the board, and checks whether worktrees can
-//! be used.
+//! The first steps of a crew's start: checks whether worktrees can be used, and collects facts for the system prompts.
 
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -9,12 +7,10 @@ use tokio::task::JoinHandle;
 use super::parts::CrewParts;
 use crate::agent::driver::run_blocking;
 use crate::domain::environment::Environment;
-use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::MergePolicy;
-use crate::protocol::EventSender;
-use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel, SessionInfo};
-use crate::store::{Board, StoreError, TaskSet, Worktrees, local_time_zone};
+use crate::protocol::event::NoticeLevel;
+use crate::store::{StoreError, Worktrees, local_time_zone};
 
 /// Maximum time that the start of a crew waits for the facts about machine and project that the lead's system prompt
 /// contains.
@@ -105,47 +101,4 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
         worktrees: None,
         notices: vec![(NoticeLevel::Info, text)],
     }
-}
-
-/// The board that [`publish_session`] has published.
-pub struct PublishedBoard {
-    /// The board, which has already reported the problems of its files.
-    pub(super) board: Board,
-    /// The published tasks; none if the board could not be read.
-    pub(super) graph: TaskGraph,
-}
-
-/// Publishes the session information and the board of the project `root`, so that the screen shows both before the
-/// slower steps of a crew's start.
-pub async fn publish_session(
-    root: &Path,
-    setup: &SessionInfo,
-    event_sender: &EventSender,
-) -> PublishedBoard {
-    event_sender
-        .publish(EventKind::Crew(CrewEvent::Ready(setup.clone())))
-        .await;
-    let board = Board::open(root);
-    let reader = board.clone();
-    let looked =
-        run_blocking(move || reader.update_since(&TaskSet::All, &TaskGraph::default())).await;
-    let mut graph = TaskGraph::default();
-    // If the board cannot be read, the watcher reports the error later.
-    if let Ok(news) = looked {
-        graph.apply(&news.delta.changed, &news.delta.removed);
-        for text in news.notices {
-            event_sender
-                .publish(EventKind::notice(NoticeLevel::Warn, text))
-                .await;
-        }
-        for BoardDelta { changed, removed } in news.delta.pieces() {
-            event_sender
-                .publish(EventKind::Board(BoardEvent::BoardChanged {
-                    changed,
-                    removed,
-                }))
-                .await;
-        }
-    }
-    PublishedBoard { board, graph }
 }

@@ -38,7 +38,7 @@ fn bound_keys() -> Vec<KeyEvent> {
         .collect()
 }
 
-/// Returns the input bytes that the fuzz target [`keys`] reads as bound keys: one byte for each key. If there are more
+/// Returns the input bytes that the fuzz target `keys` reads as bound keys: one byte for each key. If there are more
 /// keys than bytes left, the last keys get none.
 pub fn bytes_of_bound_keys() -> impl Iterator<Item = u8> {
     (FIRST_BOUND + 1..=u8::MAX).take(bound_keys().len())

@@ -23,7 +23,7 @@ pub struct TakenTask {
 /// # Errors
 /// When another agent owns the task, or a file cannot be read or written. Also when the task has no owner and `from` is
 /// the lead or a present teammate. If only the message cannot be written, the task is already back on the board: the
-/// result then has a [`TakenTask::notice`] and is no error.
+/// result then has a `notice` and is no error.
 pub fn take_task(
     (board, roster, mailbox): (&Board, &Roster, &Mailbox),
     id: TaskId,

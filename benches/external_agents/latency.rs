@@ -128,6 +128,10 @@ fn serve_marks() -> (String, std::thread::JoinHandle<Vec<SystemTime>>) {
                 break;
             }
         }
+        // A stream that ends without this is a failed call, whose text is removed from the screen.
+        let end = json!({"id": "x", "object": "chat.completion.chunk", "model": "m",
+            "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+        let _ = stream.write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes());
         return said;
     };
     (url, std::thread::spawn(serve))

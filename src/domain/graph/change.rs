@@ -12,7 +12,9 @@ use super::super::text::{clip, one_line};
 use super::super::timestamp::Timestamp;
 use super::super::worktree::WorktreeName;
 use super::rules::join_ids;
-use super::{Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph};
+use super::{
+    Claimer, DESCRIPTION_MAX, GraphError, NewTask, PlannedTask, SUBJECT_MAX, TaskEdit, TaskGraph,
+};
 
 impl TaskGraph {
     /// Adds a pending task with the number `id`. The number must be new: a task that already has it is replaced.
@@ -43,12 +45,47 @@ impl TaskGraph {
             updated_at: now,
             attempts: 0,
             taken_from: Vec::new(),
+            imported_from: String::new(),
             extra: Map::new(),
         }));
         let mut changed = vec![id];
         for blocker in blockers {
             changed.extend(self.connect(id, blocker, now));
         }
+        Ok(unique(changed))
+    }
+
+    /// Adds several pending tasks, which may wait for each other in any order. They get the numbers from `first` on, in
+    /// the given order. These numbers must be new. The returned ids begin with those of the new tasks.
+    ///
+    /// # Errors
+    /// Fails as [`TaskGraph::create`] does, and if the dependencies of the new tasks form a cycle. No task is added
+    /// then.
+    pub fn create_all(
+        &mut self,
+        first: TaskId,
+        planned: &[PlannedTask],
+        now: Timestamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let mut next = self.clone();
+        let ids: Vec<TaskId> = (first.0..).map(TaskId).take(planned.len()).collect();
+        let mut changed = ids.clone();
+        for (id, task) in ids.iter().zip(planned) {
+            changed.extend(next.create(*id, task.new.clone(), now)?);
+            next.alter(*id, |new| {
+                new.imported_from.clone_from(&task.imported_from);
+            });
+        }
+        for (id, task) in ids.iter().zip(planned) {
+            let on = task.waits_for.iter().filter_map(|at| ids.get(*at).copied());
+            let on: Vec<TaskId> = on.collect();
+            // Each blocker is checked after the earlier ones are connected, so that no two of them close a cycle.
+            for blocker in on {
+                next.checked_blockers(*id, &[blocker])?;
+                next.connect(*id, blocker, now);
+            }
+        }
+        *self = next;
         Ok(unique(changed))
     }
 

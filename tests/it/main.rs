@@ -66,6 +66,7 @@ mod settings_approval;
 mod skills;
 #[cfg(target_os = "linux")]
 mod supervisor;
+mod task_import;
 mod team;
 mod terminal;
 #[cfg(target_os = "linux")]

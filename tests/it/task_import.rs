@@ -30,6 +30,12 @@ fn column(tasks: &Value, field: &str) -> Vec<Value> {
     tasks.map(|task| task[field].clone()).collect()
 }
 
+/// Returns a check list with `count` open items.
+fn check_list(count: usize) -> String {
+    let lines: Vec<String> = (1..=count).map(|n| format!("- [ ] Task {n}")).collect();
+    lines.join("\n")
+}
+
 /// Runs crewdeck with `input` on standard input.
 fn run_with_input(project: &Project, args: &[&str], input: &str) -> RunResult {
     let mut command = project.command(args);
@@ -136,7 +142,7 @@ fn export_of_another_board_gets_new_ids() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|task| format!("{task}\n"))
+        .map(|task| task.to_string() + "\n")
         .collect();
     let project = Project::new();
     let ran = run_with_input(
@@ -166,9 +172,12 @@ fn one_mistake_imports_nothing() {
             "- [ ] Good\n- [ ]\n- [ ] Bad\n  after #9\n",
             "plan: line 2: the task has no subject: write in one line what is to be done (and 1 more problem)",
         ),
-        (&long, "plan: line 2: the subject has 201 characters"),
         (
-            &many,
+            long.as_str(),
+            "plan: line 2: the subject has 201 characters",
+        ),
+        (
+            many.as_str(),
             "plan: line 2: the item is the same as the one in line 1",
         ),
         (
@@ -191,7 +200,7 @@ fn one_mistake_imports_nothing() {
             "{\"subject\": \"a\"}\n{",
             "plan: line 2: the JSON cannot be read",
         ),
-        (&large, "plan: it is larger than 8 MiB"),
+        (large.as_str(), "plan: it is larger than 8 MiB"),
     ] {
         project.write("plan", text);
         for option in ["--json", "--dry-run"] {
@@ -220,7 +229,7 @@ fn one_mistake_imports_nothing() {
 #[test]
 fn killed_import_is_finished_or_repeated_without_doubles() {
     const TASKS: usize = 60;
-    let list: String = (1..=TASKS).map(|n| format!("- [ ] Task {n}\n")).collect();
+    let list = check_list(TASKS);
     let mut interrupted = 0;
     for round in 0..24 {
         let project = Project::new();
@@ -248,8 +257,7 @@ fn killed_import_is_finished_or_repeated_without_doubles() {
 #[test]
 fn concurrent_imports_of_one_list_add_it_once() {
     let project = Project::new();
-    let list: String = (1..=20).map(|n| format!("- [ ] Task {n}\n")).collect();
-    project.write("plan.md", &list);
+    project.write("plan.md", &check_list(20));
     let start = || {
         let mut command = project.command(&["task", "import", "plan.md", "--json"]);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -281,9 +289,7 @@ fn import_is_in_the_manual_and_completed() {
         ("crewdeck task imp", "import"),
         ("crewdeck task import --from g", "github gitlab"),
         ("crewdeck task import --dependencies k", "known"),
-        ("crewdeck task import pl", "plan.md"),
     ] {
-        project.write("plan.md", "");
         let last = words.split(' ').count() - 1;
         let completion = format!(
             "source crewdeck.bash; COMP_WORDS=({words}); COMP_CWORD={last}; \

@@ -182,7 +182,9 @@ fn quoted_text(tracker: IssueTracker, issue: &Issue<'_>) -> String {
         format!("{title}\n\n{text}")
     };
     let room = DESCRIPTION_MAX.saturating_sub(before.len() + after.len() + MARKER_MAX);
-    before + &head_and_tail(&text, room) + after
+    // A cut may separate a joiner from its character, so that it must be escaped.
+    let text = escape_control_chars(&head_and_tail(&text, room));
+    before + &text + after
 }
 
 #[cfg(test)]

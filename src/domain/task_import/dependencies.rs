@@ -105,7 +105,7 @@ fn reference_after_separator(text: &str) -> Option<&str> {
     reference(text).is_some().then_some(text)
 }
 
-/// Parses the reference at the start of `text`, `#12` or a URL. Returns it with the rest of the text.
+/// Parses a reference at the start of `text`, `#12` or a URL. Returns it with the rest of the text.
 fn reference(text: &str) -> Option<(ItemRef, &str)> {
     if let Some(number) = text.strip_prefix('#') {
         let end = number.find(|c: char| !c.is_ascii_digit());

@@ -42,7 +42,7 @@ pub(super) fn parse_lines(text: &str) -> Result<Vec<ImportItem>, ImportError> {
 /// Returns the number of line ends in a part of `text`.
 fn newlines(text: &str, from: usize, to: usize) -> usize {
     let part = text.get(from..to).unwrap_or_default();
-    part.bytes().filter(|b| *b == b'\n').count()
+    part.matches('\n').count()
 }
 
 /// Returns the line in which each element of a JSON array begins, counted from 1. `text` must be valid JSON.

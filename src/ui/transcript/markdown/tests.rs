@@ -1,6 +1,7 @@
 //! Tests of Markdown rendering: how it looks, its limits, and that cutting a text into pieces does not change the rows.
 
 mod cutting;
+mod unfinished;
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -232,7 +233,8 @@ fn laid(text: &str, columns: usize) -> CellLayout {
 }
 
 /// Lays out a text again after each of its chunks, each time with the previous layout. `ends` are the byte offsets at
-/// which the chunks end; an offset within a character is moved to the end of the character.
+/// which the chunks end; an offset within a character is moved to the end of the character. The answer is complete after
+/// the last chunk.
 fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams {
@@ -246,6 +248,9 @@ fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
         let end = text.ceil_char_boundary(*end);
         if let CellKind::Answer(answer) = &mut kind {
             answer.push_text(&text[start..end]);
+            if end == text.len() {
+                answer.close();
+            }
         }
         start = end;
         out = Some(lay_out(&kind, Above::Nothing, false, page, out));

@@ -38,6 +38,8 @@ pub enum Above {
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutParams<'a> {
     pub columns: usize,
+    /// The width of code in answers, in columns. It may be wider than other text, which is hard to read in long rows.
+    pub code_columns: usize,
     pub theme: &'a Theme,
     pub pictures: PictureParams,
 }
@@ -385,7 +387,7 @@ fn lay_out_piece(
         &source,
         &piece.place.joint,
         (before, shared.clone()),
-        page.columns,
+        (page.columns, page.code_columns),
         page.theme,
     );
     // A piece that continues the block of the previous piece gets no blank row.

@@ -75,7 +75,6 @@ pub fn queued_rows(app: &App, height: u16) -> u16 {
 pub fn conversation_area(app: &App, area: Rect) -> Rect {
     let inner = layout::inside(area).inner(layout::BESIDE_TEXT);
     Rect {
-        width: inner.width.min(layout::TEXT_WIDEST),
         height: inner.height - queued_rows(app, inner.height),
         ..inner
     }

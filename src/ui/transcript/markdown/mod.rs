@@ -38,14 +38,15 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) 
 /// Renders one [`Piece`] of a text, without a blank row before it. `source` is the Markdown source of the piece, and
 /// `joint` says how the piece continues the previous one. `before` is the state at the end of the previous piece. If the
 /// piece is a part of a long table, `shared` is the layout that all pieces of the table share; otherwise it is `None`.
+/// Code has `code_columns` columns, other text `columns`.
 pub fn piece(
     source: &str,
     joint: &Joint,
     (before, shared): (Continuation, Option<TableLayout>),
-    columns: usize,
+    (columns, code_columns): (usize, usize),
     theme: &Theme,
 ) -> RenderedPiece {
-    let page = PageBuilder::new(columns, theme, 0);
+    let page = PageBuilder::new(columns, theme, 0).with_code_columns(code_columns);
     let page = match joint {
         Joint::Apart | Joint::Paragraph | Joint::Table(_) => {
             let is_head_above = matches!(joint, Joint::Table(_));

@@ -95,6 +95,10 @@ fn code_has_a_ground_with_its_language_at_the_right() {
         let rows = self::rows(text, columns, &theme, &mut 0);
         assert!(rows.iter().all(|row| row.width() <= columns), "{columns}");
     }
+    // The language has no row of its own if it fits beside the first line.
+    let wide = texts(&self::rows(text, 30, &theme, &mut 0));
+    let language = format!("    fn x() {{}}{}rs\n    long line", " ".repeat(14));
+    assert!(wide.contains(&language), "{wide}");
 }
 
 #[test]
@@ -239,6 +243,7 @@ fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams {
         columns,
+        code_columns: columns,
         theme,
         pictures: Default::default(),
     };

@@ -367,3 +367,12 @@ fn code_and_urls_are_styled() {
     )]);
     insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 50, 5));
 }
+
+#[test]
+fn code_may_be_wider_than_text() {
+    let (words, code) = ("word ".repeat(30), "x".repeat(150));
+    let all = transcript(&[said(&format!("{words}\n\n```\n{code}\n```"))]);
+    let shown = screen(&all, 170, 4);
+    let widths: Vec<usize> = shown.lines().map(|row| row.chars().count()).collect();
+    assert_eq!(widths, [119, 29, 0, 152], "{shown}");
+}

@@ -16,6 +16,7 @@ fn open_text(text: &str, columns: usize) -> String {
     answer.push_text(text);
     let page = LayoutParams {
         columns,
+        code_columns: columns,
         theme: &Theme::default(),
         pictures: Default::default(),
     };

@@ -57,8 +57,8 @@ fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     })
 }
 
-/// Returns whether a status message must leave room for `hint`. True for the help key, the keys for an open request,
-/// the buttons of a dialog, and the keys that confirm and close a popup.
+/// Returns whether a status message must leave room for `hint`. True for the help key, the keys that decide an open
+/// request, the buttons of a dialog, and the keys that confirm and close a popup.
 fn is_kept(state: &UiState, hint: &Hint) -> bool {
     let decides = [
         Action::Approve,

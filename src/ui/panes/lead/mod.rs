@@ -13,6 +13,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod view;
+mod working;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

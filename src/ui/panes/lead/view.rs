@@ -19,6 +19,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
 use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::lead;
+use crate::ui::panes::lead::working::working_teammates;
 use crate::ui::panes::lead::{composer_title, follow};
 use crate::ui::text::{age, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
@@ -33,8 +34,21 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
         theme,
         buffer,
         is_named_above,
+        is_team_shown,
     } = canvas;
     let agent = app.model.agents.get(&app.shown);
+    let below = follow::follow_mark(app, area)
+        .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]);
+    // The search is drawn in the same place.
+    let is_searched = agent.is_some_and(|agent| agent.transcript.search().is_some());
+    let foot = if is_team_shown || is_searched {
+        Vec::new()
+    } else {
+        let used: usize = below.iter().map(|span| width(&span.content)).sum();
+        // The blanks and corners beside the two texts of the border.
+        let columns = usize::from(area.width).saturating_sub(used + 8);
+        working_teammates(app, columns, theme)
+    };
     let titles = Titles {
         name: name(app, is_named_above.then_some(area.width)),
         name_style: {
@@ -42,8 +56,8 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
             (colored != theme.title).then_some(colored)
         },
         aside: activity_spans(app, theme),
-        below: follow::follow_mark(app, area)
-            .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
+        foot,
+        below,
         is_named_above,
         ..Titles::default()
     };

@@ -86,6 +86,10 @@ impl Page for ProblemsPage {
         self.selected = item.unwrap_or(self.selected);
     }
 
+    fn has_items(&self, app: &App) -> bool {
+        !listed(app).is_empty()
+    }
+
     fn select_item(&mut self, app: &App, by: Scroll) -> bool {
         let len = listed(app).len();
         self.selected = step(self.selected, len, by, PAGE);

@@ -147,6 +147,13 @@ fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(format!("{shape} {words}{since}"), style)]
 }
 
+/// Examples of prompts that fit most repositories: a question, work for one agent, and work for a team.
+const EXAMPLES: [&str; 3] = [
+    "Explain how this project is built and tested.",
+    "Find the slowest test and make it faster.",
+    "Add tests for the three least tested files, with one teammate for each.",
+];
+
 fn welcome(app: &App) -> String {
     if !app.shown.is_lead() {
         return format!(
@@ -155,12 +162,9 @@ fn welcome(app: &App) -> String {
             app.prefs.keymap.key(Context::Panes, Action::Back),
         );
     }
-    let help = |context| app.prefs.keymap.key(context, Action::Help);
-    let mut text = format!(
-        "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press {} to see the keys; while you write, press {}.",
-        help(Context::Panes),
-        help(Context::Everywhere),
+    // What to type is said by the placeholder of the composer, and the key of the help by the hint line.
+    let mut text = String::from(
+        "The lead plans what you ask for, writes tasks on the board and spawns teammates for them.",
     );
     if let Some(setup) = &app.model.setup {
         text.push_str("\n\n");
@@ -173,6 +177,13 @@ fn welcome(app: &App) -> String {
         }
         if setup.earlier {
             text.push_str("\n\nNew session; crewdeck --resume continues the previous one.");
+        }
+    }
+    if app.role.is_crew() {
+        text.push_str("\n\nFor example:");
+        for prompt in EXAMPLES {
+            text.push_str("\n· ");
+            text.push_str(prompt);
         }
     }
     text

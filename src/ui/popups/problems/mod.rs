@@ -3,6 +3,8 @@
 mod agents;
 mod messages;
 mod notices;
+#[cfg(test)]
+mod selection_tests;
 mod tasks;
 #[cfg(test)]
 mod tests;

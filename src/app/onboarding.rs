@@ -63,7 +63,7 @@ const DEMO: &str = "start the demo (temporary folder, no key, no network)";
 
 fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> OnboardingPage {
     let means = match missing.problem {
-        // The cause says it all.
+        // It would only repeat the cause.
         ModelProblem::NotConfigured => "",
         ModelProblem::NoKey => "crewdeck cannot use this server without an API key.",
         ModelProblem::KeyRejected => "The server rejects this key, so no agent can answer.",

@@ -110,6 +110,7 @@ fn keys_select_filter_and_close() {
 fn text_below_the_list_does_not_repeat_the_selected_row() {
     let mut state = eventful(160, 45);
     press(&mut state, "esc @");
+    state.status = None;
     let count = |state: &UiState, words: &str| picture(state).matches(words).count();
     assert_eq!(count(&state, "you approved bob's plan for #2"), 1);
     assert_eq!(count(&state, "kind:request who:bob who:you"), 1);

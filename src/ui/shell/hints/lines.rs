@@ -116,6 +116,12 @@ pub fn tab_line(
     offered: &[Pane],
 ) -> Vec<PlacedPart<(Pane, String)>> {
     let names = agent_tab_width(row.width);
+    // The names of the tabs begin in the column in which the text of the panes begins.
+    let row = Rect {
+        x: row.x + 1.min(row.width),
+        width: row.width.saturating_sub(1),
+        ..row
+    };
     let name = |pane: Pane| {
         let mark = if layout.pane(pane).is_some() {
             "▸"

@@ -47,14 +47,18 @@ pub fn draw(pane: &BoardPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
     let name = title(pane, app, &places.shown);
     let room = frame::aside_room(app, Pane::Board, &name, is_named_above, area);
     let unmerged = branches::unmerged_tasks(app).len();
-    let used: usize = below.iter().map(|s| width(&s.content)).sum();
+    // The blanks and corners beside the two texts of the lower border.
+    let used = match below.iter().map(|s| width(&s.content)).sum::<usize>() {
+        0 => 4,
+        used => used + 8,
+    };
     let titles = Titles {
         aside: counts(&index, unmerged, room, theme),
         name,
         foot: progress::spans(
             &index,
             unmerged,
-            usize::from(area.width).saturating_sub(used + 8),
+            usize::from(area.width).saturating_sub(used),
             theme,
         ),
         below,

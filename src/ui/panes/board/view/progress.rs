@@ -37,10 +37,10 @@ pub fn spans(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<
     let percent = format!(" {}%", progress::percent(counts));
     let forms = match index.critical().len() {
         0 => [String::new(), String::new()],
-        1 => ["critical path: 1 task".into(), "critical path: 1".into()],
+        1 => ["critical path: 1 task".into(), "critical: 1 task".into()],
         n => [
             format!("critical path: {n} tasks"),
-            format!("critical path: {n}"),
+            format!("critical: {n} tasks"),
         ],
     };
     // The bar is shortened, down to its minimum length, to make room for the critical path.

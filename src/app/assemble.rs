@@ -1,37 +1,31 @@
-//! Assembles a crew from directory, settings, model and permissions. Used by every front end.
+//! Assembles and starts the crew that a [`Blueprint`] describes. Used by every front end.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 
+use super::blueprint::Blueprint;
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, name_of_model};
 use super::named_models::ModelConnections;
-use super::{
-    demo, describe_error, external_agents, jitter, new_id, now, resume, root, secrets, settings,
-    supervisor, team_size,
-};
+use super::{describe_error, external_agents, jitter, new_id, now, secrets, supervisor, team_size};
 use crate::agent::driver::{ModelConfig, ModelOptions};
-use crate::cli::GlobalOptions;
 use crate::config::extensions::{ListedState, LiveExtensions};
-use crate::config::{self, LoadedSettings, ProjectPolicy, Settings};
+use crate::config::{self, Settings};
 use crate::crew::{
-    Approvers, BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts,
-    ModelParts, ServerParts, SessionParts, TeamLimits, publish_session,
+    BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts, ModelParts,
+    ServerParts, SessionParts, TeamLimits, publish_session,
 };
 use crate::domain::hook::HookEvent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::memory::ProjectMemory;
-use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
 use crate::domain::request::Approver;
-use crate::domain::team_preset::TeamPreset;
 use crate::mcp;
-use crate::model::providers::ProviderChoice;
 use crate::process::environment;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
@@ -39,35 +33,6 @@ use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
 use crate::store::{self, Roles, Skills, SpendingFile};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
-
-/// The configuration of a crew. It is read completely before the crew starts a process or calls a server.
-pub struct Blueprint {
-    pub root: PathBuf,
-    /// The directory in which crewdeck was started or that `--dir` names: the project directory or a directory below it.
-    /// In the demo, it can be outside of the project directory.
-    pub dir: PathBuf,
-    /// The settings, after environment variables and command-line options have replaced values from settings files.
-    pub settings: Settings,
-    /// The project's settings that need the user's approval, and the user's decision about them.
-    pub project: ProjectPolicy,
-    /// The file with the value of the setting `allow`; `None` if no file sets it.
-    pub allow_file: Option<PathBuf>,
-    /// The MCP servers and hooks of the user and of the project, including those that are not approved.
-    pub extensions: Arc<LiveExtensions>,
-    /// Whether the option `--model` was given.
-    pub is_model_chosen: bool,
-    /// The model provider; `None` if no setting, option or key selects one.
-    pub choice: Option<ProviderChoice>,
-    pub approvers: Approvers,
-    /// The team preset that the user selected; `None` if the user selected none.
-    pub preset: Option<TeamPreset>,
-    /// The id of the session to resume; `None` starts a new session.
-    pub resume: Option<String>,
-    /// Speed factor of a scripted model: 2 halves the waiting times in its script. Ignored by other models.
-    pub speed: f64,
-    /// The demo's repository; `None` outside the demo. A temporary repository is deleted when the blueprint is dropped.
-    demo: Option<demo::Repository>,
-}
 
 /// A running crew and the resources that live as long as the crew.
 pub struct Assembly {
@@ -77,99 +42,6 @@ pub struct Assembly {
     pub lock: CrewLock,
     /// A check that the server offers the configured model. `None` if no check is needed.
     pub probe: Option<Probe>,
-}
-
-impl Blueprint {
-    /// Reads options, settings and environment. Creates the demo's repository if the user requested the demo.
-    ///
-    /// # Errors
-    /// Fails if options or settings are invalid or conflict, if the directory, the session or the team preset that the
-    /// options name does not exist, or if the demo's repository cannot be created.
-    pub fn read(global: &GlobalOptions) -> Result<Blueprint> {
-        let wants_demo = global.demo || global.provider.as_deref() == Some("demo");
-        if global.speed.is_some() && !wants_demo {
-            bail!("--speed works only with --demo and with crewdeck replay");
-        }
-        if let (true, Some(dir), None) = (wants_demo, &global.dir, &global.resume) {
-            // Check the settings before the folder is created. If this attempt fails after that, the folder is not
-            // empty, and the next attempt fails too.
-            settings(global, dir)?;
-        }
-        let (root, demo) = if wants_demo {
-            let repository = match (&global.dir, &global.resume) {
-                (Some(dir), Some(_)) => demo::Repository::reopen(dir)?,
-                (dir, _) => demo::Repository::make(dir.as_deref())?,
-            };
-            (repository.path().to_owned(), Some(repository))
-        } else {
-            (root(global)?, None)
-        };
-        let id = global.resume.as_deref();
-        let resume = id.map(|id| resume::choose(&root, id)).transpose()?;
-        let LoadedSettings {
-            mut settings,
-            project,
-            allow_file,
-        } = settings(global, &root)?;
-        if demo.is_some() {
-            settings.sandbox = supervisor::demo_sandbox(&settings);
-            settings.models.clear();
-            settings.r#use = ModelUses::default();
-        }
-        // The demo uses no models, servers and hooks of the user, so that it is the same for every user and needs no key.
-        let extensions = if wants_demo {
-            LiveExtensions::none()
-        } else {
-            LiveExtensions::load(&root)
-        };
-        let choice = if wants_demo {
-            Some(ProviderChoice::Demo)
-        } else {
-            model_setup::choice(&settings)?
-        };
-        let (plan, shutdown, tool) = settings.approvers();
-        let preset = global.team.as_ref();
-        let preset = preset.map(|name| store::team_preset(&root, name));
-        let preset = preset.transpose().map_err(|why| anyhow!("--team: {why}"))?;
-        Ok(Blueprint {
-            preset,
-            dir: super::start_dir(global).unwrap_or_else(|_| root.clone()),
-            root,
-            settings,
-            project,
-            allow_file,
-            extensions: Arc::new(extensions),
-            is_model_chosen: global.model.is_some(),
-            choice,
-            approvers: Approvers {
-                plan,
-                shutdown,
-                tool,
-                budget: Approver::Ask,
-                question: Approver::Ask,
-            },
-            resume,
-            speed: global.speed.unwrap_or(1.0),
-            demo,
-        })
-    }
-
-    pub fn is_demo(&self) -> bool {
-        self.demo.is_some()
-    }
-
-    /// Returns whether the project directory is a temporary one, which is deleted when crewdeck ends.
-    pub fn is_temporary(&self) -> bool {
-        self.demo
-            .as_ref()
-            .is_some_and(demo::Repository::is_temporary)
-    }
-
-    /// Returns the built-in prompt of the demo; `None` if this is not the demo, or if the demo is resumed.
-    pub fn prompt(&self) -> Option<String> {
-        let demo = self.demo.as_ref().filter(|_| self.resume.is_none());
-        demo.map(|_| demo::PROMPT.to_string())
-    }
 }
 
 /// The result of trying to start a crew.

@@ -3,6 +3,7 @@
 mod acp;
 pub mod assemble;
 mod background;
+mod blueprint;
 mod clock;
 pub mod dashboard;
 pub mod demo;
@@ -60,7 +61,8 @@ use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
 use crate::store::{self, Board, os_errors};
 use crate::tools::table;
-use assemble::{Assembly, Blueprint, Built};
+use assemble::{Assembly, Built};
+use blueprint::Blueprint;
 pub use clock::now;
 use headless::has_user;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use secrecy::SecretString;
 
-use super::assemble::Blueprint;
+use super::blueprint::Blueprint;
 use super::demo;
 use super::named_models::{Endpoint, ModelConnections};
 use crate::config::Settings;

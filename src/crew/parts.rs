@@ -98,7 +98,7 @@ pub struct ExtensionParts {
 
 /// The session of a crew, and what of it is already published.
 pub struct SessionParts {
-    /// The session information, which the crew publishes as its first event.
+    /// The session information.
     pub info: SessionInfo,
     /// The board, if [`publish_session`](super::publish_session) has already published it with `info`. With `None`, the
     /// crew publishes both at its start.

@@ -1,6 +1,7 @@
 //! Counts the usage of the current day and month, which all crews of the user share through a file.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use jiff::tz::TimeZone;
@@ -22,6 +23,18 @@ pub struct PeriodCounter {
     /// The usage of this crew that could not be added to the file, by day, at most [`UNSAVED_MAX`] days. It is added
     /// with the next usage, or at the end of the crew.
     unsaved: Mutex<BTreeMap<Day, UsageTotal>>,
+    /// The path to which a damaged file was renamed, until [`PeriodCounter::add`] returns it.
+    damaged: Mutex<Option<PathBuf>>,
+}
+
+/// The result of one attempt to write usage to the file.
+struct Written {
+    /// The usage that was not written.
+    left: BTreeMap<Day, UsageTotal>,
+    /// The path to which a damaged file was renamed.
+    damaged: Option<PathBuf>,
+    /// The totals in the file.
+    periods: Result<PeriodUsage, StoreError>,
 }
 
 impl PeriodCounter {
@@ -31,6 +44,7 @@ impl PeriodCounter {
             file,
             zone: local_time_zone(),
             unsaved: Mutex::default(),
+            damaged: Mutex::default(),
         }
     }
 
@@ -46,16 +60,18 @@ impl PeriodCounter {
         let file = self.file.clone();
         let unwritten = all.clone();
         let written = run_blocking(move || Ok(write(&file, all, &today))).await;
-        let (left, result) = match written {
-            Ok((left, result)) => (left, result),
-            Err(error) => (unwritten, Err(error)),
-        };
-        self.keep(left);
-        let update = result?;
-        Ok(SpendingUpdate {
-            periods: self.with_unsaved(update.periods),
-            damaged: update.damaged,
-        })
+        let written = written.unwrap_or_else(|error| Written {
+            left: unwritten,
+            damaged: None,
+            periods: Err(error),
+        });
+        self.keep(written.left);
+        if let Some(path) = written.damaged {
+            lock(&self.damaged).get_or_insert(path);
+        }
+        let periods = self.with_unsaved(written.periods?);
+        let damaged = lock(&self.damaged).take();
+        Ok(SpendingUpdate { periods, damaged })
     }
 
     /// Returns the current day in the user's time zone.
@@ -107,38 +123,28 @@ impl PeriodCounter {
     }
 }
 
-/// Adds the usage `all` to the file, the earliest day first, up to the first error. Returns the usage that was not
-/// written, and either the totals of `today` or the error. `today` must be the last day in `all`.
-fn write(
-    file: &SpendingFile,
-    mut all: BTreeMap<Day, UsageTotal>,
-    today: &Day,
-) -> (
-    BTreeMap<Day, UsageTotal>,
-    Result<SpendingUpdate, StoreError>,
-) {
+/// Adds the usage `all` to the file, the earliest day first, up to the first error. `today` must be the last day in `all`.
+fn write(file: &SpendingFile, mut all: BTreeMap<Day, UsageTotal>, today: &Day) -> Written {
     let mut damaged = None;
+    let mut periods = None;
     while let Some((day, used)) = all.pop_first() {
         match file.add(&day, used) {
             Ok(update) => {
                 damaged = damaged.or(update.damaged);
-                if day == *today {
-                    let periods = update.periods;
-                    return (all, Ok(SpendingUpdate { periods, damaged }));
-                }
+                periods = (day == *today).then_some(Ok(update.periods));
             }
             Err(error) => {
                 all.insert(day, used);
-                return (all, Err(error));
+                periods = Some(Err(error));
+                break;
             }
         }
     }
-    let periods = file.read(today);
-    let periods = periods.map(Option::unwrap_or_default);
-    (
-        all,
-        periods.map(|periods| SpendingUpdate { periods, damaged }),
-    )
+    Written {
+        left: all,
+        damaged,
+        periods: periods.unwrap_or_else(|| file.read(today).map(Option::unwrap_or_default)),
+    }
 }
 
 #[cfg(test)]

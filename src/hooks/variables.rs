@@ -54,8 +54,8 @@ eval "$(command -p cat)""#;
 
 /// Variables that every shell sets itself.
 const OF_THE_SHELL: &[&str] = &["_", "SHLVL", "PWD", "OLDPWD"];
-/// Variables with which a program that an agent may run without asking runs another one, or reads its commands from a
-/// file.
+/// Variables that make a program run another program or read commands from a file. An agent may run such a program
+/// without asking.
 const DANGEROUS: &[&str] = &[
     "BASH_ENV",
     "ENV",

@@ -39,10 +39,13 @@ pub fn scrub(command: &mut Command) {
     }
 }
 
-/// Returns whether commands must not get a variable, because it looks like a secret and [`set_allowed`] does not allow it.
+/// Returns whether commands must not get a variable: it looks like a secret or is one of [`set_withheld`], and
+/// [`set_allowed`] does not allow it.
 pub fn is_withheld(name: &str, value: &str) -> bool {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
-    secret_env::reason(name, value).is_some() && !allowed.contains(name)
+    let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);
+    let is_secret = withheld.contains(name) || secret_env::reason(name, value).is_some();
+    is_secret && !allowed.contains(name)
 }
 
 /// Returns the folders in which crewdeck stores the user's settings and decisions: first the configuration folder, then

@@ -235,7 +235,10 @@ pub(super) fn sessions_with_prompts(root: &Path) -> Vec<String> {
     let folders = fs::read_dir(sessions_folder(root)).into_iter().flatten();
     folders
         .filter_map(Result::ok)
-        .filter(|folder| folder.path().join(PROMPTS).is_file())
+        .filter(|folder| {
+            let found = fs::symlink_metadata(folder.path().join(PROMPTS));
+            found.is_ok_and(|file| file.is_file())
+        })
         .filter_map(|folder| folder.file_name().into_string().ok())
         .collect()
 }

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use anyhow::Result;
 
 use super::Dashboard;
-use crate::app::assemble::{self, Assembly, Blueprint, Built};
+use crate::app::assemble::{self, Assembly, Built};
+use crate::app::blueprint::Blueprint;
 use crate::app::describe_error;
 use crate::app::lock::FreedLock;
 use crate::app::model_setup::{ModelProblem, ModelUnavailable};

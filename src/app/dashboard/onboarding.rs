@@ -13,8 +13,8 @@ use tokio::task::spawn_blocking;
 
 use super::crew::CrewState;
 use super::{Dashboard, ExitReason};
-use crate::app::assemble::Blueprint;
 use crate::app::background::BackgroundQuery;
+use crate::app::blueprint::Blueprint;
 use crate::app::describe_error;
 use crate::app::frame_limiter::FrameCause;
 use crate::app::model_setup::{self, ModelProblem, ModelUnavailable, Probe};

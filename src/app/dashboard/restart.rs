@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use super::Dashboard;
 use super::onboarding::RestartState;
-use crate::app::assemble::Blueprint;
+use crate::app::blueprint::Blueprint;
 use crate::app::sessions::resume_command;
 use crate::app::signals::Signals;
 use crate::app::{block_on, describe_error, print};

@@ -25,7 +25,7 @@ pub struct LiveExtensions {
     root: Option<PathBuf>,
     current: RwLock<Arc<LoadedExtensions>>,
     /// Held while the files are read, so that they are read once after a decision.
-    reading: Mutex<()>,
+    read_turn: Mutex<()>,
     listener: Mutex<Option<Listener>>,
 }
 
@@ -95,7 +95,7 @@ impl LiveExtensions {
         LiveExtensions {
             root,
             current: RwLock::new(Arc::new(reading)),
-            reading: Mutex::default(),
+            read_turn: Mutex::default(),
             listener: Mutex::default(),
         }
     }
@@ -123,7 +123,10 @@ impl LiveExtensions {
     /// Returns the current servers and hooks. Reads the files first if the user has decided something since the last
     /// reading. While the decisions cannot be read, the last reading counts. Blocks.
     fn refresh(&self) -> Arc<LoadedExtensions> {
-        let _one_at_a_time = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self
+            .read_turn
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let last = self.reading();
         let Some(root) = self.root.as_ref().filter(|_| last.is_outdated()) else {
             return last;

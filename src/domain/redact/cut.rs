@@ -12,9 +12,8 @@ const LOOKBACK: usize = PENDING_MAX + 1024;
 const STEP: usize = 16 * 1024;
 
 impl Redactor {
-    /// Redacts `text` and cuts it as [`head_and_tail`] does, without searching the
-    /// part in the middle. If the tail would begin in a word that is as long as a secret of unlimited length can be, the
-    /// tail begins after that word.
+    /// Redacts `text` and cuts it as [`head_and_tail`] does, without searching the part in the middle. If the tail would
+    /// begin in a word that is as long as a secret of unlimited length can be, the tail begins after that word.
     pub fn head_and_tail(&self, text: &str, max: usize) -> String {
         if text.len() <= max.saturating_add(2 * LOOKBACK) {
             return head_and_tail(&self.text(text), max);
@@ -40,8 +39,7 @@ impl Redactor {
         format!("{head}\n{}\n{tail}", cut_marker(missing))
     }
 
-    /// Redacts `text` and cuts it to `max` characters as [`clip`] does, without searching the
-    /// rest.
+    /// Redacts `text` and cuts it to `max` characters as [`clip`] does, without searching the rest.
     pub fn clip(&self, text: &str, max: usize) -> String {
         // A character has at most 4 bytes.
         let start = self.start(text, 4 * max, |out| out.chars().count() > max);

@@ -31,7 +31,7 @@ const CURL_VALUES: &[&str] = &[
 /// Returns whether the program `name` connects only to this machine. It must have at least one argument that is neither
 /// an option nor the value of an option, and all these arguments must be addresses of this machine. For netcat and
 /// telnet, further arguments can be ports. Only the options of curl in [`CURL_VALUES`] are known to have a value.
-/// Returns false if an argument is known only at run time, or if an option contains a text that may be an address.
+/// Returns false if an argument is known only at run time, or if an option may contain an address.
 pub fn only_here(name: &str, args: &[Word]) -> bool {
     let mut has_address = false;
     let mut args = args.iter();
@@ -40,8 +40,10 @@ pub fn only_here(name: &str, args: &[Word]) -> bool {
             return false;
         }
         if name == "curl" && CURL_VALUES.contains(&arg.text.as_str()) {
-            // What is sent may be known only at run time.
-            args.next();
+            // The shell may split a value that is known only at run time into several arguments.
+            if args.next().is_some_and(|value| !value.is_plain()) {
+                return false;
+            }
         } else if !arg.text.starts_with('-') {
             let is_port = has_address && arg.text.bytes().all(|b| b.is_ascii_digit());
             let takes_port = ["nc", "ncat", "netcat", "telnet"].contains(&name);
@@ -50,12 +52,28 @@ pub fn only_here(name: &str, args: &[Word]) -> bool {
                 return false;
             }
             has_address = true;
-        } else if arg.text.contains(['.', ':', '=']) {
-            // An option with its value, which may be an address, such as that of a proxy.
+        } else if may_hold_address(name, &arg.text) {
             return false;
         }
     }
     has_address
+}
+
+/// Returns whether an option of the program `name` may contain the address of a server or a proxy, or the name of a file
+/// with addresses: a value may follow a short option directly, as in `-xproxy`.
+fn may_hold_address(name: &str, option: &str) -> bool {
+    if option.starts_with("--") {
+        return option.contains(['.', ':', '=']);
+    }
+    // Short options without a value, which can be written as one word.
+    let plain = if name == "curl" {
+        "sSfLiIvkgNGqO#46"
+    } else {
+        "qvznSN46"
+    };
+    let is_plain = option.chars().skip(1).all(|c| plain.contains(c));
+    let is_standard_output = ["-qO-", "-O-"].contains(&option);
+    option.len() > 2 && !is_plain && !is_standard_output
 }
 
 fn is_here(address: &str) -> bool {

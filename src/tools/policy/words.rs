@@ -173,7 +173,7 @@ impl Lexer<'_> {
                     {
                         continue;
                     }
-                    Self::take_word(&mut simple, word);
+                    Self::take_word(&mut simple, word)?;
                 }
             }
         }
@@ -184,37 +184,37 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    fn take_word(simple: &mut SimpleCommand, word: Word) {
+    /// Adds a word to a command, or the words to which the shell expands its brace lists.
+    ///
+    /// # Errors
+    /// Fails with the reason if the brace lists cannot be expanded.
+    fn take_word(simple: &mut SimpleCommand, word: Word) -> Result<(), String> {
         if simple.words.is_empty() {
             // No program has such a name, so these are options of the keyword `time`.
             let is_option = matches!(word.text.as_str(), "-p" | "--");
             if (is_option || KEYWORDS.contains(&word.text.as_str())) && word.is_plain() {
-                return;
+                return Ok(());
             }
             let is_assignment = word.text.split_once('=').is_some_and(|(name, _)| {
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
             });
             if is_assignment {
                 simple.assigns |= word.text != ASKS_FOR_NETWORK.trim_end();
-                return;
+                return Ok(());
             }
         }
         if !word.has_braces {
             simple.words.push(word);
-            return;
+            return Ok(());
         }
         let part = |text| Word {
             text,
             has_braces: false,
             ..word.clone()
         };
-        match braces::expand(&word.text) {
-            Some(texts) => simple.words.extend(texts.into_iter().map(part)),
-            None => simple.words.push(Word {
-                expands: true,
-                ..part(String::new())
-            }),
-        }
+        let texts = braces::expand(&word.text)?;
+        simple.words.extend(texts.into_iter().map(part));
+        Ok(())
     }
 
     /// Adds the current simple command to the parsed commands, unless it is empty, and begins a new one.
@@ -298,12 +298,24 @@ impl Lexer<'_> {
         if word == Word::default() {
             return Err("a redirection has no target".into());
         }
+        if word.has_braces {
+            return Err("the target of a redirection has a brace list".into());
+        }
         Ok(word)
     }
 
     fn word(&mut self) -> Result<Word, String> {
         let mut word = Word::default();
+        let mut has_quotes = false;
+        let mut braces = 0;
         while let Some(c) = self.peek() {
+            has_quotes |= matches!(c, '\'' | '"' | '\\');
+            if c == '{' && self.chars.get(self.at + 1) != Some(&'}') {
+                braces += 1;
+                if braces > braces::BRACES_MAX {
+                    return Err(braces::TOO_MANY_BRACES.into());
+                }
+            }
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
                 '\'' => {
@@ -352,24 +364,25 @@ impl Lexer<'_> {
                 }
             }
         }
+        let separates = word.text.contains(',') || word.text.contains("..");
+        if braces > 0 && separates && (has_quotes || word.expands) {
+            // The text no longer shows which braces and commas are quoted and which words come from a substitution.
+            return Err("a word has braces beside quotes or variables".into());
+        }
         Ok(word)
     }
 
     /// Returns whether the brace at the current position begins a list, such as `{a,b}` or `{1..3}`. The shell expands
     /// a list to several words, and leaves other braces unchanged.
     fn is_brace_list(&self) -> bool {
-        let mut quote = None;
         let mut separates = false;
-        let mut chars = self.chars[self.at..].iter();
-        while let Some(&c) = chars.next() {
-            match (quote, c) {
-                (Some(open), c) if c == open => quote = None,
-                (None, '\'' | '"') => quote = Some(c),
-                (None | Some('"'), '\\') => drop(chars.next()),
-                (None, '}') => return separates,
-                (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>') => return false,
-                (None, ',' | '.') => separates = true,
-                (Some(_) | None, _) => {}
+        // A word with a list and quotes is refused, so quotes need no attention here.
+        for c in &self.chars[self.at..] {
+            match c {
+                '}' => return separates,
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' => return false,
+                ',' | '.' => separates = true,
+                _ => {}
             }
         }
         false

@@ -2,18 +2,40 @@
 
 /// Maximum number of words to which one word is expanded.
 const WORDS_MAX: usize = 256;
+/// Maximum number of opening braces in a word.
+pub const BRACES_MAX: usize = 64;
+/// Why a word with more than [`BRACES_MAX`] opening braces is not parsed.
+pub const TOO_MANY_BRACES: &str = "a word has more than 64 braces";
 
-/// Returns the words to which the shell expands the brace lists in `text`; `None` if there are more than [`WORDS_MAX`].
-/// The brace lists must be outside of quotes. A range such as `{1..3}` stays as it is, because its results contain only
-/// letters, digits and signs.
-pub fn expand(text: &str) -> Option<Vec<String>> {
+/// Returns the words to which the shell expands `text`, a word without quotes. A range of numbers such as `{1..3}` stays
+/// as it is: its results are numbers.
+///
+/// # Errors
+/// Fails with the reason if `text` has more than [`BRACES_MAX`] opening braces, a range of characters such as `{a..c}`,
+/// or more than [`WORDS_MAX`] results.
+pub fn expand(text: &str) -> Result<Vec<String>, String> {
+    if text.matches('{').count() > BRACES_MAX {
+        return Err(TOO_MANY_BRACES.into());
+    }
+    let ranges = text.split('{').skip(1).filter_map(|part| {
+        let inner = part.split(['}', ',']).next().unwrap_or_default();
+        inner.contains("..").then_some(inner)
+    });
+    let mut bounds = ranges.flat_map(|range| range.split(".."));
+    if bounds.any(|bound| bound.parse::<i64>().is_err()) {
+        return Err("a brace list is a range of characters".into());
+    }
+    expand_lists(text).ok_or_else(|| "its brace lists make more than 256 words".into())
+}
+
+fn expand_lists(text: &str) -> Option<Vec<String>> {
     let Some((before, alternatives, after)) = first_list(text) else {
         return Some(vec![text.into()]);
     };
-    let ends = expand(after)?;
+    let ends = expand_lists(after)?;
     let mut words = Vec::new();
     for alternative in alternatives {
-        for middle in expand(alternative)? {
+        for middle in expand_lists(alternative)? {
             for end in &ends {
                 words.push(format!("{before}{middle}{end}"));
                 if words.len() > WORDS_MAX {
@@ -71,13 +93,21 @@ mod tests {
             ("{{a,b}", "{a {b"),
         ] {
             let all: Vec<String> = words.split(' ').map(String::from).collect();
-            assert_eq!(expand(text), Some(all), "{text}");
+            assert_eq!(expand(text), Ok(all), "{text}");
         }
     }
 
     #[test]
-    fn number_of_words_is_bounded() {
-        assert_eq!(expand(&"{a,b}".repeat(8)).map(|w| w.len()), Some(256));
-        assert_eq!(expand(&"{a,b}".repeat(40)), None);
+    fn words_that_cannot_be_expanded_are_refused() {
+        assert_eq!(expand(&"{a,b}".repeat(8)).map(|w| w.len()), Ok(256));
+        for text in [
+            &"{a,b}".repeat(40),
+            &"{a,b}".repeat(12_000),
+            &"{a,".repeat(20_000),
+            "-{d..d}elete",
+            "{a,{1..x}}",
+        ] {
+            assert!(expand(text).is_err(), "{}", &text[..10]);
+        }
     }
 }

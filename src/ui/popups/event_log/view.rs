@@ -69,8 +69,7 @@ pub fn draw(
         } else {
             frame::RowHighlight::Plain
         };
-        let columns = usize::from(area.width).saturating_sub(2);
-        let spans = spans(&app.prefs, line, list.area.width, columns, theme);
+        let spans = spans(&app.prefs, line, list.list.width, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
     if let Some(area) = place.whole {

@@ -250,12 +250,14 @@ fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffe
     }
 }
 
-/// Returns the text of a message in one line. The route already says that a broadcast goes to all.
+/// Returns the text of a message in one line, with a blank for each line break. The route already says that a broadcast
+/// goes to all.
 fn row_text(traced: &TrackedMessage) -> String {
-    match traced.message.kind {
+    let text = match traced.message.kind {
         MailKind::Broadcast => sentence::content(&traced.message),
         _ => sentence::message(&traced.message),
-    }
+    };
+    text.replace('⏎', " ")
 }
 
 fn route(traced: &TrackedMessage) -> String {

@@ -75,8 +75,9 @@ fn mark_cut(line: &mut Line<'static>, columns: usize) {
     line.spans.push(Span::styled(text, last.style));
 }
 
-/// Returns the number of rows that the card needs, including its heading and a blank row at its end. `area` is the space that the card shares with
-/// the conversation; `free` is the number of rows of `area` in which the conversation shows nothing.
+/// Returns the number of rows that the card needs, including its heading and a blank row at its end. `area` is the space
+/// that the card shares with the conversation; `free` is the number of rows of `area` in which the conversation shows
+/// nothing.
 ///
 /// Below the heading, the card takes at most a third of the height of `area`, and at most `ROWS_MAX` rows. It takes
 /// more only to show all choices, or up to `free` rows.

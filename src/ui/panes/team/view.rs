@@ -232,8 +232,8 @@ fn row(
     ]
 }
 
-/// Returns the width of the activity bars in a row of `columns` columns: two or three minutes. Returns 0 if the row is too narrow, or if no
-/// teammate has been active yet.
+/// Returns the width of the activity bars in a row of `columns` columns: two or three minutes. Returns 0 if the row is
+/// too narrow, or if no teammate has been active yet.
 fn pulse_width(app: &App, columns: usize) -> usize {
     let slices = match columns {
         0..ACTIVITY_BARS_FROM => return 0,

@@ -20,7 +20,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered_rect;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
+/// Minimum width of the list, in columns, to show the word for a line's topic in addition to the symbol.
 const KIND_FROM: u16 = 72;
 /// Width, in columns, of the column with the topic of each event.
 const TOPIC_WIDTH: usize = 9;

@@ -61,10 +61,12 @@ pub enum EntryEffect {
 /// The heading above the keys for everyday use.
 const EVERYDAY: &str = "Most used here";
 
-/// Returns the bindings for everyday use in `contexts`, one for each action.
+/// Returns the bindings for everyday use in `contexts`, one for each action. The keys of the empty composer are not among
+/// them, because they work only before the user types.
 fn everyday<'a>(prefs: &'a Preferences, contexts: &[Context]) -> Vec<&'a KeyBinding> {
     let mut out: Vec<&KeyBinding> = Vec::new();
-    for binding in contexts.iter().flat_map(|c| prefs.keymap.in_context(*c)) {
+    let contexts = contexts.iter().filter(|c| **c != Context::EmptyComposer);
+    for binding in contexts.flat_map(|c| prefs.keymap.in_context(*c)) {
         let is_listed = out.iter().any(|b| b.action == binding.action);
         if binding.action.is_everyday() && !binding.keys.is_empty() && !is_listed {
             out.push(binding);

@@ -277,7 +277,8 @@ fn similar_symbols_get_their_words_before_the_others() {
         let head = head.map_or("", |(_, head)| head);
         let has = |word: &str| head.contains(word);
         let is_named = has("○ 1 ready") && has("◌ 1 ");
-        if has(" in progress") || has(" done") || has(" blocked") {
+        // The word "done" is shorter than "ready", so it may fit alone.
+        if has(" in progress") || has(" blocked") {
             assert!(is_named, "{width}: {page}");
             with_words += 1;
         }

@@ -28,7 +28,8 @@ fn look(segment: Segment, theme: &Theme) -> (&'static str, Style) {
 }
 
 /// Returns the progress bar, followed by the percentage of completed tasks and, if there is room, the length of the
-/// critical path. `unmerged` is the number of completed tasks with an unmerged branch. The result has at most `room` columns. It is empty if there are no tasks or too few columns.
+/// critical path. `unmerged` is the number of completed tasks with an unmerged branch. The result has at most `room`
+/// columns. It is empty if there are no tasks or too few columns.
 pub fn spans(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let counts = progress::counts(index, unmerged);
     if index.len() == 0 {

@@ -116,9 +116,9 @@ proptest! {
         if let Some(completed) = complete(&text).filter(|_| !text.contains("](")) {
             let line = text.rfind('\n').map_or(0, |at| at + 1);
             prop_assert_eq!(&completed[..line], &text[..line]);
-            let letters = |text: &str| text.chars().filter(char::is_ascii_lowercase).count();
+            let characters = |text: &str| text.chars().filter(char::is_ascii_lowercase).count();
             let shown = render_text(&completed, 200);
-            prop_assert_eq!(letters(&shown), letters(&text), "{:?} {:?}", text, completed);
+            prop_assert_eq!(characters(&shown), characters(&text), "{:?} {:?}", text, completed);
         }
     }
 }

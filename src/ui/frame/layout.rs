@@ -5,6 +5,7 @@ use ratatui::layout::{Margin, Position, Rect};
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
+pub use crate::ui::text::TEXT_WIDEST;
 use crate::ui::transcript::Viewport;
 
 /// Minimum width of the screen, in columns, to show panes.
@@ -102,9 +103,6 @@ impl Layout {
 
 /// The margin of one column to the left and right of the text in a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
-
-/// Maximum width of running text, in columns. Longer lines are hard to read.
-pub const TEXT_WIDEST: u16 = 120;
 
 /// Returns the area inside a pane's frame.
 pub fn inside(area: Rect) -> Rect {

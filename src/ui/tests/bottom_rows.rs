@@ -1,5 +1,5 @@
 //! Tests of what stays visible where there is little room: keys beside a status message, hints beside the buttons of a
-//! card, and the counts of tabs.
+//! card, requests that wait for the user, and the counts of tabs.
 
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
@@ -138,6 +138,30 @@ fn short_message_moves_no_row() {
             shown.trim_matches('"').starts_with(" · Draft cleared."),
             "{shown}"
         );
+    }
+}
+
+#[test]
+fn status_line_shows_waiting_requests_in_one_place_and_no_hint_repeats_them() {
+    for (width, height) in SIZES {
+        for keys in [
+            "",
+            "esc",
+            "esc 3",
+            "alt+w",
+            "alt+w c",
+            "f1",
+            "esc 4 enter",
+            "esc 3 z",
+        ] {
+            let mut state = busy(width, height);
+            press(&mut state, keys);
+            let text = picture(&state);
+            let line = text.lines().next().unwrap_or_default();
+            assert_eq!(line.find("◆ 1 needs you"), Some(12), "{keys}: {text}");
+            let hints = last_row(&state);
+            assert!(!hints.contains("needs you"), "{keys}: {hints}");
+        }
     }
 }
 

@@ -151,7 +151,7 @@ fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
 const EXAMPLES: [&str; 3] = [
     "Explain how this project is built and tested.",
     "Find the slowest test and make it faster.",
-    "Test the three least tested files, one teammate each.",
+    "Test the three least tested files, a teammate each.",
 ];
 
 fn welcome(app: &App) -> String {

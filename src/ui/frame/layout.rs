@@ -134,6 +134,13 @@ pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }
 
+/// Returns whether the first line below the status line has a tab that counts the open requests. This is the case if the
+/// screen is narrow and shows one pane at a time, except in the layout `Focus`, which omits the tabs there.
+pub fn has_request_tab(app: &App) -> bool {
+    let is_bare = app.arrangement.screen.layout == PaneLayout::Focus;
+    class(app.size) == SizeClass::Narrow && shows_one(app) && !is_bare
+}
+
 pub fn is_one_pane(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {
     arrangement == PaneLayout::Focus || class == SizeClass::Narrow && height < TALL
 }

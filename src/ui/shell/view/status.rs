@@ -14,6 +14,7 @@ use crate::ui::app::App;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
 use crate::ui::frame::hit::Hit;
+use crate::ui::frame::layout::has_request_tab;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
@@ -201,7 +202,7 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
     let piece = StatusPiece::plain;
     let waiting = app.model.requests.for_user();
-    if waiting > 0 {
+    if waiting > 0 && !has_request_tab(app) {
         // Before all pieces that come and go, so that the user always finds it in the same place.
         let words = if waiting == 1 { "needs" } else { "need" };
         out.push(

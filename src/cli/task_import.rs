@@ -17,6 +17,8 @@ pub const EXAMPLES: &str = "Examples:
 /// Number of issues that are read unless `--limit` says otherwise.
 const LIMIT: u16 = 50;
 
+// The options of issues also conflict with a file: clap does not require an option that conflicts with a given one, so
+// `requires` alone would accept them.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// Markdown or JSON file with tasks; - reads standard input
@@ -29,13 +31,23 @@ pub struct ImportArgs {
     #[arg(long, value_name = "SERVICE")]
     pub from: Option<TrackerArg>,
     /// Only issues with this label (repeatable: all of the labels)
-    #[arg(long = "label", value_name = "LABEL", requires = "from")]
+    #[arg(
+        long = "label",
+        value_name = "LABEL",
+        requires = "from",
+        conflicts_with = "file"
+    )]
     pub labels: Vec<String>,
     /// Read at most N issues, the newest (1 to 1000); default: 50
-    #[arg(long, value_name = "N", requires = "from", value_parser = parse_limit)]
+    #[arg(long, value_name = "N", requires = "from", conflicts_with = "file", value_parser = parse_limit)]
     limit: Option<u16>,
     /// Repository of the issues; default: the one that gh or glab finds in the project
-    #[arg(long, value_name = "OWNER/NAME", requires = "from")]
+    #[arg(
+        long,
+        value_name = "OWNER/NAME",
+        requires = "from",
+        conflicts_with = "file"
+    )]
     pub repo: Option<String>,
     /// What to do with stated dependencies; default: all
     #[arg(long, value_name = "MODE")]

@@ -252,8 +252,11 @@ impl Board {
                 return Ok(Vec::new());
             }
             match locked.create_all(&planned, now) {
+                // If the attempt could not be undone, the next writer finishes it. Another attempt would replace its file.
                 Err(StoreError::File { why, .. })
-                    if why.kind() == ErrorKind::AlreadyExists && attempts > 1 =>
+                    if why.kind() == ErrorKind::AlreadyExists
+                        && attempts > 1
+                        && !locked.cache.has_import =>
                 {
                     attempts -= 1;
                 }

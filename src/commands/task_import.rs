@@ -200,7 +200,7 @@ mod tests {
             error.to_string(),
             "plan.md: it is larger than 8 MiB: split it into several parts"
         );
-        let error = read_text(&[0xff][..], "a").unwrap_err();
+        let error = read_text(&[0xff_u8][..], "a").unwrap_err();
         assert_eq!(error.to_string(), "a: it is not UTF-8 text: convert it");
     }
 

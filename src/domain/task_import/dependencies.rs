@@ -1,5 +1,7 @@
 //! Finds the lines of a text that state dependencies: `Blocked by #12`, `Depends on #12, #13` and `after #12`.
 
+use std::collections::HashSet;
+
 use super::fence::CodeFence;
 use super::item::ItemRef;
 
@@ -59,9 +61,10 @@ impl DependencyReader {
 pub(super) fn all_in(text: &str) -> Vec<ItemRef> {
     let mut reader = DependencyReader::default();
     let mut all = Vec::new();
+    let mut known = HashSet::new();
     for stated in text.lines().filter_map(|line| reader.read(line)) {
         for item in stated.waits_for {
-            if !all.contains(&item) {
+            if known.insert(item.clone()) {
                 all.push(item);
             }
         }

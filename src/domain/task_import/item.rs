@@ -8,6 +8,8 @@ use super::super::text::{clip, one_line};
 
 /// Maximum number of tasks in one import.
 pub const ITEMS_MAX: usize = 1000;
+/// Maximum number of tags of a task.
+pub(super) const TAGS_MAX: usize = 100;
 /// Maximum length of [`ImportItem::key`], in bytes.
 pub(super) const KEY_MAX: usize = 2000;
 
@@ -30,7 +32,7 @@ impl fmt::Display for ItemOrigin {
 }
 
 /// Names another item that must be completed first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ItemRef {
     /// The number of an item of the same import. For issues, also of an issue that was imported earlier.
     Number(u64),
@@ -114,10 +116,13 @@ pub(super) fn content_key(subject: &str, description: &str, occurrence: usize) -
 }
 
 /// Returns the tags without blanks around them, without control characters, and without empty and repeated ones. Case
-/// does not matter for the comparison.
+/// does not matter for the comparison. Stops at one tag more than [`TAGS_MAX`], which shows that there are too many.
 pub(super) fn clean_tags<'a>(tags: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for tag in tags {
+        if out.len() > TAGS_MAX {
+            break;
+        }
         let tag = one_line(tag.trim());
         if !tag.is_empty() && !out.iter().any(|known| known.eq_ignore_ascii_case(&tag)) {
             out.push(tag);
@@ -162,5 +167,8 @@ mod tests {
     fn tags_are_trimmed_and_not_repeated() {
         let tags = clean_tags([" bug", "Bug", "", "help\u{1b}wanted"].into_iter());
         assert_eq!(tags, ["bug", "help␛wanted"]);
+        let many: Vec<String> = (0..200).map(|n| n.to_string()).collect();
+        let tags = clean_tags(many.iter().map(String::as_str));
+        assert_eq!(tags.len(), TAGS_MAX + 1);
     }
 }

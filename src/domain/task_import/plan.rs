@@ -6,12 +6,10 @@ use super::super::graph::{DESCRIPTION_MAX, NewTask, PlannedTask, SUBJECT_MAX, Ta
 use super::super::ids::TaskId;
 use super::super::task::{Task, TaskStatus};
 use super::super::text::{clip, one_line};
-use super::item::{ITEMS_MAX, ImportError, ImportItem, ItemOrigin, ItemRef};
+use super::item::{ITEMS_MAX, ImportError, ImportItem, ItemOrigin, ItemRef, TAGS_MAX};
 
 /// Maximum number of items for which one item waits.
 const BLOCKERS_MAX: usize = 100;
-/// Maximum number of tags of a task.
-const TAGS_MAX: usize = 100;
 /// Maximum length of a tag, in characters.
 const TAG_MAX: usize = 255;
 /// Maximum length of a cycle in an error message, in characters.
@@ -96,20 +94,9 @@ pub fn plan(
             waits_for: Vec::new(),
             imported_from: item.key.clone(),
         };
-        if mode != DependencyMode::Off {
-            for blocker in &item.waits_for {
-                match known.find(item, blocker) {
-                    Some(ItemState::New(at)) if !task.waits_for.contains(&at) => {
-                        task.waits_for.push(at);
-                    }
-                    Some(ItemState::OnBoard(Some(id))) if !task.new.blocked_by.contains(&id) => {
-                        task.new.blocked_by.push(id);
-                    }
-                    Some(_) => {}
-                    None if mode == DependencyMode::Known => plan.unknown_blockers += 1,
-                    None => problems.push(unknown_blocker(item, blocker)),
-                }
-            }
+        match known.add_blockers(item, mode, &mut task) {
+            Ok(unknown) => plan.unknown_blockers += unknown,
+            Err(problem) => problems.push(problem),
         }
         plan.tasks.push(task);
     }
@@ -171,6 +158,44 @@ impl<'a> KnownItems<'a> {
         known
     }
 
+    /// Adds the blockers of `item` to its task. Returns the number of unknown ones that are left out.
+    ///
+    /// # Errors
+    /// Returns the first problem: a blocker is unknown (with [`DependencyMode::All`]), or there are too many. A text may
+    /// state very many dependencies, so further ones are not checked.
+    fn add_blockers(
+        &self,
+        item: &ImportItem,
+        mode: DependencyMode,
+        task: &mut PlannedTask,
+    ) -> Result<usize, String> {
+        if mode == DependencyMode::Off {
+            return Ok(0);
+        }
+        let mut unknown = 0;
+        for blocker in &item.waits_for {
+            match self.find(item, blocker) {
+                Some(ItemState::New(at)) if !task.waits_for.contains(&at) => {
+                    task.waits_for.push(at);
+                }
+                Some(ItemState::OnBoard(Some(id))) if !task.new.blocked_by.contains(&id) => {
+                    task.new.blocked_by.push(id);
+                }
+                Some(_) => {}
+                None if mode == DependencyMode::Known => unknown += 1,
+                None => return Err(unknown_blocker(item, blocker)),
+            }
+            if task.waits_for.len() + task.new.blocked_by.len() > BLOCKERS_MAX {
+                return Err(format!(
+                    "{}: it waits for more than {BLOCKERS_MAX} others: remove some of them, or import without \
+                     dependencies (--dependencies off)",
+                    item.origin
+                ));
+            }
+        }
+        Ok(unknown)
+    }
+
     /// Returns the state of the item that `item` calls `blocker`; `None` if it is unknown. An issue can also name
     /// issues that were imported earlier.
     fn find(&self, item: &ImportItem, blocker: &ItemRef) -> Option<ItemState> {
@@ -221,15 +246,14 @@ fn problem_of(item: &ImportItem) -> Option<String> {
             item.description.len()
         )
     } else if item.tags.len() > TAGS_MAX {
-        format!("the task has {} tags, {TAGS_MAX} at most", item.tags.len())
+        format!(
+            "the task has more than {TAGS_MAX} tags: remove some, or leave all out with --no-tags"
+        )
     } else if let Some(tag) = long_tag {
         format!(
             "a tag has more than {TAG_MAX} characters: {}",
             clip(tag, 40)
         )
-    } else if item.waits_for.len() > BLOCKERS_MAX {
-        let count = item.waits_for.len();
-        format!("the task waits for {count} others, {BLOCKERS_MAX} at most")
     } else {
         return None;
     };

@@ -223,7 +223,10 @@ proptest! {
         let mut graph = TaskGraph::default();
         if let Ok(planned) = plan(&items, DependencyMode::Known, &graph) {
             graph.create_all(TaskId(1), &planned.tasks, NOW).unwrap();
-            while let Some(id) = graph.ready().next().map(|t| t.id) {
+            loop {
+                let Some(id) = graph.ready().next().map(|t| t.id) else {
+                    break;
+                };
                 graph.complete(id, &Name::user(), NOW).unwrap();
             }
             prop_assert!(!graph.has_open());

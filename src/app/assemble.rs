@@ -1,4 +1,4 @@
-//! Assembles and starts the crew that a [`Blueprint`] describes. Used by every front end.
+//! Assembles and starts the crew that a `Blueprint` describes. Used by every front end.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;

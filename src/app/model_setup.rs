@@ -207,8 +207,7 @@ fn no_model_with(environment: impl Fn(&str) -> Option<String>) -> ModelUnavailab
         reason: "No model is configured: there is no API key and no local server.".into(),
         steps: vec![
             format!("Set a key and restart crewdeck: export {first}=… ({others})."),
-            "Or start Ollama, llama.cpp or LM Studio on this machine: it is detected automatically."
-                .into(),
+            "Or start Ollama, llama.cpp or LM Studio locally.".into(),
             format!(
                 "Or use any compatible server: crewdeck --provider {} --base-url URL --model NAME.",
                 COMPATIBLE.name

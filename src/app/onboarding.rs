@@ -59,11 +59,12 @@ pub fn with_crew(missing: &ModelUnavailable) -> OnboardingPage {
 }
 
 /// The label of the action on the setup page that starts the demo.
-const DEMO: &str = "start the demo in a temporary folder (no key, no network)";
+const DEMO: &str = "start the demo (temporary folder, no key, no network)";
 
 fn model(missing: &ModelUnavailable, mut offers: Vec<OfferedAction>) -> OnboardingPage {
     let means = match missing.problem {
-        ModelProblem::NotConfigured => "crewdeck needs a language model, and none is configured.",
+        // It would only repeat the cause.
+        ModelProblem::NotConfigured => "",
         ModelProblem::NoKey => "crewdeck cannot use this server without an API key.",
         ModelProblem::KeyRejected => "The server rejects this key, so no agent can answer.",
         ModelProblem::Unreachable | ModelProblem::ServerError => {

@@ -27,7 +27,16 @@ pub const TOOL: Tool = Tool {
     used_for: ToolUse::Coordination,
     show: |input| {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
-        one_line(&format!("{} ({})", text("name"), text("role")))
+        let details = [text("role"), text("agent")];
+        let details: Vec<&str> = details
+            .into_iter()
+            .filter(|text| !text.is_empty())
+            .collect();
+        let name = text("name");
+        if details.is_empty() {
+            return one_line(name);
+        }
+        one_line(&format!("{name} ({})", details.join(", ")))
     },
     run: |context, input| call(context, input, run),
 };
@@ -86,4 +95,23 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
     let spawned = context.host.spawn(context.agent, member, prompt).await;
     spawned.map_err(error_output)?;
     Ok(ToolOutput::ok(format!("Spawned '{name}' (role: {role})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::TOOL;
+
+    #[test]
+    fn call_shows_name_role_and_agent() {
+        let shown = |input| (TOOL.show)(&input);
+        assert_eq!(shown(json!({"name": "ann"})), "ann");
+        assert_eq!(
+            shown(json!({"name": "ann", "agent": "codex"})),
+            "ann (codex)"
+        );
+        let all = json!({"name": "ann", "role": "reviewer", "agent": "codex"});
+        assert_eq!(shown(all), "ann (reviewer, codex)");
+    }
 }

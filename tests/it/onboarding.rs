@@ -248,7 +248,7 @@ fn unknown_model_is_reported_and_can_be_replaced() {
     press_page_key(&mut screen, "m");
     screen.wait_for("small-2");
     screen.send("small\r");
-    let text = screen.wait_for("Say what you want done. The lead plans it");
+    let text = screen.wait_for("The lead plans what you ask for");
     assert!(!text.contains("not among"), "{text}");
     quit(screen);
 
@@ -333,7 +333,7 @@ fn complete_setup_shows_the_composer_hint() {
     let (home, environment) = (home(&project), server.environment());
     let screen = start_dashboard(&project, home.path(), &[], &borrow_values(&environment));
     screen.wait("the model and the composer hint", |text| {
-        text.contains("big-1") && text.contains("Say what you want done. The lead plans it")
+        text.contains("big-1") && text.contains("Say what you want done")
     });
     quit(screen);
 }

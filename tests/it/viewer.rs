@@ -131,7 +131,7 @@ fn viewer_sees_everything_answers_and_sends_messages() {
     viewer.send("hello from the viewer\r");
     crew.wait_for("I have your message.");
     viewer.wait("the answer and the message", |t| {
-        t.contains("I have your message.") && t.contains("user → lead")
+        t.contains("I have your message.") && t.contains("you → lead")
     });
     // A task that another program creates.
     project.json(&["task", "add", "Water the plants"]);

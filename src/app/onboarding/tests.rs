@@ -71,7 +71,8 @@ fn missing_model_gives_a_page_with_its_fixes() {
         );
         assert_eq!(actions(&page), offers, "{what}");
         assert_eq!(page.steps, missing.steps);
-        assert!(!page.consequence.is_empty());
+        let says_all = matches!(missing.problem, ModelProblem::NotConfigured);
+        assert_eq!(page.consequence.is_empty(), says_all, "{what}");
         // If the crew did not start, the page does not offer the list of the server's models.
         let page = without_crew(&missing);
         assert_eq!(page.severity, PageSeverity::Missing);
@@ -177,6 +178,49 @@ fn each_page_at_three_sizes() {
             insta::assert_debug_snapshot!(styles, cells);
         }
     }
+}
+
+/// Returns the text of the screen without frames, with single blanks between the words.
+fn words(state: &UiState) -> String {
+    let picture = picture(state);
+    let words = picture.split(|c: char| c.is_whitespace() || "\"│".contains(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+#[test]
+fn page_without_a_model_says_each_thing_once_and_whole() {
+    for (width, height) in [(60, 16), (70, 20), (160, 45)] {
+        let state = show_page(without_crew(&no_model()), width, height);
+        let shown = words(&state);
+        let page = state.onboarding_page().unwrap();
+        for text in page.steps.iter().chain([&page.cause]) {
+            assert_eq!(shown.matches(text).count(), 1, "{text}: {shown}");
+        }
+        for offer in &page.offers {
+            assert_eq!(shown.matches(&offer.words).count(), 1, "{shown}");
+        }
+        assert!(!shown.contains("check again"), "{shown}");
+    }
+    // On a wide screen, each step is in one line.
+    let state = show_page(without_crew(&no_model()), 160, 45);
+    let picture = picture(&state);
+    for step in &state.onboarding_page().unwrap().steps {
+        assert!(picture.contains(step.as_str()), "{step}: {picture}");
+    }
+}
+
+#[test]
+fn omitted_steps_are_counted() {
+    let mut page = without_crew(&no_model());
+    page.steps = (1..=9).map(|n| format!("Step {n}.")).collect();
+    let state = show_page(page, 60, 16);
+    let picture = picture(&state);
+    let shown = (1..=9).filter(|n| picture.contains(&format!("Step {n}.")));
+    let omitted = 9 - shown.count();
+    assert!(omitted > 0, "{picture}");
+    let note = format!("… {omitted} more: make the window larger");
+    assert!(picture.contains(&note), "{picture}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use ratatui::layout::{Margin, Position, Rect};
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::App;
 use crate::ui::keymap::pane::{Focus, Pane};
+pub use crate::ui::text::TEXT_WIDEST;
 use crate::ui::transcript::Viewport;
 
 /// Minimum width of the screen, in columns, to show panes.
@@ -103,9 +104,6 @@ impl Layout {
 /// The margin of one column to the left and right of the text in a pane.
 pub const BESIDE_TEXT: Margin = Margin::new(1, 0);
 
-/// Maximum width of running text, in columns. Longer lines are hard to read.
-pub const TEXT_WIDEST: u16 = 120;
-
 /// Returns the area inside a pane's frame.
 pub fn inside(area: Rect) -> Rect {
     area.inner(Margin::new(1, 1))
@@ -134,6 +132,13 @@ pub fn shows_one(app: &App) -> bool {
 /// not show the pane "Needs you".
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
+}
+
+/// Returns whether the first line below the status line has a tab that counts the open requests. This is the case if the
+/// screen is narrow and shows one pane at a time, except in the layout `Focus`, which omits the tabs there.
+pub fn has_request_tab(app: &App) -> bool {
+    let is_bare = app.arrangement.screen.layout == PaneLayout::Focus;
+    class(app.size) == SizeClass::Narrow && shows_one(app) && !is_bare
 }
 
 pub fn is_one_pane(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {

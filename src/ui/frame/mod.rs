@@ -96,9 +96,10 @@ impl DrawnTitle<'_> {
 }
 
 /// Returns the part of the title `name` of `pane` that its tab does not show; empty if the title is only the name of the
-/// pane.
+/// pane. The conversation of the lead always has its name, because it is what the user sees first.
 fn beyond_tab(pane: Pane, name: &str) -> &str {
     match name.strip_prefix(pane.title()) {
+        Some("") if pane == Pane::Lead => name,
         Some("") => "",
         Some(rest) => rest.strip_prefix(" · ").unwrap_or(name),
         None => name,

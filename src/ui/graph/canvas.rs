@@ -75,15 +75,18 @@ impl Columns {
         let gap = *GAPS.iter().find(is_fair).unwrap_or(&GAPS[2]);
         let room = wanted.columns.saturating_sub(between(gap));
         let widest = natural.iter().copied().max().unwrap_or(1);
-        let keeps = |layer: &Vec<usize>| {
-            let nodes = layer.iter().filter_map(|p| web.points[*p].node);
-            nodes
-                .filter_map(|n| wanted.min_widths.get(n))
-                .copied()
-                .max()
-                .unwrap_or(0)
+        let of_layers = |widths: &[usize]| -> Vec<usize> {
+            let of_layer = |layer: &Vec<usize>| {
+                let nodes = layer.iter().filter_map(|p| web.points[*p].node);
+                let widths = nodes.filter_map(|n| widths.get(n));
+                widths.copied().max().unwrap_or(0)
+            };
+            web.layers.iter().map(of_layer).collect()
         };
-        let least: Vec<usize> = web.layers.iter().map(keeps).collect();
+        let mut least = of_layers(&wanted.min_widths);
+        for better in &wanted.better_widths {
+            improve(&mut least, &of_layers(better), &natural, room);
+        }
         let capped = |least: &[usize], most: usize| -> Vec<usize> {
             let both = natural.iter().zip(least);
             both.map(|(w, least)| (*w).min(most.max(*least))).collect()
@@ -116,6 +119,29 @@ impl Columns {
     /// Returns the width of `node`, in columns: its preferred width, but at most the width of its layer.
     fn node_width(&self, wanted: &GraphInput, node: usize, layer: usize) -> usize {
         wanted.widths[node].max(1).min(self.width[layer])
+    }
+}
+
+/// Raises the minimum widths `least` of the layers to those in `better`, as long as all layers together fit into `room`
+/// columns. Begins with the layers that need the fewest additional columns. No layer gets more than its `natural` width.
+fn improve(least: &mut [usize], better: &[usize], natural: &[usize], room: usize) {
+    let width = |layer: usize, least: usize| natural[layer].min(least.max(NODE_MIN));
+    let used: usize = (least.iter().enumerate())
+        .map(|(layer, least)| width(layer, *least))
+        .sum();
+    let mut free = room.saturating_sub(used);
+    let mut steps: Vec<(usize, usize)> = (least.iter().zip(better).enumerate())
+        .map(|(layer, (least, better))| {
+            let more = width(layer, *better).saturating_sub(width(layer, *least));
+            (more, layer)
+        })
+        .collect();
+    steps.sort_unstable();
+    for (more, layer) in steps {
+        if more <= free {
+            free -= more;
+            least[layer] = least[layer].max(better[layer]);
+        }
     }
 }
 

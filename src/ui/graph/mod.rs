@@ -50,6 +50,9 @@ pub struct GraphInput {
     /// The minimum width of each node, in columns; empty means [`NODE_MIN`] for all nodes. Ignored if the drawing has
     /// no room for all these widths.
     pub min_widths: Vec<usize>,
+    /// Lists of better minimum widths, each for all nodes, the most important list first. The layers that need the
+    /// fewest additional columns get them, as far as the drawing has room.
+    pub better_widths: Vec<Vec<usize>>,
     /// The minimum number of rows of each node; empty means 1 for all nodes. A node may need more rows than its width
     /// suggests, because text wraps only between words. Has an effect only with [`NodeOverflow::Wrapped`], whose number
     /// of rows stays the maximum.

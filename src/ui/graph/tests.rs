@@ -84,6 +84,7 @@ fn any_graph() -> impl Strategy<Value = GraphInput> {
                 GraphInput {
                     min_widths: widths.iter().map(|w| w / 2).collect(),
                     min_rows: widths.iter().map(|w| w % 5).collect(),
+                    better_widths: vec![widths.iter().map(|w| w * 2 / 3).collect(), widths.clone()],
                     widths,
                     edges: if ordered {
                         edges.map(turned).collect()
@@ -250,6 +251,36 @@ fn only_edges_that_close_a_cycle_are_omitted() {
             .omitted_edges,
         1
     );
+}
+
+#[test]
+fn layers_that_need_few_columns_get_their_better_width() {
+    let wanted = GraphInput {
+        widths: vec![40; 3],
+        edges: vec![(0, 1), (1, 2)],
+        columns: 72,
+        overflow: NodeOverflow::Wrapped(3),
+        min_widths: vec![14; 3],
+        better_widths: vec![vec![21, 23, 18], vec![30, 25, 34]],
+        ..GraphInput::default()
+    };
+    let widths = |wanted: &GraphInput| -> Vec<usize> {
+        let drawing = draw(wanted).unwrap();
+        drawing.nodes.iter().map(|node| node.width).collect()
+    };
+    // Without better widths, all layers share the room equally. The lines take eight to ten columns.
+    let plain = GraphInput {
+        better_widths: Vec::new(),
+        ..wanted.clone()
+    };
+    let equal = widths(&plain);
+    assert!(equal.iter().all(|width| *width == equal[0]), "{equal:?}");
+    let better = widths(&wanted);
+    assert!(
+        better[0] >= 21 && better[1] >= 23 && better[2] >= 18,
+        "{better:?}"
+    );
+    assert!(better.iter().sum::<usize>() <= 64, "{better:?}");
 }
 
 #[test]

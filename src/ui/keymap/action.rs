@@ -258,6 +258,40 @@ impl Action {
         )
     }
 
+    /// Returns whether the action is used every day. The help and the palette list these actions first.
+    pub fn is_everyday(self) -> bool {
+        matches!(
+            self,
+            Action::Waiting
+                | Action::Compose
+                | Action::NextPane
+                | Action::Focus(_)
+                | Action::Open
+                | Action::Peek
+                | Action::Follow
+                | Action::Search
+                | Action::Filter
+                | Action::Send
+                | Action::Newline
+                | Action::Back
+                | Action::Accept
+                | Action::Approve
+                | Action::ApproveForTeam
+                | Action::Reject
+                | Action::Comment
+                | Action::ToggleGraph
+                | Action::AddTask
+                | Action::Diff
+                | Action::Merge
+                | Action::Nudge
+                | Action::AskShutdown
+                | Action::Interrupt
+                | Action::Help
+                | Action::Palette
+                | Action::Close
+        )
+    }
+
     /// Returns whether the action needs a running crew. A replay refuses such an action, except a few that are useful
     /// without a crew, such as [`Action::Export`].
     pub fn needs_crew(self) -> bool {

@@ -219,7 +219,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["n"], Action::NextMatch, "go to the next match", "next match"),
     bind(Context::In(Pane::Lead), &["N"], Action::PrevMatch, "go to the previous match", "prev match"),
     bind(Context::In(Pane::Lead), &["/"], Action::Search, "search the conversation, including folded output", "search"),
-    bind(Context::In(Pane::Lead), &["[", "("], Action::PrevPrompt, "go to your previous prompt", "prompts"),
+    bind(Context::In(Pane::Lead), &["[", "("], Action::PrevPrompt, "go to your previous prompt", "prev prompt"),
     bind(Context::In(Pane::Lead), &["]", ")"], Action::NextPrompt, "go to your next prompt", ""),
     bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
     bind(Context::In(Pane::Lead), &["P"], Action::Print, "print the conversation to the terminal's scroll-back", ""),
@@ -261,7 +261,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest messages", "follow"),
     bind(Context::In(Pane::Inbox), &["/"], Action::Filter, "filter: words, from:NAME, to:NAME; !word excludes", "filter"),
 
-    bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
+    bind(Context::Panes, &["w"], Action::Waiting, "go to the oldest request that waits for you", ""),
     bind(Context::Panes, &["i"], Action::Compose, "write to the shown agent", "write"),
     bind(Context::Panes, &["esc"], Action::Back, "leave the filter, full screen or teammate's conversation", "back"),
     bind(Context::Panes, &["tab"], Action::NextPane, "go to the next pane", "next pane"),
@@ -430,7 +430,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::Replay, &["]"], Action::Faster, "twice as fast", "faster"),
     bind(Context::Replay, &["["], Action::Slower, "half as fast", "slower"),
 
-    bind(Context::Everywhere, &["alt+w", "f2", "ctrl+x w"], Action::Waiting, "go to the oldest request that waits for you", "needs you"),
+    bind(Context::Everywhere, &["alt+w", "f2", "ctrl+x w"], Action::Waiting, "go to the oldest request that waits for you", ""),
     bind(Context::Everywhere, &["ctrl+c"], Action::Interrupt, "stop the agent, else clear the draft; twice while idle: quit", "stop"),
     bind(Context::Everywhere, &["f1"], Action::Help, "show the keys", "help"),
     bind(Context::Everywhere, &["ctrl+p"], Action::Palette, "show all actions", "actions"),

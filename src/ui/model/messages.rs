@@ -1,6 +1,6 @@
 //! The view model of messages between agents and the user: the latest ones with their delivery status.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::domain::mail::{MailKind, MailMessage};
@@ -9,6 +9,7 @@ use crate::domain::text::head_and_tail;
 use crate::protocol::event::DeliveryState;
 use crate::ui::model::board::memo::Memo;
 use crate::ui::model::sentence;
+use crate::ui::text::display_name;
 use crate::ui::text::terms::FilterTerms;
 
 /// Maximum number of messages in memory. If there are more, the oldest is dropped.
@@ -16,6 +17,10 @@ pub const MESSAGES_MAX: usize = 500;
 
 /// Maximum length of a message's text in memory, in bytes. A longer text is cut in the middle.
 pub const MESSAGE_TEXT_MAX: usize = 16 * 1024;
+
+/// Maximum time between the first copy of a broadcast and another one, in seconds. Equal texts that were sent later are
+/// another broadcast.
+const BROADCAST_SECONDS: f64 = 10.0;
 
 /// A message and its delivery status.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +31,8 @@ pub struct TrackedMessage {
     pub message: MailMessage,
     /// The furthest delivery step that was reported for the message.
     pub step: DeliveryState,
+    /// The number of the first copy if this is a further copy of a broadcast, for another recipient; otherwise `None`.
+    pub copy_of: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +61,25 @@ impl TrackedMessage {
             }
             step => MessageStatus::At(step),
         }
+    }
+}
+
+/// How far a message was delivered, to all its recipients together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// The status of the recipient that is furthest behind.
+    pub status: MessageStatus,
+    read: usize,
+    recipients: usize,
+}
+
+impl Delivery {
+    /// Returns the delivery as text for the screen, such as `1/3 read` while not all recipients have read a broadcast.
+    pub fn words(self) -> String {
+        if self.recipients > 1 && self.read < self.recipients {
+            return format!("{}/{} read", self.read, self.recipients);
+        }
+        self.status.word().into()
     }
 }
 
@@ -93,14 +119,90 @@ impl MessageLog {
         }
         let mut message = message.clone();
         message.content = head_and_tail(&message.content, MESSAGE_TEXT_MAX);
+        let copy_of = self.first_copy(&message);
         self.messages.push_back(TrackedMessage {
             number: self.next,
             message,
             step,
+            copy_of,
         });
         self.next += 1;
         if self.messages.len() > MESSAGES_MAX {
             self.messages.pop_front();
+        }
+    }
+
+    /// Returns the number of the first copy if `message` is a further copy of a broadcast, for another recipient. The
+    /// copies are separate messages with the same text.
+    fn first_copy(&self, message: &MailMessage) -> Option<u64> {
+        if message.kind != MailKind::Broadcast {
+            return None;
+        }
+        let is_first = |t: &&TrackedMessage| {
+            let seconds = (message.timestamp.0 - t.message.timestamp.0).abs();
+            t.copy_of.is_none()
+                && t.message.kind == MailKind::Broadcast
+                && t.message.from == message.from
+                && t.message.content == message.content
+                && seconds <= BROADCAST_SECONDS
+        };
+        let first = self.messages.iter().rev().find(is_first)?;
+        let is_known = self.copies(first).any(|t| t.message.to == message.to);
+        (!is_known).then_some(first.number)
+    }
+
+    /// Returns the copies of the broadcast `traced` for all its recipients, oldest first. For another message, returns
+    /// only the message.
+    pub fn copies<'a>(
+        &'a self,
+        traced: &TrackedMessage,
+    ) -> impl DoubleEndedIterator<Item = &'a TrackedMessage> {
+        let first = traced.copy_of.unwrap_or(traced.number);
+        let all = self.messages.iter();
+        all.filter(move |t| t.copy_of.unwrap_or(t.number) == first)
+    }
+
+    /// Returns whether the message has a row of its own in a list. All copies of a broadcast share the row of the first
+    /// one.
+    fn has_row(&self, traced: &TrackedMessage) -> bool {
+        let is_there = |first| self.place(first).is_some();
+        !traced.copy_of.is_some_and(is_there)
+    }
+
+    /// Returns the number of the message whose row stands for the message `number`: for a copy of a broadcast the first
+    /// copy, otherwise `number`.
+    pub fn row_of(&self, number: u64) -> u64 {
+        let first = self.get(number).and_then(|traced| traced.copy_of);
+        let first = first.filter(|first| self.place(*first).is_some());
+        first.unwrap_or(number)
+    }
+
+    /// Returns the number of rows of all messages in a list.
+    pub fn rows(&self) -> usize {
+        self.messages.iter().filter(|t| self.has_row(t)).count()
+    }
+
+    /// Returns how far a message was delivered. Of a broadcast, all recipients count.
+    pub fn delivery(&self, traced: &TrackedMessage, team: &Team) -> Delivery {
+        let statuses: Vec<MessageStatus> = self.copies(traced).map(|t| t.status(team)).collect();
+        let by_progress = [
+            MessageStatus::At(DeliveryState::Sent),
+            MessageStatus::Unread,
+            MessageStatus::At(DeliveryState::Blocked),
+            MessageStatus::At(DeliveryState::Delivered),
+            MessageStatus::At(DeliveryState::ActedOn),
+        ];
+        let least = by_progress.into_iter().find(|s| statuses.contains(s));
+        let is_read = |status: &&MessageStatus| {
+            matches!(
+                status,
+                MessageStatus::At(DeliveryState::Delivered | DeliveryState::ActedOn)
+            )
+        };
+        Delivery {
+            status: least.unwrap_or_else(|| traced.status(team)),
+            read: statuses.iter().filter(is_read).count(),
+            recipients: statuses.len(),
         }
     }
 
@@ -123,13 +225,19 @@ impl MessageLog {
     }
 
     /// Returns the numbers of the messages that match the filter text `words`, oldest first. The filter searches plain
-    /// words in the names and the text, `from:NAME` in the sender and `to:NAME` in the recipient.
+    /// words in the names and the text, `from:NAME` in the sender and `to:NAME` in the recipient. Of the copies of a
+    /// broadcast, only the first one counts. It matches the names of all recipients.
     pub fn matching_numbers(&self, words: &str) -> Arc<Vec<u64>> {
         self.fitting.get((self.next, words.to_string()), || {
             let words = FilterTerms::new(words);
             let fits = |traced: &&TrackedMessage| {
                 let message = &traced.message;
-                let (from, to) = (message.from.to_lowercase(), message.to.to_lowercase());
+                let from = filtered_name(&message.from);
+                let to: Vec<String> = self
+                    .copies(traced)
+                    .map(|copy| filtered_name(&copy.message.to))
+                    .collect();
+                let to = to.join(" ");
                 let said = sentence::message(message).to_lowercase();
                 let text = message.content.to_lowercase();
                 words.matches(&format!("{from} {to} {said} {text}"), |key| match key {
@@ -141,6 +249,7 @@ impl MessageLog {
             Arc::new(
                 self.messages
                     .iter()
+                    .filter(|traced| self.has_row(traced))
                     .filter(fits)
                     .map(|t| t.number)
                     .collect(),
@@ -175,10 +284,24 @@ impl MessageLog {
         (at < self.messages.len()).then_some(at)
     }
 
-    /// Returns the number of messages that are not delivered yet. Messages whose recipient has left do not count.
+    /// Returns the number of messages that are not delivered yet. Messages whose recipient has left do not count, and a
+    /// broadcast counts once.
     pub fn unread(&self, team: &Team) -> usize {
         let waits = |t: &&TrackedMessage| t.status(team) == MessageStatus::At(DeliveryState::Sent);
-        self.messages.iter().filter(waits).count()
+        let waiting = self.messages.iter().filter(waits);
+        let rows: BTreeSet<u64> = waiting.map(|t| self.row_of(t.number)).collect();
+        rows.len()
+    }
+}
+
+/// Returns the text in which a filter searches the name of a sender or recipient, in lower case. The user is found by
+/// the name on the screen too.
+fn filtered_name(name: &str) -> String {
+    let (name, shown) = (name.to_lowercase(), display_name(name).to_lowercase());
+    if name == shown {
+        name
+    } else {
+        format!("{name} {shown}")
     }
 }
 
@@ -235,6 +358,39 @@ mod tests {
         };
         assert_eq!(thread(1), [0, 1, 4]);
         assert_eq!(thread(2), [2]);
+    }
+
+    #[test]
+    fn copies_of_a_broadcast_have_one_row() {
+        let mut log = MessageLog::default();
+        let mut send = |id: &str, to: &str, at: f64, step| {
+            let mut message = mail_message(id);
+            message.kind = MailKind::Broadcast;
+            message.to = to.into();
+            message.timestamp = Timestamp(at);
+            log.update(&message, step);
+        };
+        send("1", "bob", 1.0, DeliveryState::ActedOn);
+        send("2", "carol", 1.1, DeliveryState::Sent);
+        send("3", "dave", 1.2, DeliveryState::Sent);
+        // The same text once more, later or to the same recipient, is another broadcast.
+        send("4", "carol", 2.0, DeliveryState::Delivered);
+        send("5", "dave", 60.0, DeliveryState::Sent);
+        let rows = |words: &str| log.matching_numbers(words).to_vec();
+        assert_eq!(rows(""), [0, 3, 4]);
+        assert_eq!(rows("to:dave"), [0, 4]);
+        assert_eq!((log.len(), log.rows(), log.row_of(2)), (5, 3, 0));
+        let team = Team::default();
+        let words = |number| {
+            let delivery = log.delivery(log.get(number).unwrap(), &team);
+            (delivery.status, delivery.words())
+        };
+        let sent = MessageStatus::At(DeliveryState::Sent);
+        assert_eq!(words(0), (sent, "1/3 read".into()));
+        assert_eq!(words(2), words(0));
+        let delivered = MessageStatus::At(DeliveryState::Delivered);
+        assert_eq!(words(3), (delivered, "delivered".into()));
+        assert_eq!(log.unread(&team), 2);
     }
 
     #[test]

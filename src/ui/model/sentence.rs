@@ -8,7 +8,7 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::mcp::shown_name;
 use crate::domain::request::{PendingCall, Request, RequestKind, RequestStatus};
 use crate::domain::text::one_line;
-use crate::ui::text::longest_fitting;
+use crate::ui::text::{display_name, longest_fitting};
 
 /// Returns the content of a message in one line, without sender and recipient.
 pub fn message(message: &MailMessage) -> String {
@@ -38,6 +38,19 @@ pub fn message(message: &MailMessage) -> String {
         },
         MailKind::Other(kind) => with(&one_line(kind).replace('_', " "), &words),
     }
+}
+
+/// Returns the name of a message's recipient for the screen; `all` for a broadcast.
+pub fn recipient(message: &MailMessage) -> String {
+    match message.kind {
+        MailKind::Broadcast => "all".into(),
+        _ => display_name(&message.to),
+    }
+}
+
+/// Returns the text of a message in one line, without the words that [`message`] adds.
+pub fn content(message: &MailMessage) -> String {
+    words(&message.content)
 }
 
 /// Returns a sentence that says who requests what, such as `bob asks you to approve its plan`. The sentence does not

@@ -33,6 +33,8 @@ pub struct PaneCanvas<'a> {
     pub buffer: &'a mut Buffer,
     /// Whether the tab line directly above the pane shows the pane's key and name, so that the title need not.
     pub is_named_above: bool,
+    /// Whether the pane with the team is on the screen.
+    pub is_team_shown: bool,
 }
 
 /// A pane with its state. In all methods, `area` is the pane's frame on the screen, or `None` if the pane is not

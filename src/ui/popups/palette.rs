@@ -51,9 +51,9 @@ impl Choices for PaletteChoices {
         "Actions".into()
     }
 
-    /// Returns the actions in this order: the action that shows open requests, if there are any; the actions of the
-    /// contexts in which the palette was opened; the actions of all panes; the slash commands whose actions have no
-    /// key.
+    /// Returns the actions in this order: the action that shows open requests, if there are any; the actions for
+    /// everyday use of the contexts in which the palette was opened; the other actions of these contexts; the actions of
+    /// all panes; the slash commands whose actions have no key.
     fn rows(&self, app: &App) -> Vec<PickerRow<PaletteAction>> {
         let mut rows: Vec<PickerRow<PaletteAction>> = Vec::new();
         let mut seen: Vec<Action> = Vec::new();
@@ -86,10 +86,12 @@ impl Choices for PaletteChoices {
                 rows.push(PickerRow::new((*words).into(), (*word).into(), item));
             }
         }
-        if app.model.requests.for_user() > 0 {
-            let waits = PaletteAction(Action::Waiting, None);
-            rows.sort_by_key(|row| row.item != waits);
-        }
+        let has_requests = app.model.requests.for_user() > 0;
+        rows.sort_by_key(|row| match row.item {
+            PaletteAction(Action::Waiting, None) if has_requests => 0,
+            PaletteAction(action, None) if action.is_everyday() => 1,
+            _ => 2,
+        });
         rows
     }
 
@@ -113,6 +115,25 @@ mod tests {
 
     use crate::ui::Effect;
     use crate::ui::fixture::{picture, press, started_screen, top_popup};
+
+    #[test]
+    fn actions_for_everyday_use_come_first() {
+        let mut state = started_screen(160, 45);
+        press(&mut state, "esc 1 :");
+        let text = picture(&state);
+        let row = |words: &str| text.lines().position(|row| row.contains(words));
+        let everyday = [
+            "search the conversation",
+            "write to the shown agent",
+            "go to the next pane",
+            "go to the inbox",
+        ];
+        let rare = row("go to the next match");
+        for words in everyday {
+            let here = row(words);
+            assert!(here.is_some() && (rare.is_none() || here < rare), "{text}");
+        }
+    }
 
     #[test]
     fn command_name_and_whole_words_come_before_scattered_characters() {

@@ -52,7 +52,7 @@ impl App {
 
 impl SessionSummary {
     fn row(&self, now: Timestamp) -> PickerRow<String> {
-        let prompt = match one_line(&self.prompt) {
+        let prompt = match one_line(&self.prompt).replace('⏎', " ") {
             blank if blank.trim().is_empty() => "no prompt yet".to_string(),
             prompt => prompt,
         };
@@ -60,7 +60,7 @@ impl SessionSummary {
         let tasks = tasks.map(|(done, all)| format!("{done}/{all} tasks"));
         let last = self
             .last
-            .map(|at| format!("{:>4}", long_age(now.since(at))));
+            .map(|at| format!("{:>4} ago", long_age(now.since(at))));
         let aside: Vec<String> = tasks.into_iter().chain(last).collect();
         PickerRow::new(prompt, aside.join("  "), self.id.clone())
     }
@@ -78,8 +78,7 @@ impl Choices for SessionChoices {
     /// The id of the session.
     type Item = String;
 
-    const TIP: &'static str =
-        "Earlier sessions of this project, each with its completed and total tasks";
+    const TIP: &'static str = "Earlier sessions of this project, newest first";
 
     fn title(&self, _app: &App) -> String {
         "Resume a session".into()

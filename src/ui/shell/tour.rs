@@ -105,12 +105,6 @@ pub fn replaces_banner(state: &UiState) -> bool {
     is_demo(state) && !state.is_tour_dismissed && announcement(state).is_some()
 }
 
-/// Returns whether neither the tour line nor another line announces the open requests. This is the case while a popup
-/// is open and [`replaces_banner`] is true.
-pub fn hides_requests(state: &UiState) -> bool {
-    replaces_banner(state) && !state.popups.is_empty()
-}
-
 fn request_for_user(state: &UiState) -> Option<&Request> {
     let selected = state.selected_request();
     selected.filter(|request| request.approver != Approver::Lead)

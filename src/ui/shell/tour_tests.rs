@@ -329,10 +329,10 @@ fn no_row_moves_when_a_popup_opens_while_a_request_waits() {
     press(&mut state, "f1");
     assert_eq!(state.popups.len(), 1);
     assert_eq!(areas(&state), before);
-    // The tour line is about the popup now, so the status line announces the request.
+    // The tour line is about the popup now; the tab still announces the request.
     let text = picture(&state);
-    let status = text.lines().next().unwrap_or_default();
-    assert!(status.contains("◆ 1 needs you"), "{text}");
+    let tabs = text.lines().nth(1).unwrap_or_default();
+    assert!(tabs.contains("6 Needs (1)"), "{text}");
 }
 
 #[test]

@@ -340,7 +340,7 @@ pub fn tips() -> Vec<Tip> {
         tip(
             without_conflict(0),
             "f1",
-            "All keys, those of the current pane first",
+            "All keys, those for everyday use first",
         ),
         tip(
             without_conflict(0),

@@ -1,5 +1,5 @@
 //! Tests of what stays visible where there is little room: keys beside a status message, hints beside the buttons of a
-//! card, and the counts of tabs.
+//! card, requests that wait for the user, and the counts of tabs.
 
 use crate::domain::ids::Name;
 use crate::domain::request::Request;
@@ -10,6 +10,7 @@ use crate::ui::fixture::{
     after_events, apply_events, busy, permission, picture, plan, press, question, ready,
     request_event, started_screen, team_event,
 };
+use crate::ui::frame::layout::MIDDLE;
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::shell::layout::layout;
 use crate::ui::tests::scenes::scene_data::permission_request;
@@ -138,6 +139,35 @@ fn short_message_moves_no_row() {
             shown.trim_matches('"').starts_with(" · Draft cleared."),
             "{shown}"
         );
+    }
+}
+
+#[test]
+fn waiting_requests_are_always_in_the_same_place_and_no_hint_repeats_them() {
+    for (width, height) in SIZES {
+        for keys in [
+            "",
+            "esc",
+            "esc 3",
+            "alt+w",
+            "alt+w c",
+            "f1",
+            "esc 4 enter",
+            "esc 3 z",
+        ] {
+            let mut state = busy(width, height);
+            press(&mut state, keys);
+            let text = picture(&state);
+            let mut lines = text.lines();
+            let status = lines.next().unwrap_or_default();
+            let in_status = (width >= MIDDLE).then_some(12);
+            assert_eq!(status.find("◆ 1 needs you"), in_status, "{keys}: {text}");
+            let tabs = lines.next().unwrap_or_default();
+            let has_tab = tabs.contains("6 Needs (1)");
+            assert!(in_status.is_some() || has_tab, "{keys}: {text}");
+            let hints = last_row(&state);
+            assert!(!hints.contains("needs you"), "{keys}: {hints}");
+        }
     }
 }
 

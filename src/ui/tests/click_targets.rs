@@ -404,5 +404,5 @@ fn status_line_pieces_are_clickable() {
     assert_eq!(by("need you").focus, Focus::Pane(Pane::Needs));
     assert_eq!(by("working").focus, Focus::Pane(Pane::Team));
     assert_eq!(top_popup(&by("1 job")), "JobsPopup");
-    assert_eq!(top_popup(&by("scripted-demo")), "ModelChoices");
+    assert_eq!(top_popup(&by("scripted model")), "ModelChoices");
 }

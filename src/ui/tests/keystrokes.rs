@@ -303,7 +303,7 @@ fn popups_take_focus_and_return_it() {
     for (keys, text) in [
         ("esc 3 enter", "Task #2"),
         ("esc 3 j enter", "Task #3"),
-        ("esc 5 enter", "Message from lead to carol"),
+        ("esc 5 enter", "Message from lead to all"),
         ("esc @", "Event log"),
         ("esc S", "No skills yet."),
         ("\"/skills\" enter", "No skills yet."),

@@ -17,6 +17,9 @@ use crate::domain::timestamp::Timestamp;
 pub use crate::domain::usage::count;
 pub use crate::ui::text::wrap::{fit, fit_end, width};
 
+/// Maximum width of running text, in columns. Longer lines are hard to read.
+pub const TEXT_WIDEST: u16 = 120;
+
 /// Returns the first of `forms` (ordered from longest to shortest) that fits into `columns`, or the last one if none
 /// does; empty if there are no forms.
 pub fn longest_fitting<'a>(forms: &[&'a str], columns: usize) -> &'a str {

@@ -3,11 +3,14 @@
 //! The header is a cell before the cell of the first call. It is not drawn while the group has fewer than [`GROUP_MIN`]
 //! calls. Its counts are updated when a call starts or ends, so that drawing the header does not need the calls.
 
+use crate::ui::text::wrap::{fit, width};
 use crate::ui::transcript::cell::Fold;
 use crate::ui::transcript::run::{ToolCallState, ToolRun};
 
 /// Minimum number of calls at which the header of a group is drawn.
 pub const GROUP_MIN: usize = 3;
+/// What separates what the first and the last call act on.
+const BETWEEN: &str = " … ";
 
 /// The header of a group of consecutive calls of the same tool, with the numbers that it shows.
 #[derive(Debug, Default, Clone)]
@@ -109,7 +112,81 @@ impl CallGroup {
         parts.join(" · ")
     }
 
+    /// Returns what the first and the last call act on, as a text of at most `columns` columns. If there is too little
+    /// room for both, cuts each of them before its first ` (`.
+    pub fn subjects(&self, columns: usize) -> String {
+        let (first, last) = (self.first.as_str(), self.last.as_str());
+        if width(first) + width(last) + width(BETWEEN) <= columns {
+            return join(first, last, columns);
+        }
+        let [first, last] = [first, last].map(|on| on.split_once(" (").map_or(on, |(on, _)| on));
+        join(first, last, columns)
+    }
+
     pub fn bytes(&self) -> usize {
         self.tool.len() + self.first.len() + self.last.len() + self.first_error.len()
+    }
+}
+
+/// Joins two texts to one of at most `room` columns. If both do not fit, they share the columns equally; if one needs
+/// less, the other gets the rest.
+fn join(first: &str, last: &str, room: usize) -> String {
+    let columns = room.saturating_sub(width(BETWEEN));
+    let share = |columns: usize| columns.saturating_sub(width(last)).max(columns / 2);
+    let both = if width(first) <= share(columns) {
+        let last = fit(last, columns - width(first));
+        format!("{first}{BETWEEN}{last}")
+    } else {
+        // The mark at the end of a cut text also separates it from the other one.
+        let columns = room.saturating_sub(1);
+        let first = fit(first, share(columns).min(width(first) - 1));
+        let last = fit(last, columns.saturating_sub(width(&first)));
+        format!("{first} {last}")
+    };
+    both.trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn pair_uses_all_columns() {
+        let cases = [
+            (
+                "Write lib/words.sh",
+                "Write the manual",
+                37,
+                "Write lib/words.sh … Write the manual",
+            ),
+            (
+                "Write lib/words.sh",
+                "Write the manual",
+                36,
+                "Write lib/words.… Write the manual",
+            ),
+            (
+                "Write lib/words.sh",
+                "Write the manual",
+                30,
+                "Write lib/wor… Write the manu…",
+            ),
+            (
+                "Write lib/words.sh",
+                "Write the manual",
+                24,
+                "Write lib/… Write the m…",
+            ),
+            ("a", "Write the manual", 12, "a … Write t…"),
+            ("Write the manual", "b", 12, "Write the… b"),
+            ("a", "b", 0, ""),
+        ];
+        for (first, last, room, expected) in cases {
+            let joined = join(first, last, room);
+            assert_eq!(joined, expected, "{room}");
+            assert!(width(&joined) <= room);
+        }
     }
 }

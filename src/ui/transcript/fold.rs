@@ -165,21 +165,14 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
         Fold::Open => "expanded".to_string(),
         Fold::Folded if calls.is_same => calls.first.clone(),
         Fold::Folded => {
-            // The subjects of the first and the last call share the free columns equally; if one needs less, the other
-            // gets the rest.
-            let other_width = width(&name) + width(&result) + 12;
-            let each = page.columns.saturating_sub(other_width) / 2;
-            let (first, last) = shorten_pair(calls, each * 2);
-            let left = |on: &str| each.saturating_sub(width(on));
-            let (before, behind) = (left(last), left(first));
-            let (first, last) = (fit(first, each + before), fit(last, each + behind));
-            // A cut text ends with the mark that also stands between the two.
-            let both = if first.ends_with('…') {
-                format!("{first} {last}")
-            } else {
-                format!("{first} … {last}")
+            let result_width = match width(&result) {
+                0 => 0,
+                result => result + 3,
             };
-            both.trim().to_string()
+            // The symbol, and what separates it, the name and the subjects.
+            let other_width = width(&name) + 5 + result_width;
+            let room = page.columns.saturating_sub(other_width);
+            calls.subjects(room)
         }
     };
     let on = match on.as_str() {
@@ -198,17 +191,6 @@ pub fn call_group(calls: &CallGroup, is_selected: bool, page: LayoutParams<'_>) 
         out.push(cut_line(&calls.first_error, page.theme.error, page));
     }
     out
-}
-
-/// Returns what the first and the last call of a group act on. If they do not fit into `room` columns together, cuts
-/// each of them before its first ` (`.
-fn shorten_pair(calls: &CallGroup, room: usize) -> (&str, &str) {
-    let (first, last) = (calls.first.as_str(), calls.last.as_str());
-    if width(first) + width(last) <= room {
-        return (first, last);
-    }
-    let [first, last] = [first, last].map(|on| on.split_once(" (").map_or(on, |(on, _)| on));
-    (first, last)
 }
 
 /// The content of the first row of a call or call group.

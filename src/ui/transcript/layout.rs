@@ -38,6 +38,8 @@ pub enum Above {
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutParams<'a> {
     pub columns: usize,
+    /// The width of code in answers, in columns. It may be wider than other text, which is hard to read in long rows.
+    pub code_columns: usize,
     pub theme: &'a Theme,
     pub pictures: PictureParams,
 }
@@ -75,6 +77,9 @@ struct PieceKey {
     origin: u64,
     epoch: u32,
     place: markdown::Piece,
+    /// The source that is drawn in place of the piece's own, because the end of the piece is still being written, as in
+    /// [`markdown::complete`]; usually `None`.
+    completed: Option<String>,
 }
 
 impl LayoutPart {
@@ -245,12 +250,19 @@ fn answer_rows(
     let mut text_offset = 0;
     if !answer.thinking.is_blank() {
         head.extend(thinking_rows(answer, is_selected, page, &mut text_offset));
+        if !answer.text.is_blank() {
+            head.push(Row::decoration(Vec::new(), text_offset));
+        }
     }
     let mut out = CellLayout::from_part(LayoutPart::rows(head, text_offset));
     let mut known = old.map_or_else(Vec::new, |old| old.parts);
     let mut has_text_above = false;
     let mut continuation = Continuation::default();
     let pieces = answer.pieces();
+    let last = pieces
+        .last()
+        .filter(|_| answer.progress == StreamState::Open);
+    let completed = last.and_then(|last| markdown::complete(&last.source(answer.text.as_str())));
     let goes_on = |_: &markdown::Piece, next: &markdown::Piece| is_table(next);
     for run in pieces.chunk_by(goes_on) {
         // The first part shows what is above the answer's text, such as the thinking. Each further part shows one piece
@@ -260,6 +272,7 @@ fn answer_rows(
             origin: answer.origin,
             epoch: answer.text.epoch(),
             place: place.clone(),
+            completed: completed.clone().filter(|_| last == Some(place)),
         };
         let same = |(at, place): (usize, &markdown::Piece)| {
             let part = known.get_mut(at)?;
@@ -363,17 +376,18 @@ fn lay_out_piece(
     has_text_above: bool,
     page: LayoutParams<'_>,
 ) -> LayoutPart {
-    let text = answer.text.as_str();
+    let own = || piece.place.source(answer.text.as_str());
+    let source = piece.completed.clone().unwrap_or_else(own);
     let RenderedPiece {
         mut rows,
         end_offset: ink,
         continuation,
         measured,
     } = markdown::piece(
-        text,
-        &piece.place,
+        &source,
+        &piece.place.joint,
         (before, shared.clone()),
-        page.columns,
+        (page.columns, page.code_columns),
         page.theme,
     );
     // A piece that continues the block of the previous piece gets no blank row.

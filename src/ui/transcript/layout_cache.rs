@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::ui::pictures::{PictureSize, room};
+use crate::ui::text::TEXT_WIDEST;
 use crate::ui::theme::Theme;
 use crate::ui::transcript::attached::{PICTURE_INDENT, PictureParams};
 use crate::ui::transcript::layout::{Above, CellLayout, LayoutParams, lay_out};
@@ -15,6 +16,7 @@ const ROWS_KEPT: usize = 8_000;
 /// Cached layouts for one width and one theme.
 #[derive(Debug, Default)]
 pub struct LayoutCache {
+    /// The width of the view, in columns. Code may fill it; other text has at most [`TEXT_WIDEST`] columns.
     columns: usize,
     /// The maximum size of pictures; `None` if there is no room for them.
     picture_room: Option<PictureSize>,
@@ -42,7 +44,11 @@ impl LayoutCache {
     /// Starts a frame for a view with the size `viewport`. Clears the cache if the width or the theme has changed.
     pub fn begin(&mut self, viewport: Viewport, theme: &Theme) {
         let columns = viewport.columns();
-        self.picture_room = room(columns, viewport.rows(), usize::from(PICTURE_INDENT));
+        self.picture_room = room(
+            text_columns(columns),
+            viewport.rows(),
+            usize::from(PICTURE_INDENT),
+        );
         if self.columns != columns || self.theme.as_ref() != Some(theme) {
             *self = LayoutCache {
                 columns,
@@ -83,7 +89,8 @@ impl LayoutCache {
         let theme = self.theme.unwrap_or_default();
         let pictures = (log.drawing, self.picture_room);
         let page = LayoutParams {
-            columns: self.columns,
+            columns: text_columns(self.columns),
+            code_columns: self.columns,
             theme: &theme,
             pictures,
         };
@@ -118,4 +125,9 @@ impl LayoutCache {
         entry.frame = frame;
         &entry.layout
     }
+}
+
+/// Returns the width of running text in a view of `columns` columns.
+fn text_columns(columns: usize) -> usize {
+    columns.min(usize::from(TEXT_WIDEST))
 }

@@ -202,7 +202,12 @@ impl ToolRun {
             ToolCallState::Abandoned => words.push("not finished".to_string()),
             ToolCallState::Failed => words.extend(ended_by(&self.output)),
             ToolCallState::Done if self.subagent.is_some() => {}
-            ToolCallState::Done if tool_display(&self.tool).output == OutputKind::User => {}
+            // The answer of the user is shown below the call; an output that repeats the input says nothing new.
+            ToolCallState::Done
+                if matches!(
+                    tool_display(&self.tool).output,
+                    OutputKind::User | OutputKind::RepeatsInput
+                ) => {}
             ToolCallState::Done if !self.summary.is_empty() => words.push(self.summary.clone()),
             ToolCallState::Done => {
                 let output = Some(&self.output).filter(|_| self.diff.is_empty());

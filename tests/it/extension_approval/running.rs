@@ -56,6 +56,11 @@ fn write_hooks(project: &Project, events: &[&str]) {
     );
 }
 
+/// Returns whether a program has written its name: the file exists a moment before it has content.
+fn has_run(project: &Project) -> bool {
+    std::fs::metadata(project.file("ran")).is_ok_and(|file| file.len() > 0)
+}
+
 fn take_ran(project: &Project) -> BTreeSet<String> {
     let ran = std::fs::read_to_string(project.file("ran")).unwrap_or_default();
     let _ = std::fs::remove_file(project.file("ran"));
@@ -121,7 +126,7 @@ fn server_is_approved_in_the_list_of_servers() {
     std::thread::sleep(crewdeck::ui::SETTLE * 2);
     assert_eq!(take_ran(&project), names(&[]));
     screen.send("y");
-    wait_until("the server runs", || project.file("ran").exists());
+    wait_until("the server runs", || has_run(&project));
     assert_eq!(take_ran(&project), names(&["server"]));
     screen.send("\x1b");
     // The key that follows at once would be read together with Escape.
@@ -141,7 +146,7 @@ fn approval_in_a_shell_takes_effect_in_a_running_crew() {
     assert!(told.contains("with r in /mcp"), "{told}");
     prompt(&mut screen, "begin");
     // The turn does not wait for the server.
-    wait_until("the server runs", || project.file("ran").exists());
+    wait_until("the server runs", || has_run(&project));
     assert_eq!(take_ran(&project), names(&["server"]));
     let told = approve(&project, &["trust"]);
     assert!(told.contains("run from now on"), "{told}");

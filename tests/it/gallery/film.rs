@@ -60,7 +60,7 @@ fn take_plan(film: &mut Film, screen: &Screen) {
     });
     let caption = "Three teammates claim ready tasks, each in its own git worktree";
     film.take(screen, 2500, caption, |text| {
-        text.contains("Bob will ask") && text.contains("wait for that") && text.contains("@alice")
+        text.contains("Bob will ask") && text.contains("wait for that") && text.contains(" working")
     });
 }
 
@@ -85,7 +85,7 @@ fn take_approval(film: &mut Film, screen: &mut Screen) {
     screen.send("a");
     let caption = "a: approved, and bob starts";
     film.take(screen, 2000, caption, |text| {
-        !text.contains(card) && text.contains("Decided.")
+        !text.contains(card) && text.contains("Approved bob's plan")
     });
 }
 

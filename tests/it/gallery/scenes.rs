@@ -148,7 +148,7 @@ pub fn first_glance() {
     take_picture(
         &screen,
         "dashboard",
-        has_all(&["bob asks you to approve its plan", "acted on", "2 working"]),
+        has_all(&["bob asks you to approve its plan", "/3 read", "2 working"]),
     );
     resize(&screen, 70, 20);
     take_picture(
@@ -203,7 +203,7 @@ pub fn the_whole_demo() {
     screen.wait("the end", |text| {
         let is_over = text.contains("That was the demo") && !text.contains("working");
         // The last status message is gone from the hints line.
-        is_over && text.contains("Esc leave input")
+        is_over && text.contains("? help")
     });
 
     press(&mut screen, ALT_3, "graph or list");
@@ -230,8 +230,8 @@ pub fn the_whole_demo() {
     take_picture(&screen, "teammate", has_all(&["This is bob"]));
     close_popup(&mut screen, "This is bob");
     screen.send(F1);
-    take_picture(&screen, "help", has_all(&["Keys", "In every pane"]));
-    close_popup(&mut screen, "In every pane");
+    take_picture(&screen, "help", has_all(&["Keys", "Most used here"]));
+    close_popup(&mut screen, "Most used here");
     press(&mut screen, "3", "graph or list");
     press(&mut screen, "T", "white background");
     press(&mut screen, "light\r", "Theme: light.");

@@ -44,15 +44,15 @@ fn task_form_creates_and_edits_a_task() {
     dashboard.press("3g", "graph or list");
     dashboard.press("t", "╭ New task");
     dashboard.press(ENTER, "a task needs a subject");
-    dashboard.press("Epsilon", "› Subject     Epsilon");
+    dashboard.press("Epsilon", "› Subject     │ Epsilon");
     dashboard.press("\t", "› Description");
     dashboard.press("one\ntwo", "two");
     dashboard.press("\t", "› Waits for");
     // Ctrl+t adds and removes the selected task; an unknown id is refused.
-    dashboard.press("\x14", "Waits for   1");
-    dashboard.clear("\x14", "Waits for   1");
+    dashboard.press("\x14", "Waits for   │ 1");
+    dashboard.clear("\x14", "Waits for   │ 1");
     dashboard.press("99\r", "task #99 does not exist");
-    dashboard.press("\x15\x14", "Waits for   1");
+    dashboard.press("\x15\x14", "Waits for   │ 1");
     // The draft survives closing the form.
     dashboard.clear(ESC, "╭ New task");
     dashboard.wait_for("Draft kept");

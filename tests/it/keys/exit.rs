@@ -152,7 +152,7 @@ fn draft_without_a_crew_is_kept_in_the_demo() {
     first.send("my words");
     first.wait_for("my words");
     first.send(ESC);
-    first.wait_for("q quit");
+    first.wait("the keys of the page", |t| !t.contains("Esc d"));
     first.send("d");
     first.wait_for("scripted");
     first.wait_for("my words");

@@ -21,11 +21,11 @@ fn plan_is_viewed_commented_and_rejected() {
     dashboard.press("w", "a approve");
     dashboard.press("e", "Enter next: approve or reject");
     dashboard.press(ENTER, "a approve with comment");
-    dashboard.wait_for("│ shorter");
+    dashboard.wait_for("│ › shorter");
     dashboard.press(ESC, "Enter next: approve or reject");
     dashboard.clear(ESC, "next: approve or reject");
-    dashboard.press("cmore\nsteps", "│ steps");
-    dashboard.clear("\x15", "│ steps");
+    dashboard.press("cmore\nsteps", "│   steps");
+    dashboard.clear("\x15", "│   steps");
     dashboard.press(ENTER, "r reject with comment");
     dashboard.clear("r", "bob asks you to approve its plan");
     dashboard.quit();

@@ -19,7 +19,7 @@ fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     let root = Path::new(root);
     // Without user input, tasks that do not need the plan are done, and then all agents wait.
     screen.wait_for("5/8 done");
-    screen.wait_for("◆ 1 needs you  ○ 3 idle");
+    wait_for_both(&screen, "◆ 1 needs you", "○ 3 idle");
     let board = std::fs::read_dir(root.join(".tasks")).unwrap().flatten();
     let pending: Vec<String> = board
         .filter_map(|file| std::fs::read_to_string(file.path()).ok())
@@ -39,7 +39,7 @@ fn demo_waits_for_plan_approval_and_says_goodbye_once() {
     screen.wait_for("1. I take what is ready on the board");
     screen.send("a");
     screen.wait_for("lead wants carol to shut down");
-    screen.wait_for("◆ 1 needs you  ○ 4 idle");
+    wait_for_both(&screen, "◆ 1 needs you", "○ 4 idle");
     wait_for_git_count(&screen, root);
     assert!(!lead_has_said(root, "That was the demo"));
     check_no_plan_is_announced_early(root);
@@ -83,7 +83,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         let mut screen = Screen::start(dir.path(), 160, 45, &args);
         let root = Path::new(root);
         screen.wait_for("5/8 done");
-        screen.wait_for("◆ 1 needs you  ○ 3 idle");
+        wait_for_both(&screen, "◆ 1 needs you", "○ 3 idle");
         wait_for_git_count(&screen, root);
         std::fs::create_dir_all(root.join("samples")).unwrap();
         let sample = root.join("samples/rain.txt");
@@ -97,7 +97,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         screen.send("A");
         // The teammate asks its question and continues with the answer.
         screen.wait_for("asks about #9 Merge main into wt/task-6");
-        screen.wait_for("◆ 2 need you  ○ 2 idle");
+        wait_for_both(&screen, "◆ 2 need you", "○ 2 idle");
         screen.send("\x1bw");
         screen.wait_for("1. I take what is ready on the board");
         screen.send("a");
@@ -106,7 +106,7 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         std::thread::sleep(crewdeck::ui::SETTLE * 2);
         screen.send(choice);
         screen.wait_for("lead wants carol to shut down");
-        screen.wait_for("◆ 1 needs you  ○ 4 idle");
+        wait_for_both(&screen, "◆ 1 needs you", "○ 4 idle");
         // A branch without changes counts as merged for crewdeck, although git still lists it.
         screen.wait("nothing to merge", |t| !t.contains("⇡"));
         let content = std::fs::read_to_string(&sample).unwrap();
@@ -124,6 +124,13 @@ fn demo_asks_which_version_to_keep_when_the_user_edited_too() {
         assert!(!text.contains("NEXT"));
         quit(screen);
     }
+}
+
+/// Waits until the screen shows both texts.
+fn wait_for_both(screen: &Screen, one: &str, other: &str) {
+    screen.wait(&format!("{one} and {other}"), |text| {
+        text.contains(one) && text.contains(other)
+    });
 }
 
 /// Returns the concatenated journals of all sessions.

@@ -105,7 +105,7 @@ fn signal_during_demo_setup_exits() {
         let (project, git_folder) = (repository(), Project::new());
         let (home, path) = (home(&project), slow_git(&git_folder));
         let mut screen = start_dashboard(&project, home.path(), &[], &[("PATH", path.as_str())]);
-        screen.wait_for("start the demo in a temporary folder");
+        screen.wait_for("start the demo (temporary folder");
         screen.send("d");
         wait_for_commit(&git_folder);
         signal(name, screen.pid());

@@ -43,6 +43,11 @@ impl Label {
         self.number.len() + 2
     }
 
+    /// Returns the width at which the subject fits into the first row, in columns.
+    pub fn subject_width(&self) -> usize {
+        self.head() + width(&self.subject)
+    }
+
     /// Returns the smallest width, in columns, at which the label fits into at most `rows` rows without truncating a
     /// word. The result is at most [`LEAST_MAX`].
     pub fn min_width(&self, rows: usize, owners: usize) -> usize {

@@ -33,7 +33,7 @@ use crate::ui::model::CrewModel;
 use crate::ui::model::board::index;
 use crate::ui::model::board::memo::Memo;
 use crate::ui::panes::board::filter::BoardQuery;
-use crate::ui::panes::board::label::label;
+use crate::ui::panes::board::label::{Label, label};
 use crate::ui::panes::board::list::ListRows;
 use crate::ui::panes::board::view_state::DrawingKey;
 use crate::ui::text::width;
@@ -224,11 +224,21 @@ fn draw_graph(model: &CrewModel, key: DrawingKey) -> Option<Drawing> {
         return Some(low);
     }
     // Wraps long subjects into further rows of their nodes instead of truncating them, as long as the graph is not
-    // higher than the pane.
+    // higher than the pane. The layers use the free columns to need fewer rows: first for the whole label, then so that
+    // the subject is not wrapped, then for a single row.
     for rows in (2..=graph::ROWS_MAX).rev() {
         wanted.overflow = NodeOverflow::Wrapped(rows);
-        let tasks = model.board.tasks();
-        wanted.min_widths = tasks.map(|t| label(t).min_width(rows, owners)).collect();
+        let all = |width: &dyn Fn(Label) -> usize| -> Vec<usize> {
+            model.board.tasks().map(|t| width(label(t))).collect()
+        };
+        wanted.min_widths = all(&|label| label.min_width(rows, owners));
+        wanted.better_widths = (2..rows)
+            .map(|rows| all(&|label| label.min_width(rows, owners)))
+            .collect();
+        wanted
+            .better_widths
+            .push(all(&|label| label.subject_width()));
+        wanted.better_widths.push(wanted.widths.clone());
         wanted.min_rows = Vec::new();
         let fits = |drawing: &Drawing| drawing.height <= height;
         let Some(high) = graph::draw(&wanted).filter(fits) else {

@@ -51,9 +51,10 @@ impl BoardPane {
         };
         let about_rows = u16::from(body.height >= ABOUT_FROM);
         let drawn = Rect {
-            // The columns before the nodes of the first layer are for the selection mark.
+            // The columns before the nodes of the first layer are for the selection mark. The last column is blank, as
+            // in a list.
             x: body.x + body.width.min(MARK_WIDTH),
-            width: body.width.saturating_sub(MARK_WIDTH),
+            width: body.width.saturating_sub(MARK_WIDTH + 1),
             height: body.height - about_rows,
             ..body
         };

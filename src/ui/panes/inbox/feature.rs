@@ -107,7 +107,7 @@ impl PaneFeature for InboxPane {
     }
 
     fn content_rows(&self, app: &App) -> usize {
-        app.model.messages.len()
+        app.model.messages.rows()
     }
 
     fn filter(&self) -> Option<&ListFilter> {

@@ -32,9 +32,9 @@ impl InboxPane {
         model.messages.matching_numbers(self.filter.words())
     }
 
-    /// Returns the index of the selected row and the message in that row. If the selected message is filtered out or no
-    /// longer in memory, the next newer message counts as selected, or the newest one if there is none. `None` if no
-    /// message matches the filter.
+    /// Returns the index of the selected row and the message in that row; for a broadcast, the first copy. If the selected
+    /// message is filtered out or no longer in memory, the next newer message counts as selected, or the newest one if
+    /// there is none. `None` if no message matches the filter.
     pub fn selected_message<'a>(
         &self,
         model: &'a CrewModel,
@@ -43,7 +43,10 @@ impl InboxPane {
         let newest = rows.len().checked_sub(1)?;
         let at = match self.selected {
             None => newest,
-            Some(number) => rows.partition_point(|n| *n < number).min(newest),
+            Some(number) => {
+                let number = model.messages.row_of(number);
+                rows.partition_point(|n| *n < number).min(newest)
+            }
         };
         Some((at, model.messages.get(*rows.get(at)?)?))
     }

@@ -5,7 +5,8 @@ use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::domain::text::{clip, one_line};
+use crate::domain::mail::MailKind;
+use crate::domain::text::clip;
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::frame;
@@ -15,7 +16,7 @@ use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{sentence, style};
 use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::inbox::InboxPane;
-use crate::ui::text::{fit, format_time, pad, width, wrap_first_lines};
+use crate::ui::text::{display_name, fit, format_time, pad, width, wrap_first_lines};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
 use crate::ui::widgets::scrollbar::Scrollbar;
@@ -66,7 +67,7 @@ pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
             Pane::Inbox,
             &pane.filter,
             messages.len(),
-            app.model.messages.len(),
+            app.model.messages.rows(),
         ),
         aside: match unread {
             0 => Vec::new(),
@@ -77,7 +78,8 @@ pub fn draw(pane: &InboxPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         } else {
             let used: usize = below.iter().map(|s| width(&s.content)).sum();
             let rows = messages.iter().skip(first).take(usize::from(height));
-            let shown: Vec<MessageStatus> = rows.map(|t| t.status(&app.model.team)).collect();
+            let delivery = |t: &&TrackedMessage| app.model.messages.delivery(t, &app.model.team);
+            let shown: Vec<MessageStatus> = rows.map(|t| delivery(t).status).collect();
             // The blanks and corners beside the two texts of the border.
             let columns = usize::from(area.width).saturating_sub(used + 8);
             legend(&shown, columns, theme)
@@ -127,16 +129,18 @@ struct RowColumns {
     has_words: bool,
 }
 
-/// Returns a row of the list: time, route, text and delivery status of a message.
+/// Returns a row of the list: time, route, text and delivery status of a message. A broadcast has one row for all its
+/// recipients.
 fn row_spans(
     app: &App,
     traced: &TrackedMessage,
     row: RowColumns,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let progress = traced.status(&app.model.team);
+    let delivery = app.model.messages.delivery(traced, &app.model.team);
+    let progress = delivery.status;
     let (shape, style) = style::progress(progress, theme);
-    let step = format!("{shape} {}", progress.word());
+    let step = format!("{shape} {}", delivery.words());
     let mut spans = vec![
         Span::styled(
             format!(
@@ -151,12 +155,12 @@ fn row_spans(
         ),
     ];
     let step = if row.has_words {
-        pad(&step, width("✓✓ acted on"))
+        pad(&step, width("✓✓ acted on").max(width(&step)))
     } else {
         pad(shape, 2)
     };
     spans.extend(frame::sides(
-        &sentence::message(&traced.message),
+        &row_text(traced),
         match progress {
             MessageStatus::At(DeliveryState::ActedOn) => theme.dim,
             MessageStatus::At(
@@ -211,7 +215,7 @@ fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffe
     };
     let text = area.inner(Margin::new(1, 0));
     let columns = usize::from(text.width);
-    let said = sentence::message(&traced.message);
+    let said = row_text(traced);
     if area.height < PREVIEW_MIN || width(&said) + SHORT <= columns {
         return;
     }
@@ -246,10 +250,19 @@ fn preview(traced: &TrackedMessage, used: u16, theme: &Theme, inner: Rect, buffe
     }
 }
 
+/// Returns the text of a message in one line, with a blank for each line break. The route already says that a broadcast
+/// goes to all.
+fn row_text(traced: &TrackedMessage) -> String {
+    let text = match traced.message.kind {
+        MailKind::Broadcast => sentence::content(&traced.message),
+        _ => sentence::message(&traced.message),
+    };
+    text.replace('⏎', " ")
+}
+
 fn route(traced: &TrackedMessage) -> String {
-    let message = &traced.message;
-    let from = fit(&one_line(&message.from), 16);
-    let to = fit(&one_line(&message.to), 16);
+    let from = fit(&display_name(&traced.message.from), 16);
+    let to = fit(&sentence::recipient(&traced.message), 16);
     format!("{from} → {to}")
 }
 

@@ -13,6 +13,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 mod view;
+mod working;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -75,7 +76,6 @@ pub fn queued_rows(app: &App, height: u16) -> u16 {
 pub fn conversation_area(app: &App, area: Rect) -> Rect {
     let inner = layout::inside(area).inner(layout::BESIDE_TEXT);
     Rect {
-        width: inner.width.min(layout::TEXT_WIDEST),
         height: inner.height - queued_rows(app, inner.height),
         ..inner
     }

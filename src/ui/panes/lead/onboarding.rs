@@ -10,16 +10,13 @@ use ratatui::widgets::Widget;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::onboarding::{OnboardingPage, PageSeverity};
 use crate::ui::app::{App, onboarding, popup};
-use crate::ui::frame::layout::{BESIDE_TEXT, HEIGHT_MIN, WIDTH_MIN, inside};
+use crate::ui::frame::layout::{BESIDE_TEXT, HEIGHT_MIN, TEXT_WIDEST, WIDTH_MIN, inside};
 use crate::ui::keymap::Action;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::approve_settings::ApproveSettings;
 use crate::ui::text::{width, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered_rect;
-
-/// Maximum length of a line on the setup page, in columns. Longer lines are hard to read.
-const COLUMNS_MAX: u16 = 76;
 
 /// The status message when the user tries to approve project settings that are not completely visible on the setup
 /// page.
@@ -59,13 +56,14 @@ fn fits(app: &App, area: Option<Rect>) -> bool {
 }
 
 /// Draws the setup page. If there is too little room, omits first the blank lines, then the explanation, then steps
-/// from the end. If even the problem and the keys do not fit into `area`, the last lines are cut off.
+/// from the end; the last line of the steps then says how many are omitted. If even the problem and the keys do not fit
+/// into `area`, the last lines are cut off.
 pub fn draw(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect, buffer: &mut Buffer) {
     let lines = lines(app, page, theme, area);
     for (line, row) in lines.shown.iter().zip(area.rows()) {
         line.render(
             Rect {
-                width: area.width.min(COLUMNS_MAX),
+                width: area.width.min(TEXT_WIDEST),
                 ..row
             },
             buffer,
@@ -80,7 +78,7 @@ struct VisibleLines {
 }
 
 fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> VisibleLines {
-    let columns = usize::from(area.width.min(COLUMNS_MAX));
+    let columns = usize::from(area.width.min(TEXT_WIDEST));
     let tone = match page.severity {
         PageSeverity::Missing | PageSeverity::Trouble => theme.warn,
         PageSeverity::Advice => theme.title,
@@ -110,30 +108,39 @@ fn lines(app: &App, page: &OnboardingPage, theme: &Theme, area: Rect) -> Visible
     let steps_rows: usize = steps.iter().map(Vec::len).sum();
     VisibleLines {
         is_whole: what.len() + steps_rows + keys.len() <= room,
-        shown: fit_sections(what, means, steps, keys, room),
+        shown: fit_sections(what, means, steps, keys, room, theme),
     }
 }
 
 /// Joins the problem, the explanation, the steps and the keys, separated by blank lines, as far as they fit into `room`
-/// rows. A step is shown completely or not at all.
+/// rows. A step is shown completely or not at all. A line in place of the omitted steps says how many there are.
 fn fit_sections(
     what: Vec<Line<'static>>,
     means: Vec<Line<'static>>,
     steps: Vec<Vec<Line<'static>>>,
     keys: Vec<Line<'static>>,
     room: usize,
+    theme: &Theme,
 ) -> Vec<Line<'static>> {
     let all: usize = steps.iter().map(Vec::len).sum();
     let has_means = what.len() + means.len() + all + keys.len() <= room;
     let means = if has_means { means } else { Vec::new() };
     let mut left = room.saturating_sub(what.len() + means.len() + keys.len());
+    let has_note = all > left && left > 0;
+    left -= usize::from(has_note);
+    let mut omitted = steps.len();
     let mut shown = Vec::new();
     for step in steps {
         let Some(rest) = left.checked_sub(step.len()) else {
             break;
         };
         left = rest;
+        omitted -= 1;
         shown.extend(step);
+    }
+    if has_note {
+        let words = format!("… {omitted} more: make the window larger");
+        shown.push(Line::styled(words, theme.dim));
     }
     let parts = [what, means, shown, keys];
     let parts: Vec<_> = parts.into_iter().filter(|p| !p.is_empty()).collect();

@@ -19,6 +19,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::model::{board as model_board, style};
 use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::lead;
+use crate::ui::panes::lead::working::working_teammates;
 use crate::ui::panes::lead::{composer_title, follow};
 use crate::ui::text::{age, fit, longest_fitting, width};
 use crate::ui::theme::Theme;
@@ -33,8 +34,21 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
         theme,
         buffer,
         is_named_above,
+        is_team_shown,
     } = canvas;
     let agent = app.model.agents.get(&app.shown);
+    let below = follow::follow_mark(app, area)
+        .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]);
+    // The search is drawn in the same place.
+    let is_searched = agent.is_some_and(|agent| agent.transcript.search().is_some());
+    let foot = if is_team_shown || is_searched {
+        Vec::new()
+    } else {
+        let used: usize = below.iter().map(|span| width(&span.content)).sum();
+        // The blanks and corners beside the two texts of the border.
+        let columns = usize::from(area.width).saturating_sub(used + 8);
+        working_teammates(app, columns, theme)
+    };
     let titles = Titles {
         name: name(app, is_named_above.then_some(area.width)),
         name_style: {
@@ -42,8 +56,8 @@ pub fn draw(app: &App, area: Rect, canvas: PaneCanvas<'_>) -> TextCursor {
             (colored != theme.title).then_some(colored)
         },
         aside: activity_spans(app, theme),
-        below: follow::follow_mark(app, area)
-            .map_or_else(Vec::new, |mark| vec![Span::styled(mark.what, theme.accent)]),
+        foot,
+        below,
         is_named_above,
         ..Titles::default()
     };
@@ -133,6 +147,13 @@ fn activity_spans(app: &App, theme: &Theme) -> Vec<Span<'static>> {
     vec![Span::styled(format!("{shape} {words}{since}"), style)]
 }
 
+/// Examples of prompts that fit most repositories: a question, work for one agent, and work for a team.
+const EXAMPLES: [&str; 3] = [
+    "Explain how this project is built and tested.",
+    "Find the slowest test and make it faster.",
+    "Test the three least tested files, a teammate each.",
+];
+
 fn welcome(app: &App) -> String {
     if !app.shown.is_lead() {
         return format!(
@@ -141,12 +162,9 @@ fn welcome(app: &App) -> String {
             app.prefs.keymap.key(Context::Panes, Action::Back),
         );
     }
-    let help = |context| app.prefs.keymap.key(context, Action::Help);
-    let mut text = format!(
-        "Say what you want done. The lead plans it, writes tasks on the board and spawns teammates for them.\n\n\
-         Press {} to see the keys; while you write, press {}.",
-        help(Context::Panes),
-        help(Context::Everywhere),
+    // What to type is said by the placeholder of the composer, and the key of the help by the hint line.
+    let mut text = String::from(
+        "The lead plans what you ask for, writes tasks on the board and spawns teammates for them.",
     );
     if let Some(setup) = &app.model.setup {
         text.push_str("\n\n");
@@ -159,6 +177,13 @@ fn welcome(app: &App) -> String {
         }
         if setup.earlier {
             text.push_str("\n\nNew session; crewdeck --resume continues the previous one.");
+        }
+    }
+    if app.role.is_crew() {
+        text.push_str("\n\nFor example:");
+        for prompt in EXAMPLES {
+            text.push_str("\n· ");
+            text.push_str(prompt);
         }
     }
     text

@@ -1,5 +1,6 @@
 //! The card above the composer with the request that the user can answer from the composer: its heading, the first
-//! lines of its text, and the choices. The keys are named in the composer's title.
+//! lines of its text, and the choices. The parts are in the same order as in the pane "Needs you". The keys are named in
+//! the composer's title.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
@@ -30,6 +31,8 @@ struct CompactCard {
     is_whole: bool,
 }
 
+/// Lays out the card in `inside`, the area below its heading. If the request does not fit, the details are omitted, and
+/// the last row stays blank if there is room.
 fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> CompactCard {
     let rows = usize::from(inside.height);
     // More lines than fit are rendered, because blank lines are removed afterwards.
@@ -37,24 +40,44 @@ fn card(model: &CrewModel, request: &Request, inside: Rect, theme: &Theme) -> Co
     let text = card::text(model, request, inside.width, enough, theme);
     let (details, body): (Vec<CardLine>, Vec<CardLine>) =
         (text.into_iter()).partition(|(kind, _)| *kind == CardLineKind::Detail);
-    let is_cut = body.len() >= enough;
+    let is_long = body.len() >= enough;
     // The details, such as the directory, are omitted for a question: they say where something would be run.
     let details = details
         .into_iter()
         .filter(|_| request.kind != RequestKind::Question);
-    let mut lines: Vec<CardLine> = (body.into_iter().chain(details))
+    let mut lines: Vec<CardLine> = (details.chain(body))
         .filter(|(_, line)| line.width() > 0)
         .collect();
     let choices = card::choices(request, inside.width, theme);
-    let is_whole = !is_cut && lines.len() + choices.len() <= rows;
-    lines.truncate(rows.saturating_sub(choices.len()).max(1));
+    let is_whole = !is_long && lines.len() + choices.len() <= rows;
+    if !is_whole {
+        lines.retain(|(kind, _)| *kind == CardLineKind::Body);
+        let blank = usize::from(rows > 2 && choices.len() + 1 < rows);
+        let room = rows.saturating_sub(choices.len() + blank).max(1);
+        if is_long || lines.len() > room {
+            lines.truncate(room);
+            if let Some((_, last)) = lines.last_mut() {
+                mark_cut(last, inside.width.into());
+            }
+        }
+    }
     lines.extend(choices);
     lines.truncate(rows);
     CompactCard { lines, is_whole }
 }
 
-/// Returns the number of rows that the card needs, including its heading. `area` is the space that the card shares with
-/// the conversation; `free` is the number of rows of `area` in which the conversation shows nothing.
+/// Puts `…` at the end of `line`, which has at most `columns` columns: the text that follows is left out.
+fn mark_cut(line: &mut Line<'static>, columns: usize) {
+    let Some(last) = line.spans.pop() else { return };
+    let used: usize = line.spans.iter().map(|span| width(&span.content)).sum();
+    let text = format!("{}…", last.content.trim_end());
+    let text = fit(&text, columns.saturating_sub(used));
+    line.spans.push(Span::styled(text, last.style));
+}
+
+/// Returns the number of rows that the card needs, including its heading and a blank row at its end. `area` is the space
+/// that the card shares with the conversation; `free` is the number of rows of `area` in which the conversation shows
+/// nothing.
 ///
 /// Below the heading, the card takes at most a third of the height of `area`, and at most `ROWS_MAX` rows. It takes
 /// more only to show all choices, or up to `free` rows.
@@ -68,7 +91,7 @@ pub fn height(model: &CrewModel, request: &Request, area: Rect, free: u16) -> u1
         ..card::inside(area)
     };
     let lines = card(model, request, inside, &Theme::default()).lines.len();
-    1 + u16::try_from(lines).unwrap_or(rows)
+    2 + u16::try_from(lines).unwrap_or(rows)
 }
 
 /// Returns the area for the lines below the heading, in a card that covers `area`.

@@ -218,20 +218,25 @@ impl PaneFeature for NeedsPane {
         })
     }
 
-    /// Returns the label of the key that declines or answers the selected question: the label of its button in the
-    /// card. Returns `None` for all other keys and requests, so that these have the labels of the key table.
+    /// Returns the label of the key that edits a text for the selected request, and of the keys that decline or answer
+    /// the selected question: the labels of their buttons in the card. Returns `None` for all other keys and requests, so
+    /// that these have the labels of the key table.
     fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
         if binding.context != Context::In(Pane::Needs) || !app.is_in_panes() {
             return None;
         }
         let (_, request) = self.selected_request(app)?;
+        let is_question = request.kind == RequestKind::Question;
         let words = match binding.action {
-            Action::Reject => "decline",
-            Action::Comment if request.choices.is_empty() => "answer",
-            Action::Comment => "own answer",
+            Action::EditComment if is_question => "answer in $EDITOR",
+            Action::EditComment if request.kind == RequestKind::Plan => "edit the plan",
+            Action::EditComment => "comment in $EDITOR",
+            Action::Reject if is_question => "decline",
+            Action::Comment if is_question && request.choices.is_empty() => "answer",
+            Action::Comment if is_question => "own answer",
             _ => return None,
         };
-        (request.kind == RequestKind::Question).then(|| words.into())
+        Some(words.into())
     }
 
     fn inner_context(&self, app: &App) -> Option<Context> {

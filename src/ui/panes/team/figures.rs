@@ -30,8 +30,13 @@ const MODEL_MAX: usize = 18;
 /// by name.
 pub const NAME_HEADING: &str = "agent ";
 
-/// The heading above the activity bars. The column with the bars is at least as wide as this heading.
-pub const ACTIVITY_HEADING: &str = "activity";
+/// Number of columns of the activity bars that stand for one minute.
+const MINUTE: usize = 6;
+
+/// Returns the heading above `bars` columns of activity bars, with the time that they cover.
+fn activity_heading(bars: usize) -> String {
+    format!("activity {}m", bars / MINUTE)
+}
 
 /// Returns the width of the column that shows an agent's state or current tool, in columns. A narrow row has room for
 /// the tool name `task_update`, a wide row for the longest tool name.
@@ -158,7 +163,7 @@ fn in_columns(cells: [&str; 5], style: FigureStyle, columns: usize) -> String {
         parts.push(format!("{cost:>6}"));
     }
     if columns >= TOKENS_FROM {
-        parts.push(format!("{time:>4}"));
+        parts.push(format!("{time:>5}"));
     }
     parts.join(" ")
 }
@@ -183,7 +188,7 @@ pub fn headings(
     let right = fit(&right, columns / 2);
     let right = match bars {
         0 => right,
-        bars => format!("{} {right}", pad(ACTIVITY_HEADING, bars)),
+        bars => format!("{} {right}", pad(&activity_heading(bars), bars)),
     };
     let left = format!(
         "  {} {} task or role",

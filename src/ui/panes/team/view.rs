@@ -14,8 +14,7 @@ use crate::ui::model::agents::AgentView;
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::team::figures::{
-    ACTIVITY_HEADING, CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings,
-    words_width,
+    CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
 };
 use crate::ui::panes::team::{TeamLine, TeamPane, TeamRow, last_action};
 use crate::ui::text::{fit, pad, width};
@@ -233,12 +232,12 @@ fn row(
     ]
 }
 
-/// Returns the width of the activity bars in a row of `columns` columns. Returns 0 if the row is too narrow, or if no
-/// teammate has been active yet.
+/// Returns the width of the activity bars in a row of `columns` columns: two or three minutes. Returns 0 if the row is
+/// too narrow, or if no teammate has been active yet.
 fn pulse_width(app: &App, columns: usize) -> usize {
     let slices = match columns {
         0..ACTIVITY_BARS_FROM => return 0,
-        ACTIVITY_BARS_FROM..COST_FROM => width(ACTIVITY_HEADING),
+        ACTIVITY_BARS_FROM..COST_FROM => 12,
         COST_FROM.. => 18,
     };
     let is_heard = |name: &Name| {

@@ -18,14 +18,21 @@ use crate::ui::model::sentence;
 use crate::ui::popups::buttons;
 use crate::ui::text::fit;
 use crate::ui::theme::Theme;
-use crate::ui::widgets::area::{bottom_centered, inside};
+use crate::ui::widgets::area::{bottom_centered, inside, whole_or};
 use crate::ui::widgets::composer::{Composer, TextAreaSize};
-use crate::ui::widgets::cut::cut_top;
+use crate::ui::widgets::cut::{cut_left, cut_top};
 use crate::ui::widgets::placed::PlacedPart;
 
 const WIDTH_MAX: u16 = 72;
 /// Maximum number of visible rows of the comment or answer.
 const ROWS_MAX: u16 = 6;
+/// Number of rows of the popup beside the text: the frame, the row that names the request, a blank row and the row of
+/// the buttons.
+const MARGIN_ROWS: u16 = 5;
+/// The mark before the first row of the text.
+const PROMPT: &str = "› ";
+/// Width of [`PROMPT`], in columns.
+const PROMPT_WIDTH: u16 = 2;
 
 /// The popup with the comment or answer that the user is writing.
 #[derive(Debug)]
@@ -52,23 +59,28 @@ impl CommentPopup {
         model.requests.is_question(&self.request)
     }
 
-    /// Returns the area for the comment in a popup that covers `area`. Above it is the row that names the request;
-    /// below it are a blank row and the row of the buttons.
-    fn written_area(area: Rect) -> Rect {
+    /// Returns the area of the popup at the bottom of the screen. It is just high enough for the text. The text takes at
+    /// most a sixth of the screen, so that the card of the request stays readable.
+    fn area(&self, screen: Rect) -> Rect {
+        let columns = whole_or(screen, WIDTH_MAX.min(screen.width.saturating_sub(4)));
+        let room = TextAreaSize {
+            width: columns.saturating_sub(4 + PROMPT_WIDTH),
+            height: (screen.height / 6).clamp(1, ROWS_MAX),
+        };
+        let rows = u16::try_from(self.text.window(room).rows.len()).unwrap_or(room.height);
+        bottom_centered(screen, columns, rows.max(1) + MARGIN_ROWS)
+    }
+
+    /// Returns the areas of the prompt mark and of the text in a popup that covers `area`. Above them is the row that
+    /// names the request; below them are a blank row and the row of the buttons.
+    fn field(area: Rect) -> (Rect, Rect) {
         let (_, below) = cut_top(inside(area), 1);
-        Rect {
+        let field = Rect {
             height: below.height.saturating_sub(2),
             ..below
-        }
+        };
+        cut_left(field, PROMPT_WIDTH)
     }
-}
-
-fn area(screen: Rect) -> Rect {
-    let columns = WIDTH_MAX.min(screen.width.saturating_sub(4));
-    // The popup is at the bottom of the screen, and at most a sixth of the screen is for the comment, so that the card
-    // of the request stays readable.
-    let rows = (screen.height / 6).clamp(1, ROWS_MAX);
-    bottom_centered(screen, columns, rows + 5)
 }
 
 impl Popup for CommentPopup {
@@ -81,14 +93,14 @@ impl Popup for CommentPopup {
     }
 
     fn draw(&self, app: &App, theme: &Theme, screen: Rect, buffer: &mut Buffer) -> TextCursor {
-        let area = area(screen);
-        let title = if self.is_answer(app) {
-            "Answer"
+        let area = self.area(screen);
+        let (title, invitation) = if self.is_answer(app) {
+            ("Answer", "Write your answer")
         } else {
-            "Comment"
+            ("Comment", "Write a comment")
         };
         let inner = open(app, title, Vec::new(), theme, area, buffer);
-        let text = Self::written_area(self::area(app.size));
+        let (mark, text) = Self::field(area);
         if text.is_empty() {
             return None;
         }
@@ -97,11 +109,21 @@ impl Popup for CommentPopup {
         let about = about.map_or_else(String::new, |request| {
             sentence::heading(request, &app.model.board, usize::from(head.width))
         });
-        Line::styled(fit(&about, usize::from(head.width)), theme.dim).render(head, buffer);
+        Line::styled(fit(&about, usize::from(head.width)), theme.heading).render(head, buffer);
         buttons::draw(app, self, area, theme, buffer);
+        buffer.set_style(mark.union(text), theme.ground);
+        let style = if self.is_deciding {
+            theme.dim
+        } else {
+            theme.accent
+        };
+        Line::styled(PROMPT, style).render(mark, buffer);
         let window = self.text.window(TextAreaSize::from(text));
         for (line, row) in window.rows.iter().zip(text.rows()) {
             Line::styled(line.as_str(), theme.text).render(row, buffer);
+        }
+        if self.text.is_empty() {
+            Line::styled(fit(invitation, usize::from(text.width)), theme.dim).render(text, buffer);
         }
         frame::text_beyond(window.overflow, theme, area, buffer);
         let at = Position::new(text.x + window.cursor.1, text.y + window.cursor.0);
@@ -109,7 +131,7 @@ impl Popup for CommentPopup {
     }
 
     fn targets(&self, app: &App) -> Targets {
-        let mut targets = buttons::targets(app, self, area(app.size));
+        let mut targets = buttons::targets(app, self, self.area(app.size));
         if let Some(at) = self.text_area(app) {
             let what = Hit::PopupPart(0);
             targets.inside.push(PlacedPart { at, what });
@@ -137,10 +159,6 @@ impl Popup for CommentPopup {
             self.text.click_at(area, at);
         }
         Next::Stay
-    }
-
-    fn dims(&self) -> bool {
-        false
     }
 
     fn holds_text(&self) -> bool {
@@ -187,6 +205,64 @@ impl Popup for CommentPopup {
     }
 
     fn text_area(&self, app: &App) -> Option<Rect> {
-        (!self.is_deciding).then(|| Self::written_area(area(app.size)))
+        (!self.is_deciding).then(|| Self::field(self.area(app.size)).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::ui::UiState;
+    use crate::ui::fixture::{busy, cells, picture, press};
+
+    fn height(state: &UiState) -> u16 {
+        state.popups.last().unwrap().targets(state).area.height
+    }
+
+    #[test]
+    fn field_is_as_high_as_its_text() {
+        for (width, height_of_screen, most) in [(60, 16, 2), (80, 24, 4), (160, 45, 6)] {
+            let mut state = busy(width, height_of_screen);
+            press(&mut state, "alt+w c");
+            assert!(picture(&state).contains("› Write a comment"));
+            for rows in 1..=8_u16 {
+                assert_eq!(height(&state), rows.min(most) + MARGIN_ROWS, "{width}");
+                press(&mut state, "ctrl+j \"more\"");
+            }
+            let shown = picture(&state);
+            assert!(!shown.contains("Write a comment"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn keys_of_the_popup_are_named_once_and_the_card_is_dimmed() {
+        for (width, height) in [(60, 16), (80, 24), (160, 45)] {
+            let mut state = busy(width, height);
+            press(&mut state, "alt+w c");
+            state.status = None;
+            let shown = picture(&state);
+            assert_eq!(shown.matches("Esc cancel").count(), 1, "{shown}");
+            assert!(!shown.contains("Enter continue"), "{shown}");
+            // A status message may cover the buttons, so their keys are then in the hint line.
+            state.warn("words ".repeat(60));
+            let line = picture(&state)
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_string();
+            assert!(line.contains("Enter continue"), "{line}");
+            assert!(line.contains("Esc cancel"), "{line}");
+        }
+        let theme = Theme::default();
+        let mut state = busy(160, 45);
+        press(&mut state, "alt+w c");
+        let card = cells(&state, &theme);
+        let waiting = theme.waiting.fg;
+        let above = state.popups.last().unwrap().targets(&state).area.y;
+        let is_above = |at: &Position| at.y > 0 && at.y < above;
+        let mut bright = card.area.positions().filter(is_above);
+        assert!(!bright.any(|at| Some(card[at].fg) == waiting));
     }
 }

@@ -21,7 +21,7 @@ use crate::ui::widgets::area;
 use crate::ui::widgets::area::{PopupListLayout, centered_rect, height_with_border};
 use crate::ui::widgets::list::first_row;
 
-const WIDTH_MAX: u16 = 113;
+const WIDTH_MAX: u16 = 115;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostLine {

@@ -76,12 +76,12 @@ impl Column {
     fn width(self) -> usize {
         match self {
             Calls => 6,
-            Input | Cached | Output | Tokens => 8,
-            Budget => 9,
+            Input | Cached | Tokens | Share => 8,
+            // Two blanks are before the heading with its mark.
+            Output | Budget => 9,
             Cost => 10,
             Read => 12,
             Written => 13,
-            Share => 7,
             Bar => BAR + 2,
         }
     }

@@ -84,7 +84,7 @@ impl Popup for EventLogPopup {
     fn clipboard_text(&self, app: &App) -> Copied {
         self.selected_line(app).map_or(Copied::Nothing, |line| {
             let at = format_time_with_seconds(line.at, &app.prefs.zone);
-            let text = format!("{at} {} {}", line.topic.word(), line.words);
+            let text = format!("{at} {} {}", line.topic.word(), view::shown_words(line));
             Copied::Text("the line".into(), text)
         })
     }

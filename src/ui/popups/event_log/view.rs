@@ -20,7 +20,7 @@ use crate::ui::theme::Theme;
 use crate::ui::widgets::area::centered_rect;
 use crate::ui::widgets::scrollbar::Scrollbar;
 
-/// Minimum width of the popup, in columns, to show the word for a line's topic in addition to the symbol.
+/// Minimum width of the list, in columns, to show the word for a line's topic in addition to the symbol.
 const KIND_FROM: u16 = 72;
 /// Width, in columns, of the column with the topic of each event.
 const TOPIC_WIDTH: usize = 9;
@@ -69,13 +69,16 @@ pub fn draw(
         } else {
             frame::RowHighlight::Plain
         };
-        let columns = usize::from(area.width).saturating_sub(2);
-        let spans = spans(&app.prefs, line, list.area.width, columns, theme);
+        let spans = spans(&app.prefs, line, list.list.width, theme);
         frame::row(mark, spans, theme, area, buffer);
     }
     if let Some(area) = place.whole {
         let selected = row.and_then(|at| rows.get(at)).copied();
-        whole(&app.prefs, view, selected, theme, area, buffer);
+        let is_cut = selected.is_some_and(|line| {
+            let room = words_room(&app.prefs, line, list.list.width, theme);
+            width(&shown_words(line)) > room
+        });
+        whole(&app.prefs, view, selected, is_cut, theme, area, buffer);
     }
     cursor
 }
@@ -110,13 +113,13 @@ fn empty(app: &App, title: &str, theme: &Theme, screen: Rect, buffer: &mut Buffe
     }
 }
 
-fn spans(
-    prefs: &Preferences,
-    line: &LogLine,
-    popup: u16,
-    columns: usize,
-    theme: &Theme,
-) -> Vec<Span<'static>> {
+/// Returns the text of a line on one row of the screen, with a blank for each line break.
+pub fn shown_words(line: &LogLine) -> String {
+    line.words.replace('⏎', " ")
+}
+
+/// Returns the columns of a line before its text: time, symbol and, in a list of enough `columns`, topic.
+fn head(prefs: &Preferences, line: &LogLine, columns: u16, theme: &Theme) -> Vec<Span<'static>> {
     let (shape, style) = look(line, theme);
     let mut out = vec![
         Span::styled(
@@ -125,7 +128,7 @@ fn spans(
         ),
         Span::styled(format!("{shape} "), style),
     ];
-    if popup >= KIND_FROM {
+    if columns >= KIND_FROM {
         let kind = if line.severity.is_trouble() {
             style
         } else {
@@ -133,8 +136,20 @@ fn spans(
         };
         out.push(Span::styled(pad(line.topic.word(), TOPIC_WIDTH), kind));
     }
-    let used: usize = out.iter().map(|s| width(&s.content)).sum();
-    let words = fit(&line.words, columns.saturating_sub(used));
+    out
+}
+
+/// Returns the maximum width of a line's text in a list of `columns` columns.
+fn words_room(prefs: &Preferences, line: &LogLine, columns: u16, theme: &Theme) -> usize {
+    let head = head(prefs, line, columns, theme);
+    let used: usize = head.iter().map(|s| width(&s.content)).sum();
+    // The mark of the selected row takes two columns.
+    usize::from(columns).saturating_sub(used + 2)
+}
+
+fn spans(prefs: &Preferences, line: &LogLine, columns: u16, theme: &Theme) -> Vec<Span<'static>> {
+    let mut out = head(prefs, line, columns, theme);
+    let words = fit(&shown_words(line), words_room(prefs, line, columns, theme));
     out.push(Span::styled(words, theme.text));
     out
 }
@@ -187,12 +202,13 @@ fn about(prefs: &Preferences, line: &LogLine) -> String {
     who.chain([shows]).collect()
 }
 
-/// Draws the area below the list: the full text of the selected line or, if the filter is invalid, the first error in
-/// the filter.
+/// Draws the area below the list: the full text of the selected line if the list cuts it (`is_cut`) or, if the filter is
+/// invalid, the first error in the filter.
 fn whole(
     prefs: &Preferences,
     view: &EventLogPopup,
     selected: Option<&LogLine>,
+    is_cut: bool,
     theme: &Theme,
     area: Rect,
     buffer: &mut Buffer,
@@ -205,11 +221,13 @@ fn whole(
     let problem = query.errors().first().map(ToString::to_string);
     let (text, style) = match (problem, selected) {
         (Some(problem), _) => (problem, theme.warn),
-        (None, Some(line)) => (line.words.clone(), theme.text),
+        (None, Some(line)) if is_cut => (shown_words(line), theme.text),
+        (None, Some(_)) => (String::new(), theme.text),
         (None, None) => return,
     };
     let room = usize::from(area.height) - 1;
     let mut lines = wrap_first_lines(&text, columns.saturating_sub(1), room + 1);
+    lines.retain(|line| !line.is_empty());
     if lines.len() > room {
         lines.truncate(room);
         if let Some(last) = lines.last_mut() {

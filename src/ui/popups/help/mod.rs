@@ -1,4 +1,4 @@
-//! The help: all key bindings, those of the current contexts first. The user can filter them and run the selected one.
+//! The help: all key bindings, those for everyday use first. The user can filter them and run the selected one.
 
 mod rows;
 #[cfg(test)]
@@ -185,7 +185,7 @@ impl Popup for HelpPopup {
     }
 
     fn tip(&self, _app: &App) -> String {
-        "All keys, those of the current pane first".into()
+        "All keys, those for everyday use first".into()
     }
 
     fn act(&mut self, app: &mut App, action: Action, _out: &mut Vec<Effect>) -> Next {
@@ -224,6 +224,15 @@ impl Popup for HelpPopup {
         match action {
             Action::NextMatch | Action::PrevMatch => Some(false),
             Action::Filter | Action::Accept => Some(true),
+            _ => None,
+        }
+    }
+
+    fn hint(&self, _app: &App, action: Action) -> Option<&'static str> {
+        match action {
+            _ if self.is_typing => None,
+            Action::Move(Scroll::LineDown) => Some("select"),
+            Action::Accept => Some("run the action"),
             _ => None,
         }
     }

@@ -1,12 +1,12 @@
-//! The rows of the help: all key bindings, those of the current contexts first. Each binding is an entry that the user
-//! can select. Pure.
+//! The rows of the help: all key bindings, those for everyday use first, then the others of the current contexts. Each
+//! binding is an entry that the user can select. Pure.
 
 use ratatui::text::{Line, Span};
 
 use crate::ui::app::Preferences;
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::Pane;
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::model::style;
 use crate::ui::text::{pad, width as columns, wrap};
 use crate::ui::theme::Theme;
@@ -58,8 +58,26 @@ pub enum EntryEffect {
     Symbol,
 }
 
-/// Returns the rows of the help whose key or description matches `search`, below the headings of their contexts.
-/// `contexts` are the contexts in which the help was opened; they are first. If nothing matches, the only row says so.
+/// The heading above the keys for everyday use.
+const EVERYDAY: &str = "Most used here";
+
+/// Returns the bindings for everyday use in `contexts`, one for each action. The keys of the empty composer are not among
+/// them, because they work only before the user types.
+fn everyday<'a>(prefs: &'a Preferences, contexts: &[Context]) -> Vec<&'a KeyBinding> {
+    let mut out: Vec<&KeyBinding> = Vec::new();
+    let contexts = contexts.iter().filter(|c| **c != Context::EmptyComposer);
+    for binding in contexts.flat_map(|c| prefs.keymap.in_context(*c)) {
+        let is_listed = out.iter().any(|b| b.action == binding.action);
+        if binding.action.is_everyday() && !binding.keys.is_empty() && !is_listed {
+            out.push(binding);
+        }
+    }
+    out
+}
+
+/// Returns the rows of the help whose key or description matches `search`: the keys for everyday use in `contexts`, then
+/// all others below the headings of their contexts. `contexts` are the contexts in which the help was opened; they come
+/// before all other contexts. If nothing matches, the only row says so.
 pub fn rows(
     prefs: &Preferences,
     contexts: &[Context],
@@ -70,23 +88,28 @@ pub fn rows(
     let others = listed_contexts().filter(|c| !contexts.contains(c));
     let mut out = Vec::new();
     let mut at = 0;
+    let everyday = everyday(prefs, contexts);
+    let mut rows = Vec::new();
+    for binding in &everyday {
+        let effect = EntryEffect::Here(binding.action);
+        binding_row(binding, effect, search, &mut at, (width, theme), &mut rows);
+    }
+    section(&mut out, EVERYDAY, rows, theme);
     let mut empty_composer = Vec::new();
     for context in contexts.iter().copied().chain(others) {
         let mut rows = Vec::new();
-        let bound = prefs.keymap.in_context(context);
-        for binding in bound.filter(|b| !b.keys.is_empty()) {
-            let keys: Vec<String> = binding.keys.iter().map(|k| keys::format_key(k)).collect();
-            let keys = keys.join(", ");
-            if search.matches(&format!("{keys} {}", binding.words)) {
-                let effect = if contexts.contains(&context) {
-                    EntryEffect::Here(binding.action)
-                } else {
-                    EntryEffect::There(context, binding.words)
-                };
-                let entry = HelpEntry { at, effect };
-                at += 1;
-                help_row((&keys, binding.words), entry, width, theme, &mut rows);
+        let is_here = contexts.contains(&context);
+        for binding in prefs.keymap.in_context(context) {
+            let is_listed = is_here && everyday.contains(&binding);
+            if binding.keys.is_empty() || is_listed {
+                continue;
             }
+            let effect = if is_here {
+                EntryEffect::Here(binding.action)
+            } else {
+                EntryEffect::There(context, binding.words)
+            };
+            binding_row(binding, effect, search, &mut at, (width, theme), &mut rows);
         }
         // In the section of the composer, the keys of the empty composer come first.
         match context {
@@ -165,6 +188,24 @@ fn key_rows(keys: &str, columns: usize) -> Vec<String> {
         }
     }
     out
+}
+
+/// Adds the rows of `binding` to `out` if they match `search`, as the entry with the index `at`, and counts `at` up.
+fn binding_row(
+    binding: &KeyBinding,
+    effect: EntryEffect,
+    search: &LineInput,
+    at: &mut usize,
+    (width, theme): (usize, &Theme),
+    out: &mut Vec<HelpRow>,
+) {
+    let keys: Vec<String> = binding.keys.iter().map(|k| keys::format_key(k)).collect();
+    let keys = keys.join(", ");
+    if search.matches(&format!("{keys} {}", binding.words)) {
+        let entry = HelpEntry { at: *at, effect };
+        *at += 1;
+        help_row((&keys, binding.words), entry, width, theme, out);
+    }
 }
 
 fn help_row(

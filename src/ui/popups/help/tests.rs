@@ -47,6 +47,35 @@ fn enter_runs_selected_entry_in_original_context() {
 }
 
 #[test]
+fn help_begins_with_the_keys_for_everyday_use() {
+    let panes = ["1", "2", "3", "4", "5", "6"].map(|pane| ((100, 30), pane));
+    for (size, pane) in panes.into_iter().chain([((80, 24), "1")]) {
+        let state = after(size, &format!("esc {pane} ?"));
+        let VisibleHelp { rows, height, .. } = help(&state).visible(&state);
+        let first: Vec<String> = rows
+            .iter()
+            .take(height)
+            .map(|row| row.line.to_string())
+            .collect();
+        assert_eq!(first[0], "Most used here");
+        assert!(first[1].starts_with("  Enter") || first[1].starts_with("  a "));
+        for key in ["w", "i", "Tab", "1,", "2,", "3,", "4,", "5,", "6,"] {
+            let is_shown = first
+                .iter()
+                .any(|row| row.starts_with(&format!("  {key} ")));
+            assert!(is_shown, "{pane} {key}: {first:#?}");
+        }
+        let all: Vec<String> = rows.iter().map(|row| row.line.to_string()).collect();
+        let count = |words: &str| all.iter().filter(|row| row.contains(words)).count();
+        assert_eq!(count("write to the shown agent"), 1);
+    }
+    // The selection moves with j.
+    let text = picture(&after((80, 24), "esc 1 ?"));
+    let hints = text.lines().last().unwrap_or_default();
+    assert!(hints.contains("j select"), "{hints}");
+}
+
+#[test]
 fn entry_of_other_context_says_where_it_works() {
     let cases = [
         (

@@ -8,7 +8,7 @@ use crate::ui::app::hit::Hit;
 use crate::ui::app::popup::{Copied, Next, Popup, Targets, TextCursor, TextInput};
 use crate::ui::app::{App, Preferences};
 use crate::ui::frame::END_SEARCH;
-use crate::ui::keymap::direction::Way;
+use crate::ui::keymap::direction::{Scroll, Way};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::popups::pager::{Page, Pager, area, view};
 use crate::ui::text::aging::ShownAge;
@@ -114,6 +114,9 @@ impl<P: Page> Popup for Pager<P> {
     fn hint(&self, app: &App, action: Action) -> Option<&'static str> {
         if action == Action::Accept && !self.is_typing {
             return self.page.item_label(app);
+        }
+        if action == Action::Move(Scroll::LineDown) && self.page.has_items(app) {
+            return Some("select");
         }
         let ends = action == Action::Back && !self.is_typing && self.is_searching();
         ends.then_some(END_SEARCH)

@@ -98,6 +98,11 @@ pub trait Page: Debug + 'static {
         None
     }
 
+    /// Returns whether the page is a list of items, one of which is selected.
+    fn has_items(&self, _app: &App) -> bool {
+        false
+    }
+
     /// Selects another item of a page that is a list of items, for the scroll command `_by`. Returns `false` if the page
     /// has no items; the command then scrolls the text.
     fn select_item(&mut self, _app: &App, _by: Scroll) -> bool {

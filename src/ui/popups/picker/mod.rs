@@ -171,10 +171,12 @@ impl<C: Choices> Picker<C> {
                 let fit = find(&whole)?;
                 let words = row.words.chars().count();
                 let marked = fit.positions.into_iter().filter(|at| *at < words).collect();
-                // The name of a slash command comes first if it is what the user has typed.
-                let is_command = row.aside.strip_prefix('/').is_some_and(|name| {
-                    name.eq_ignore_ascii_case(typed.strip_prefix('/').unwrap_or(typed))
-                });
+                // The name of a slash command comes first if it is what the user has typed. The key `/` is no command.
+                let command = typed.strip_prefix('/').unwrap_or(typed);
+                let is_command = row
+                    .aside
+                    .strip_prefix('/')
+                    .is_some_and(|name| !name.is_empty() && name.eq_ignore_ascii_case(command));
                 Some(((is_command, fit.score), PickerRow { marked, ..row }))
             })
             .collect();

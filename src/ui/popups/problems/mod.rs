@@ -3,6 +3,8 @@
 mod agents;
 mod messages;
 mod notices;
+#[cfg(test)]
+mod selection_tests;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -86,6 +88,10 @@ impl Page for ProblemsPage {
         self.selected = item.unwrap_or(self.selected);
     }
 
+    fn has_items(&self, app: &App) -> bool {
+        !listed(app).is_empty()
+    }
+
     fn select_item(&mut self, app: &App, by: Scroll) -> bool {
         let len = listed(app).len();
         self.selected = step(self.selected, len, by, PAGE);
@@ -138,19 +144,21 @@ impl Page for ProblemsPage {
     fn after_event(&mut self, app: &App) {
         let all = listed(app);
         let wanted = self.remembered.take();
-        // The cause may contain an age, so it is not compared.
-        let is_it = |p: &Problem| {
-            let wanted = wanted.as_ref();
-            wanted.is_some_and(|w| (p.severity, &p.target) == (w.severity, &w.target))
+        let is_same = |p: &Problem| wanted.as_ref() == Some(p);
+        // The event may have changed a number in the cause of the problem. Of several problems of the same kind, the one
+        // in the same row is then the same problem.
+        let is_same_kind = |p: &Problem| {
+            wanted
+                .as_ref()
+                .is_some_and(|w| (p.severity, &p.target, p.help) == (w.severity, &w.target, w.help))
         };
+        let here = self.selected;
+        let is_here = all.get(here).is_some_and(is_same_kind);
         let last = all.len().saturating_sub(1);
-        self.selected = match all.get(self.selected) {
-            Some(there) if is_it(there) => self.selected,
-            _ => all
-                .iter()
-                .position(is_it)
-                .unwrap_or(self.selected.min(last)),
-        };
+        self.selected = (all.iter().position(is_same))
+            .or_else(|| is_here.then_some(here))
+            .or_else(|| all.iter().position(is_same_kind))
+            .unwrap_or(here.min(last));
     }
 
     fn ages(&self, app: &App) -> Vec<ShownAge> {

@@ -28,20 +28,17 @@ pub fn problems(model: &CrewModel) -> Vec<Problem> {
 
 fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
     let id = task.id;
-    let problem = |weight, cause, help: &'static str| {
-        // Where the user can only write to the lead, the problem leads to the composer.
-        let target = if help.starts_with("{panes.compose}") {
-            ProblemTarget::Compose
-        } else {
-            ProblemTarget::Task(id)
-        };
+    let problem = |severity, cause, (target, help)| {
         Some(Problem {
-            severity: weight,
+            severity,
             cause,
             help,
             target,
         })
     };
+    let to_task = |help: &'static str| (ProblemTarget::Task(id), help);
+    // Where the user can only write to the lead, the problem leads to the composer.
+    let to_lead = |help: &'static str| (ProblemTarget::Compose, help);
     match index::board_status(&model.board, task) {
         BoardStatus::InProgress | BoardStatus::Assigned if is_here(&task.owner, present) => {
             let many = format!(
@@ -49,7 +46,9 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 one_line(&task.owner)
             );
-            let help = "{panes.focus_board}, select the task, then {board.open} shows the task and its history";
+            let help = to_task(
+                "{panes.focus_board}, select the task, then {board.open} shows the task and its history",
+            );
             (task.attempts >= ATTEMPTS_MAX)
                 .then_some(())
                 .and_then(|()| problem(ProblemSeverity::Waits, many, help))
@@ -60,7 +59,9 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 "{id} is in progress and has no owner, so it cannot be claimed{}",
                 what_waits(model, id)
             ),
-            "crewdeck task release NUMBER --as user returns the task to the board; {panes.focus_board}, select the task, then {board.complete_task} completes it",
+            to_task(
+                "crewdeck task release NUMBER --as user returns the task to the board; {panes.focus_board}, select the task, then {board.complete_task} completes it",
+            ),
         ),
         BoardStatus::InProgress | BoardStatus::Assigned => problem(
             ProblemSeverity::Stuck,
@@ -69,7 +70,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 one_line(&task.owner),
                 what_waits(model, id)
             ),
-            "{panes.compose} writes to the lead, who can reassign the task",
+            to_lead("{panes.compose} writes to the lead, who can reassign the task"),
         ),
         BoardStatus::Ready if task.attempts >= ATTEMPTS_MAX => problem(
             ProblemSeverity::Stuck,
@@ -78,7 +79,9 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                 task.attempts,
                 what_waits(model, id)
             ),
-            "{panes.focus_board}, select the task, then {board.open} shows the task; {panes.compose} writes to the lead, who can change the task",
+            to_task(
+                "{panes.focus_board}, select the task, then {board.open} shows the task; {panes.compose} writes to the lead, who can change the task",
+            ),
         ),
         BoardStatus::Ready => {
             if let Some(tags) = unknown_tags(model, task) {
@@ -88,14 +91,18 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
                         "{id} requires the tags {tags}, which no teammate has{}",
                         what_waits(model, id)
                     ),
-                    "{panes.compose} writes to the lead, who can spawn a teammate with the tags or change the tags",
+                    to_lead(
+                        "{panes.compose} writes to the lead, who can spawn a teammate with the tags or change the tags",
+                    ),
                 );
             }
             let who = released_by_departed(model, task, present)?;
             problem(
                 ProblemSeverity::Waits,
                 format!("{id} is back on the board: its owner {who} left"),
-                "an idle teammate claims the task automatically; {panes.focus_board}, select the task, then {board.open} shows the task",
+                to_task(
+                    "an idle teammate claims the task automatically; {panes.focus_board}, select the task, then {board.open} shows the task",
+                ),
             )
         }
         BoardStatus::Blocked => {
@@ -106,7 +113,7 @@ fn task(model: &CrewModel, task: &Task, present: &[Name]) -> Option<Problem> {
             problem(
                 ProblemSeverity::Stuck,
                 format!("{id} is blocked by {lost}, which is not on the board"),
-                "{panes.compose} writes to the lead, who can remove the dependency",
+                to_lead("{panes.compose} writes to the lead, who can remove the dependency"),
             )
         }
         BoardStatus::Done => None,

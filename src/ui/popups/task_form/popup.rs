@@ -34,8 +34,9 @@ impl Popup for TaskForm {
     }
 
     fn targets(&self, app: &App) -> Targets {
-        let mut targets = buttons::targets(app, self, layout::area(app.size));
-        let fields = layout::fields(app.size, self).fields.into_iter();
+        let places = layout::fields(app.size, self);
+        let mut targets = buttons::targets(app, self, places.area);
+        let fields = places.fields.into_iter();
         targets.inside.extend(fields.map(|(field, at)| PlacedPart {
             at,
             what: Hit::PopupPart(field as usize),

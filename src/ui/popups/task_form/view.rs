@@ -22,10 +22,9 @@ pub fn draw(
     screen: Rect,
     buffer: &mut Buffer,
 ) -> TextCursor {
-    let area = layout::area(screen);
-    open(app, &form.title(), Vec::new(), theme, area, buffer);
-    buttons::draw(app, form, area, theme, buffer);
-    let places = layout::fields(app.size, form);
+    let places = layout::fields(screen, form);
+    open(app, &form.title(), Vec::new(), theme, places.area, buffer);
+    buttons::draw(app, form, places.area, theme, buffer);
     for (line, row) in places.error_lines.iter().zip(places.error.rows()) {
         Line::styled(line.as_str(), theme.error).render(row, buffer);
     }
@@ -46,16 +45,20 @@ fn part(
     buffer: &mut Buffer,
 ) -> Position {
     let has_keys = field == form.field;
-    let (mark, style) = if has_keys {
-        ("›", theme.accent)
+    let (mark, style, border) = if has_keys {
+        ("›", theme.accent, theme.border_focused)
     } else {
-        (" ", theme.dim)
+        (" ", theme.dim, theme.border)
     };
     let own = form.input(field);
-    let place = layout::words(area);
+    let (edge, place) = (layout::edge(area), layout::words(area));
+    buffer.set_style(edge.union(place), theme.ground);
+    for row in edge.rows() {
+        Line::styled("│", border).render(row, buffer);
+    }
     // The name has an area of its own, because rendering a line styles the whole row of its area.
     let names = Rect {
-        width: place.x - area.x,
+        width: edge.x - area.x,
         ..area
     };
     Line::styled(format!("{mark} {}", field.title()), style).render(names, buffer);

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::text::one_line;
+use crate::domain::text::{count_noun, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::model::board::index::BoardStatus;
@@ -81,7 +81,8 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     field("worktree", one_line(&task.worktree));
     field("branch", one_line(&branches::words(app, task)));
     if task.attempts > 0 {
-        field("attempts", task.attempts.to_string());
+        let times = usize::try_from(task.attempts).unwrap_or(usize::MAX);
+        field("claimed", count_noun(times, "time"));
     }
     if let Some(used) = app.model.costs.of(task.id) {
         let tokens = count(used.usage.total());

@@ -2,13 +2,16 @@
 
 use ratatui::text::{Line, Span};
 
+use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::text::{count_noun, one_line};
 use crate::protocol::event::DeliveryState;
 use crate::ui::app::App;
 use crate::ui::model::messages::{MessageStatus, TrackedMessage};
 use crate::ui::model::{CrewModel, sentence, style};
 use crate::ui::text::aging::ShownAge;
-use crate::ui::text::{age, fit, format_time_with_seconds, width as columns, wrap};
+use crate::ui::text::{
+    age, display_name, fit, format_time_with_seconds, pad, width as columns, wrap,
+};
 use crate::ui::theme::Theme;
 
 /// Maximum number of messages that the popup shows: the opened message, and messages before and after it.
@@ -23,20 +26,37 @@ pub struct Thread {
 
 /// Returns the title of the popup: both parties and, if there are several messages between them, their number.
 pub fn title(model: &CrewModel, traced: &TrackedMessage) -> String {
-    let (from, to) = (one_line(&traced.message.from), one_line(&traced.message.to));
+    let (from, to) = parties(&traced.message);
+    if is_broadcast(traced) {
+        return format!("Message from {from} to {to}");
+    }
     match model.messages.thread(traced).count() {
         0 | 1 => format!("Message from {from} to {to}"),
         n => format!("Messages between {from} and {to} ({n})"),
     }
 }
 
-/// Returns the sending times of the unread messages in the thread of message `number`. The popup shows for how long
-/// each message has been unread.
+fn is_broadcast(traced: &TrackedMessage) -> bool {
+    traced.message.kind == MailKind::Broadcast
+}
+
+/// Returns the names of sender and recipient for the screen.
+fn parties(message: &MailMessage) -> (String, String) {
+    let from = display_name(&message.from);
+    (from, sentence::recipient(message))
+}
+
+/// Returns the sending times of the unread messages in the thread of message `number`, or of the unread copies if it is a
+/// broadcast. The popup shows for how long each message has been unread.
 pub(in crate::ui) fn ages(model: &CrewModel, number: u64) -> Vec<ShownAge> {
     let Some(traced) = model.messages.get(number) else {
         return Vec::new();
     };
-    let (_, shown) = around(model, traced);
+    let shown = if is_broadcast(traced) {
+        model.messages.copies(traced).collect()
+    } else {
+        around(model, traced).1
+    };
     let waiting = shown
         .into_iter()
         .filter(|t| t.status(&model.team) == MessageStatus::At(DeliveryState::Sent));
@@ -61,7 +81,12 @@ fn around<'a>(
     (first, shown)
 }
 
+/// Lays out the thread of the message `traced`. A broadcast is laid out alone, with the delivery to each recipient.
 pub fn lay_out(app: &App, traced: &TrackedMessage, width: usize, theme: &Theme) -> Thread {
+    if is_broadcast(traced) {
+        let lines = broadcast(app, traced, width, theme);
+        return Thread { lines, opened: 0 };
+    }
     let (older, shown) = around(app, traced);
     let whole = app.model.messages.thread(traced).count();
     let newer = whole - older - shown.len();
@@ -106,6 +131,19 @@ fn one(
     width: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
+    let mark = if is_opened { "› " } else { "  " };
+    let message = &traced.message;
+    let route = format!(
+        "{} → {}",
+        display_name(&message.from),
+        display_name(&message.to)
+    );
+    let step = delivery(app, traced, theme);
+    message_lines(app, message, (mark, &route, step), width, theme)
+}
+
+/// Returns the delivery status of a message to one recipient.
+fn delivery(app: &App, traced: &TrackedMessage, theme: &Theme) -> Span<'static> {
     let message = &traced.message;
     let progress = traced.status(&app.model.team);
     let (shape, style) = style::progress(progress, theme);
@@ -117,16 +155,53 @@ fn one(
         MessageStatus::Unread => format!("{shape} not read: {} has left", one_line(&message.to)),
         MessageStatus::At(_) => format!("{shape} {}", progress.word()),
     };
-    let mark = if is_opened { "› " } else { "  " };
+    Span::styled(step, style)
+}
+
+/// Renders a broadcast: its text, then its delivery to each recipient.
+fn broadcast(
+    app: &App,
+    traced: &TrackedMessage,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let all = app.model.messages.delivery(traced, &app.model.team);
+    let (shape, style) = style::progress(all.status, theme);
+    let step = Span::styled(format!("{shape} {}", all.words()), style);
+    let (from, to) = parties(&traced.message);
+    let route = format!("{from} → {to}");
+    let mut out = message_lines(app, &traced.message, ("  ", &route, step), width, theme);
+    out.push(Line::default());
+    let copies: Vec<&TrackedMessage> = app.model.messages.copies(traced).collect();
+    let names = copies.iter().map(|copy| display_name(&copy.message.to));
+    let names: Vec<String> = names.map(|name| fit(&name, width / 2)).collect();
+    let longest = names.iter().map(|name| columns(name)).max().unwrap_or(0);
+    for (copy, name) in copies.into_iter().zip(names) {
+        let name = format!("  {}  ", pad(&name, longest));
+        out.push(Line::from(vec![
+            Span::styled(name, theme.accent),
+            delivery(app, copy, theme),
+        ]));
+    }
+    out
+}
+
+/// Renders a message: a row with `mark`, time, `route`, kind and delivery status `step`, then its text.
+fn message_lines(
+    app: &App,
+    message: &MailMessage,
+    (mark, route, step): (&'static str, &str, Span<'static>),
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let time = format_time_with_seconds(message.timestamp, &app.prefs.zone);
     let kind = format!(
         "  {}",
         one_line(&message.kind.to_string()).replace('_', " ")
     );
-    let step = fit(&step, width / 2);
-    let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step) + 3);
-    let route = one_line(&format!("{} → {}", message.from, message.to));
-    let route = fit(&route, room);
+    let step = Span::styled(fit(&step.content, width / 2), step.style);
+    let room = width.saturating_sub(columns(mark) + columns(&time) + columns(&step.content) + 3);
+    let route = fit(route, room);
     let kind = fit(&kind, room.saturating_sub(columns(&route)));
     let blanks = room.saturating_sub(columns(&route) + columns(&kind)) + 1;
     let mut out = vec![Line::from(vec![
@@ -135,7 +210,7 @@ fn one(
         Span::styled(route, theme.accent),
         Span::styled(kind, theme.dim),
         Span::raw(" ".repeat(blanks)),
-        Span::styled(step, style),
+        step,
     ])];
     let text = if message.kind.is_protocol() {
         sentence::message(message)

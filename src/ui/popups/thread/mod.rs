@@ -31,7 +31,7 @@ pub fn open(app: &mut App, number: u64) {
 }
 
 impl Page for ThreadPage {
-    const TIP: &'static str = "All messages between these two agents";
+    const TIP: &'static str = "The messages between these agents";
 
     fn title(&self, app: &App) -> String {
         let traced = app.model.messages.get(self.number);

@@ -146,3 +146,40 @@ fn message_to_shut_down_teammate_is_not_pending() {
     let text = picture(&state);
     assert!(text.contains("✗ not read: dave has left"), "{text}");
 }
+
+#[test]
+fn broadcast_is_one_row_that_opens_the_delivery_to_each_recipient() {
+    let mut state = busy(100, 30);
+    let steps = [
+        ("alice", DeliveryState::ActedOn),
+        ("bob", DeliveryState::Sent),
+        ("carol", DeliveryState::Delivered),
+    ];
+    for (to, step) in steps {
+        let kind = MailKind::Broadcast;
+        let mut message = mail_message(to, kind, "user", to, "Use u64 everywhere.");
+        message.timestamp = Timestamp(NOON + 60.0);
+        apply_events(
+            &mut state,
+            vec![EventKind::Team(TeamEvent::MessageMoved { message, step })],
+        );
+    }
+    press(&mut state, "alt+5 5");
+    let text = picture(&state);
+    let rows: Vec<&str> = text.lines().filter(|l| l.contains("Use u64")).collect();
+    assert_eq!(rows.len(), 1, "{text}");
+    assert!(
+        rows[0].contains("you → all") && rows[0].contains("2/3 read"),
+        "{text}"
+    );
+    press(&mut state, "enter");
+    let text = picture(&state);
+    for words in [
+        "Message from you to all",
+        "alice  ✓✓ acted on",
+        "bob    · unread for",
+        "carol  ✓ delivered",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}

@@ -10,12 +10,6 @@ pub fn words(state: &UiState, binding: &KeyBinding) -> String {
     let app = &state.app;
     let action = binding.action;
     let is_closing_view = app.arrangement.zoom.is_some() || !app.shown.is_lead();
-    if action == Action::Waiting {
-        return match app.model.requests.for_user() {
-            1 => "1 needs you".into(),
-            n => format!("{n} need you"),
-        };
-    }
     if binding.context != Context::Everywhere
         && let Some(words) = app.popups.last().and_then(|popup| popup.hint(app, action))
     {

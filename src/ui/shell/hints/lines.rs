@@ -57,8 +57,8 @@ fn is_dialog_button(app: &App, hint: &Hint) -> bool {
     })
 }
 
-/// Returns whether a status message must leave room for `hint`. True for the help key, the keys for an open request,
-/// the buttons of a dialog, and the keys that confirm and close a popup.
+/// Returns whether a status message must leave room for `hint`. True for the help key, the keys that decide an open
+/// request, the buttons of a dialog, and the keys that confirm and close a popup.
 fn is_kept(state: &UiState, hint: &Hint) -> bool {
     let decides = [
         Action::Approve,
@@ -116,6 +116,12 @@ pub fn tab_line(
     offered: &[Pane],
 ) -> Vec<PlacedPart<(Pane, String)>> {
     let names = agent_tab_width(row.width);
+    // The names of the tabs begin in the column in which the text of the panes begins.
+    let row = Rect {
+        x: row.x + 1.min(row.width),
+        width: row.width.saturating_sub(1),
+        ..row
+    };
     let name = |pane: Pane| {
         let mark = if layout.pane(pane).is_some() {
             "▸"

@@ -6,7 +6,7 @@ pub(in crate::ui) mod lines;
 use crate::domain::request::Request;
 use crate::ui::app::{App, onboarding};
 use crate::ui::frame::buttons::Button;
-use crate::ui::frame::layout::has_request_line;
+use crate::ui::frame::hit::Hit;
 use crate::ui::frame::{CLEAR_FILTER, END_SEARCH};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
@@ -19,6 +19,7 @@ use crate::ui::shell::layout;
 use crate::ui::shell::layout::areas;
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
+use crate::ui::widgets::placed::PlacedPart;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
@@ -34,8 +35,6 @@ pub struct Hint {
 pub enum Urgency {
     /// Shown if there is room.
     Usual,
-    /// Shown first and highlighted, because a request waits for the user.
-    Now,
     /// Shown even if other hints must be left out for it. Used for the key of the help.
     Always,
 }
@@ -60,6 +59,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             .collect();
     }
     let contexts = state.contexts();
+    let named = named_elsewhere(state);
     let mut out: Vec<Hint> = Vec::new();
     for binding in contexts
         .iter()
@@ -68,7 +68,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         if binding.hint.is_empty() || binding.keys.is_empty() || !does_something(state, binding) {
             continue;
         }
-        if binding.action == Action::Waiting && has_request_line(state) {
+        if named.contains(&binding.action) {
             continue;
         }
         // The key is shown only if it runs this action: a more specific context may bind the same key to another
@@ -82,9 +82,7 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
             key: shown_key(state, binding, key),
             words: words(state, binding),
             action: binding.action,
-            urgency: if binding.action == Action::Waiting {
-                Urgency::Now
-            } else if binding.action == Action::Help {
+            urgency: if binding.action == Action::Help {
                 Urgency::Always
             } else {
                 Urgency::Usual
@@ -102,6 +100,25 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
         on_card.map_or((sort_key(state, hint), 0), |at| (0, at))
     });
     out
+}
+
+/// Returns the actions whose keys another part of the screen names: the setup page or the buttons of the topmost popup.
+/// While a status message is shown, which may cover the buttons, these do not count.
+fn named_elsewhere(state: &UiState) -> Vec<Action> {
+    if let Some(popup) = state.popups.last() {
+        if state.status.is_some() || popup.buttons(state).is_empty() {
+            return Vec::new();
+        }
+        let targets = popup.targets(state).inside.into_iter();
+        let action = |target: PlacedPart<Hit>| match target.what {
+            Hit::Button(action) => Some(action),
+            _ => None,
+        };
+        return targets.filter_map(action).collect();
+    }
+    let page = onboarding::visible_page(state).filter(|_| onboarding::has_keys(state));
+    let offers = page.map_or(&[][..], |page| &page.offers);
+    offers.iter().map(|offer| offer.action).collect()
 }
 
 /// Returns the actions that the card in the pane "Needs you" names, in their order. Returns none if another part of the
@@ -143,7 +160,6 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
 
 /// Returns the rank of a hint; hints with a lower rank are shown first:
 ///
-/// - 0: open requests
 /// - 1: ending a filter or search, leaving the conversation of a teammate, deciding the previewed request, merging the
 ///   selected task, and interrupting the agent directly after Esc has left the composer, because Esc interrupts in
 ///   similar programs
@@ -159,11 +175,7 @@ fn sort_key(app: &App, hint: &Hint) -> u8 {
     let is_entered = app.focus == Focus::Pane(Pane::Lead) && !app.shown.is_lead();
     let leaves = hint.action == Action::Back && is_entered && app.popups.is_empty();
     let is_early = ends || stops || merges || leaves || is_peek && answers;
-    match (hint.urgency, is_early) {
-        (Urgency::Now, _) => 0,
-        (_, true) => 1,
-        (Urgency::Usual | Urgency::Always, false) => 2,
-    }
+    if is_early { 1 } else { 2 }
 }
 
 /// Returns whether the action of `binding` would have an effect now.

@@ -219,13 +219,14 @@ pub fn stack_panes(state: &UiState, out: &mut Layout, body: Rect) {
 /// Splits `body`, the area for all panes, into a left and a right column. The left column gets the share of the width
 /// that the user has set, else `default` percent.
 ///
-/// If the share is `default`, the column of the conversation is at most as wide as its longest lines. The conversation
-/// is in the left column in the layout `Wall`, and in the right one in the layout `Board`.
+/// If the share is `default`, the column of the conversation is at most as wide as its longest lines of text, although
+/// code may be wider. The conversation is in the left column in the layout `Wall`, and in the right one in the layout
+/// `Board`.
 fn columns(app: &App, out: &mut Layout, body: Rect, default: u16) -> (Rect, Rect) {
     let percent =
         |share| u16::try_from(u32::from(body.width) * u32::from(share) / 100).unwrap_or(body.width);
     let share = app.arrangement.screen.left(default);
-    // Width that the conversation needs for its longest lines, with the frame.
+    // Width that the conversation needs for its longest lines of text, with the frame.
     let needs = TEXT_WIDEST + 2 * (BESIDE_TEXT.horizontal + 1);
     let width = match app.arrangement.screen.layout {
         PaneLayout::Wall if share == default => percent(share).min(needs),

@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::ui::model::style;
-use crate::ui::shell::hints::Urgency;
 use crate::ui::shell::hints::lines::{hint_line, message_beside_hints};
 use crate::ui::shell::message::message_lines;
 use crate::ui::shell::state::UiState;
@@ -27,12 +26,8 @@ pub fn draw(state: &UiState, theme: &Theme, row: Rect, buffer: &mut Buffer) {
     }
     for placed in hint_line(state, row) {
         let hint = placed.what;
-        let words = match hint.urgency {
-            Urgency::Usual | Urgency::Always => theme.dim,
-            Urgency::Now => theme.waiting,
-        };
         let key = Span::styled(hint.key, theme.accent);
-        let words = Span::styled(hint.words, words);
+        let words = Span::styled(hint.words, theme.dim);
         let blank = || Span::raw(BLANK);
         Line::from(vec![blank(), key, blank(), words, blank()]).render(placed.at, buffer);
     }

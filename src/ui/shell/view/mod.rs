@@ -77,6 +77,7 @@ fn draw_on(
             theme,
             buffer,
             is_named_above: is_below_tab(&layout, *area),
+            is_team_shown: layout.pane(Pane::Team).is_some(),
         };
         let cursor = state.panes.get(*pane).draw(state, *area, canvas);
         searching = searching.or(cursor);

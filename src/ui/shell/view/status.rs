@@ -14,12 +14,11 @@ use crate::ui::app::App;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
 use crate::ui::frame::hit::Hit;
-use crate::ui::frame::layout::has_request_line;
+use crate::ui::frame::layout::has_request_tab;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::model::style;
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::tour;
 use crate::ui::text::{count, fit, fit_end, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::placed;
@@ -53,6 +52,10 @@ impl StatusPiece {
 /// Rank up to which a piece on the left is essential. If the essential pieces do not fit, their short forms are used.
 const ESSENTIAL: u8 = 4;
 
+/// Maximum width of the name of the agent whose context is shown, in columns.
+const AGENT_MAX: usize = 16;
+/// Maximum width of the name of the model, in columns.
+const MODEL_MAX: usize = 32;
 /// Maximum width of a branch name, in columns, if the status line has no room for everything in full.
 const BRANCH: usize = 27;
 /// Maximum width of a branch name, in columns, if everything else in the status line fits beside it.
@@ -180,25 +183,33 @@ struct PieceForm {
 }
 
 impl PieceForm {
-    /// Returns the text that marks a session whose answers come from a script and not from a model; shorter on a narrow
-    /// screen.
-    fn scripted(self) -> &'static str {
+    /// Returns the text that marks a session whose answers come from a script and not from a model. On a narrow screen,
+    /// it is shorter and does not contain the name `model`.
+    fn scripted(self, model: &str) -> String {
         if self.branch < BRANCH_MAX {
-            "scripted"
+            "scripted".into()
         } else {
-            "scripted model"
+            format!("scripted model {}", fit(&one_line(model), MODEL_MAX))
         }
     }
 }
 
 /// Returns the pieces on the left of the status line.
-fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
-    let app: &App = state;
+fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     let PieceForm {
         is_short, branch, ..
     } = form;
     let mut out = vec![StatusPiece::plain(0, "crewdeck".into(), theme.title)];
     let piece = StatusPiece::plain;
+    let waiting = app.model.requests.for_user();
+    if waiting > 0 && !has_request_tab(app) {
+        // Before all pieces that come and go, so that the user always finds it in the same place.
+        let words = if waiting == 1 { "needs" } else { "need" };
+        out.push(
+            piece(1, format!("◆ {waiting} {words} you"), theme.waiting)
+                .leads(Hit::Button(Action::Waiting)),
+        );
+    }
     let (team_pane, problems) = (Hit::Tab(Pane::Team), Hit::Button(Action::Popup("problems")));
     if let Some((whole, short)) = app.role.status_label() {
         let text = if is_short { short } else { whole };
@@ -239,19 +250,12 @@ fn left(state: &UiState, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
         ));
     }
     if setup.scripted {
-        out.push(piece(1, form.scripted().into(), theme.warn));
+        let text = form.scripted(&setup.model);
+        out.push(piece(1, text, theme.warn).leads(Hit::Button(Action::Models)));
     }
     let team = one_line(&app.model.team.team_name);
     if team != "default" && !team.is_empty() {
         out.push(piece(9, fit(&team, 20), theme.dim));
-    }
-    let waiting = app.model.requests.for_user();
-    if waiting > 0 && (!has_request_line(app) || tour::hides_requests(state)) {
-        let words = if waiting == 1 { "needs" } else { "need" };
-        out.push(
-            piece(1, format!("◆ {waiting} {words} you"), theme.waiting)
-                .leads(Hit::Button(Action::Waiting)),
-        );
     }
     if let Some((until, cause)) = style::backoff(app) {
         let left = style::seconds(until, app.now);
@@ -318,9 +322,11 @@ fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
         return out;
     };
     let piece = StatusPiece::plain;
-    out.push(
-        piece(7, fit(&one_line(&setup.model), 32), theme.dim).leads(Hit::Button(Action::Models)),
-    );
+    // The piece that marks a scripted session names the model.
+    if !setup.scripted {
+        let name = fit(&one_line(&setup.model), MODEL_MAX);
+        out.push(piece(7, name, theme.dim).leads(Hit::Button(Action::Models)));
+    }
     let agent = app.model.agents.get(&app.shown);
     if let Some((agent, share)) = agent.and_then(|a| Some((a, a.context_share()?))) {
         let style = if share >= 80 { theme.warn } else { theme.dim };
@@ -329,12 +335,14 @@ fn right(app: &App, theme: &Theme) -> Vec<StatusPiece> {
             Some(_) => CONTEXT_BESIDE_ADDRESS,
             None => CONTEXT,
         };
-        out.push(piece(rank, format!("ctx {about}{share}%"), style));
+        let who = fit(app.shown.as_str(), AGENT_MAX);
+        out.push(piece(rank, format!("{who} ctx {about}{share}%"), style));
     }
     let costs = Hit::Button(Action::Popup("costs"));
     let tokens = app.model.agents.tokens();
     if tokens > 0 {
-        out.push(piece(6, format!("{} tok", count(tokens)), theme.dim).leads(costs.clone()));
+        let text = format!("total {} tok", count(tokens));
+        out.push(piece(6, text, theme.dim).leads(costs.clone()));
     }
     if let Some(cost) = app.model.agents.cost() {
         out.push(piece(6, cost.to_string(), theme.dim).leads(costs));

@@ -11,6 +11,7 @@ mod rendered;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 
 use std::ops::Range;
 
@@ -23,6 +24,7 @@ use crate::ui::transcript::markdown::page::PageBuilder;
 pub use crate::ui::transcript::markdown::pieces::{Joint, Piece, Pieces};
 pub use crate::ui::transcript::markdown::rendered::{Continuation, RenderedPiece};
 pub use crate::ui::transcript::markdown::table::{TableLayout, TableMeasure};
+pub use crate::ui::transcript::markdown::unfinished::complete;
 
 /// Renders `text` in rows of at most `columns` columns. Adds the number of visible characters in the text to
 /// `text_offset`, the number of visible characters before the text, as in [`Row::text_offset`].
@@ -33,26 +35,27 @@ pub fn rows(text: &str, columns: usize, theme: &Theme, text_offset: &mut usize) 
     done.rows
 }
 
-/// Renders one [`Piece`] of `text`, without a blank row before it. `before` is the state at the end of the previous
-/// piece. If the piece is a part of a long table, `shared` is the layout that all pieces of the table share; otherwise
-/// it is `None`.
+/// Renders one [`Piece`] of a text, without a blank row before it. `source` is the Markdown source of the piece, and
+/// `joint` says how the piece continues the previous one. `before` is the state at the end of the previous piece. If the
+/// piece is a part of a long table, `shared` is the layout that all pieces of the table share; otherwise it is `None`.
+/// Code has `code_columns` columns, other text `columns`.
 pub fn piece(
-    text: &str,
-    piece: &Piece,
+    source: &str,
+    joint: &Joint,
     (before, shared): (Continuation, Option<TableLayout>),
-    columns: usize,
+    (columns, code_columns): (usize, usize),
     theme: &Theme,
 ) -> RenderedPiece {
-    let page = PageBuilder::new(columns, theme, 0);
-    let page = match &piece.joint {
+    let page = PageBuilder::new(columns, theme, 0).with_code_columns(code_columns);
+    let page = match joint {
         Joint::Apart | Joint::Paragraph | Joint::Table(_) => {
-            let is_head_above = matches!(piece.joint, Joint::Table(_));
+            let is_head_above = matches!(joint, Joint::Table(_));
             page.with_table(shared, is_head_above)
         }
         Joint::List => page.with_list(before.list),
         Joint::Code(_) => page.continuing_code(before.code),
     };
-    build_page(page, &piece.source(text)).finish()
+    build_page(page, source).finish()
 }
 
 fn build_page<'a>(mut page: PageBuilder<'a>, text: &str) -> PageBuilder<'a> {

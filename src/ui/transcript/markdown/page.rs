@@ -1,12 +1,14 @@
 //! Builds rows from the events of the Markdown parser.
 
+mod code;
+
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
 use crate::domain::text::{escape_control_chars, one_line};
 use crate::ui::highlight::{Language, OpenToken};
-use crate::ui::text::wrap::{Break, Row, width, wrap};
+use crate::ui::text::wrap::{Break, Row, wrap};
 use crate::ui::theme::Theme;
 use crate::ui::transcript::markdown::address::address;
 use crate::ui::transcript::markdown::blocks::{Blocks, ListState};
@@ -20,6 +22,8 @@ const RULE_MAX: usize = 60;
 /// of its own, so it can be rendered again without the other pieces.
 pub struct PageBuilder<'a> {
     columns: usize,
+    /// The width of code, in columns; at least `columns`.
+    code_columns: usize,
     theme: &'a Theme,
     rows: Vec<Row>,
     text_offset: usize,
@@ -35,6 +39,8 @@ pub struct PageBuilder<'a> {
     links: Vec<(String, usize)>,
     /// The language of the current code block; `None` if it is unknown.
     language: Option<Language>,
+    /// The info string of the current code block, such as the name of the language, if it is not drawn yet.
+    label: Option<String>,
     /// The token, such as a block comment, that has not ended in the code so far.
     inside: OpenToken,
     /// Whether the first code block continues the code block at the end of the previous [`Piece`](super::Piece). If so,
@@ -53,6 +59,7 @@ impl<'a> PageBuilder<'a> {
     pub fn new(columns: usize, theme: &'a Theme, text_offset: usize) -> PageBuilder<'a> {
         PageBuilder {
             columns: columns.max(1),
+            code_columns: columns.max(1),
             theme,
             rows: Vec::new(),
             text_offset,
@@ -62,11 +69,21 @@ impl<'a> PageBuilder<'a> {
             is_code: false,
             links: Vec::new(),
             language: None,
+            label: None,
             inside: OpenToken::default(),
             continues_code: false,
             table: None,
             shared: (None, false),
             measured: None,
+        }
+    }
+
+    /// Sets the width of code, which may be wider than other text.
+    #[must_use]
+    pub fn with_code_columns(self, columns: usize) -> PageBuilder<'a> {
+        PageBuilder {
+            code_columns: columns.max(self.columns),
+            ..self
         }
     }
 
@@ -184,7 +201,7 @@ impl<'a> PageBuilder<'a> {
                     let info = one_line(info.trim());
                     self.language = Language::of_fence(&info);
                     if !info.is_empty() && !is_continued {
-                        self.draw_label(&info);
+                        self.label = Some(info);
                     }
                 }
                 self.is_code = true;
@@ -234,6 +251,10 @@ impl<'a> PageBuilder<'a> {
             }
             TagEnd::CodeBlock => {
                 self.flush();
+                // A block without code shows its language alone.
+                if let Some(label) = self.label.take() {
+                    self.draw_label(&label);
+                }
                 self.language = None;
                 self.is_code = false;
                 self.styles.pop();
@@ -380,49 +401,6 @@ impl<'a> PageBuilder<'a> {
             how,
             &mut self.text_offset,
         ));
-    }
-
-    /// Adds the rows of the collected lines of code, with the theme's background for code. If the theme has no such
-    /// background, draws a bar to the left of the lines.
-    fn draw_code(&mut self) {
-        self.blocks.note_text();
-        let mut margin = self.blocks.margin(self.columns, self.theme);
-        let ground = self.theme.code_ground;
-        let edge = match ground.bg {
-            Some(_) => Span::raw("  "),
-            None => Span::styled("▏ ", self.theme.dim),
-        };
-        let around = [&mut margin.first, &mut margin.line].map(|spans| {
-            spans.push(edge.clone());
-            spans.len() - 1
-        });
-        margin.rest.push(Span::styled("↳ ", self.theme.dim));
-        let spans = std::mem::take(&mut self.spans);
-        let offset = &mut self.text_offset;
-        let rows = wrap(&spans, self.columns, &margin, Break::Anywhere, offset);
-        let on_ground = |row: Row| match ground.bg {
-            Some(_) => {
-                let from = around[0].min(row.margin);
-                row.on_ground(ground, from, self.columns)
-            }
-            None => row,
-        };
-        self.rows.extend(rows.into_iter().map(on_ground));
-    }
-
-    /// Adds the row above a code block, which shows the info string: at the right, or at the left if the theme has no
-    /// background for code.
-    fn draw_label(&mut self, info: &str) {
-        let theme = self.theme;
-        self.spans.push(Span::styled(info.to_string(), theme.dim));
-        if theme.code_ground.bg.is_some() {
-            let around = self.blocks.gap(self.columns, theme);
-            let around: usize = around.iter().map(|span| width(&span.content)).sum();
-            let room = self.columns.saturating_sub(around + 3);
-            let missing = room.saturating_sub(width(info));
-            self.spans.insert(0, Span::raw(" ".repeat(missing)));
-        }
-        self.draw_code();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of Markdown rendering: how it looks, its limits, and that cutting a text into pieces does not change the rows.
 
 mod cutting;
+mod unfinished;
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
@@ -94,6 +95,10 @@ fn code_has_a_ground_with_its_language_at_the_right() {
         let rows = self::rows(text, columns, &theme, &mut 0);
         assert!(rows.iter().all(|row| row.width() <= columns), "{columns}");
     }
+    // The language has no row of its own if it fits beside the first line.
+    let wide = texts(&self::rows(text, 30, &theme, &mut 0));
+    let language = format!("    fn x() {{}}{}rs\n    long line", " ".repeat(14));
+    assert!(wide.contains(&language), "{wide}");
 }
 
 #[test]
@@ -232,11 +237,13 @@ fn laid(text: &str, columns: usize) -> CellLayout {
 }
 
 /// Lays out a text again after each of its chunks, each time with the previous layout. `ends` are the byte offsets at
-/// which the chunks end; an offset within a character is moved to the end of the character.
+/// which the chunks end; an offset within a character is moved to the end of the character. The answer is complete after
+/// the last chunk.
 fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
     let theme = &Theme::default();
     let page = LayoutParams {
         columns,
+        code_columns: columns,
         theme,
         pictures: Default::default(),
     };
@@ -246,6 +253,9 @@ fn laid_in_chunks(text: &str, ends: &[usize], columns: usize) -> CellLayout {
         let end = text.ceil_char_boundary(*end);
         if let CellKind::Answer(answer) = &mut kind {
             answer.push_text(&text[start..end]);
+            if end == text.len() {
+                answer.close();
+            }
         }
         start = end;
         out = Some(lay_out(&kind, Above::Nothing, false, page, out));

@@ -224,9 +224,10 @@ fn paragraph_that_becomes_heading_is_redrawn() {
     for n in 0..40 {
         work(&mut all, &mut cache, &[delta(&format!("line {n}\n"))]);
     }
-    // The line `--` can still become a part of a heading, of a table or of a word.
+    // The line `--` can still become a part of a heading, of a table or of a word, and is not drawn before that is known.
     assert!(work(&mut all, &mut cache, &[delta("--")]) >= 40);
-    assert!(screen(&all, 80, 60).starts_with("## line 0\nline 1\n"));
+    let shown = screen(&all, 80, 60);
+    assert!(shown.starts_with("line 0\n") && !shown.contains("--"));
     work(&mut all, &mut cache, &[delta(" no")]);
     assert!(screen(&all, 80, 60).starts_with("line 0\n"));
     assert!(work(&mut all, &mut cache, &[delta("\n---\n")]) >= 40);

@@ -197,12 +197,12 @@ fn thinking_is_one_line_until_opened() {
         &mut one,
         &[answer_event("First I look.\nThen I think of it.", "Yes.")],
     );
-    let folded = "∴ thought for 4 s · First I look.\nYes.\n\n";
-    assert_eq!(screen(&one, 40, 3), folded);
+    let folded = "∴ thought for 4 s · First I look.\n\nYes.\n\n";
+    assert_eq!(screen(&one, 40, 4), folded);
     one.toggle_selected();
     assert_eq!(
-        screen(&one, 20, 4),
-        "∴ First I look.\n  Then I think of\n  it.\nYes.\n"
+        screen(&one, 20, 5),
+        "∴ First I look.\n  Then I think of\n  it.\n\nYes.\n"
     );
 }
 
@@ -347,17 +347,17 @@ fn selected_cell_is_marked_and_can_be_copied() {
 fn folded_thinking_shows_duration() {
     let mut one = transcript(&[answer_event("I look first.\nThen I mend.", "Done.")]);
     let cases = [
-        (60, "∴ thought for 4 s · I look first.\nDone.\n"),
-        (32, "∴ thought for 4 s · I look firs…\nDone.\n"),
-        (20, "∴ thought for 4 s\nDone.\n"),
-        (8, "∴ thoug…\nDone.\n"),
+        (60, "∴ thought for 4 s · I look first.\n\nDone.\n"),
+        (32, "∴ thought for 4 s · I look firs…\n\nDone.\n"),
+        (20, "∴ thought for 4 s\n\nDone.\n"),
+        (8, "∴ thoug…\n\nDone.\n"),
     ];
     for (columns, expected) in cases {
-        assert_eq!(screen(&one, columns, 2), expected);
+        assert_eq!(screen(&one, columns, 3), expected);
     }
     one.toggle_selected();
-    let open = "∴ I look first.\n  Then I mend.\nDone.\n";
-    assert_eq!(screen(&one, 60, 3), open);
+    let open = "∴ I look first.\n  Then I mend.\n\nDone.\n";
+    assert_eq!(screen(&one, 60, 4), open);
 }
 
 #[test]
@@ -366,4 +366,13 @@ fn code_and_urls_are_styled() {
         "See https://a.b/c_d. or [docs](https://x.y)\n\n```rust\nlet x = \"1\"; // 2\n```",
     )]);
     insta::assert_debug_snapshot!(draw(&all, &mut TranscriptCache::default(), 50, 5));
+}
+
+#[test]
+fn code_may_be_wider_than_text() {
+    let (words, code) = ("word ".repeat(30), "x".repeat(150));
+    let all = transcript(&[said(&format!("{words}\n\n```\n{code}\n```"))]);
+    let shown = screen(&all, 170, 4);
+    let widths: Vec<usize> = shown.lines().map(|row| row.chars().count()).collect();
+    assert_eq!(widths, [119, 29, 0, 152], "{shown}");
 }

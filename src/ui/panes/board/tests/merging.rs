@@ -266,6 +266,31 @@ fn counts_use_the_room_that_the_tab_leaves() {
 }
 
 #[test]
+fn similar_symbols_get_their_words_before_the_others() {
+    let (mut with_words, mut with_both) = (0, 0);
+    for width in (60..=200).step_by(2) {
+        let mut state = busy(width, 45);
+        press(&mut state, "esc 3");
+        let page = picture(&state);
+        let row = page.lines().find(|row| row.contains("✓ 1/5"));
+        let head = row.and_then(|row| row.split_once("● 2"));
+        let head = head.map_or("", |(_, head)| head);
+        let has = |word: &str| head.contains(word);
+        let is_named = has("○ 1 ready") && has("◌ 1 ");
+        // The word "done" is shorter than "ready", so it may fit alone.
+        if has(" in progress") || has(" blocked") {
+            assert!(is_named, "{width}: {page}");
+            with_words += 1;
+        }
+        with_both += usize::from(is_named && has("◌ 1 blocked"));
+    }
+    assert!(
+        with_words > 20 && with_both > 10,
+        "{with_words} {with_both}"
+    );
+}
+
+#[test]
 fn no_merge_text_without_worktrees() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 3 enter");

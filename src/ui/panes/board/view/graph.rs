@@ -279,7 +279,19 @@ fn draw_node(
     }
     let head = format!("{shape} {} ", label.number);
     let mut rows = subject_rows(&label.subject, node, width(&head));
+    // The owner is in the last row of the subject if it fits there, otherwise in a row of its own.
+    let with_owner = match label.owner.as_str() {
+        "" => 0,
+        owner => width(owner) + 2,
+    };
+    if let [.., (x, text), (_, last)] = rows.as_slice()
+        && last.is_empty()
+        && x + width(text) + with_owner <= node.width
+    {
+        rows.pop();
+    }
     let (last_x, last) = rows.pop().unwrap_or_default();
+    let has_own_row = last.is_empty() && !rows.is_empty();
     let room = node.width.saturating_sub(last_x);
     // The owner of an open task is shown even if the end of the subject must be cut for it. The owner of a completed
     // task is shown only in columns that the subject leaves free.
@@ -319,9 +331,17 @@ fn draw_node(
         window.write((node.x + x, y), &text, words, buffer);
         y += 1;
     }
-    let subject = pad(&last, room.saturating_sub(width(&owner)));
-    let x = window.write((node.x + last_x, y), &subject, words, buffer);
-    window.write((x, y), &owner, by, buffer);
+    let mut x = node.x + last_x;
+    if !has_own_row {
+        let subject = pad(&last, room.saturating_sub(width(&owner)));
+        x = window.write((x, y), &subject, words, buffer);
+    }
+    let owner = if has_own_row {
+        owner.trim_start()
+    } else {
+        owner.as_str()
+    };
+    window.write((x, y), owner, by, buffer);
 }
 
 /// Splits a subject into the rows of a node. Returns for each row the column in the node at which it starts, and its

@@ -103,11 +103,23 @@ fn spans(
         }
         _ => words,
     };
+    let is_narrow = columns < NARROW;
     let columns = columns.saturating_sub(width(&guide));
     let words = fit(&words, columns / 2);
-    let room = columns.saturating_sub(width(&words) + 1);
-    let tags = fit(&model_board::tags(task), room / 3);
-    let room = room.saturating_sub(width(&tags) + usize::from(!tags.is_empty()));
+    let behind = |text: &str| match width(text) {
+        0 => 0,
+        columns => columns + 1,
+    };
+    let room = columns.saturating_sub(behind(&words));
+    let title = one_line(&task.subject);
+    // In a narrow list, tags take only columns that the subject leaves free.
+    let free = if is_narrow {
+        room.saturating_sub(width(&title) + 1)
+    } else {
+        room
+    };
+    let tags = whole_tags(&model_board::tags(task), free.min(room / 3));
+    let room = room.saturating_sub(behind(&tags));
     let subject = match index.board_status(row.task) {
         BoardStatus::Blocked => theme.dim,
         standing => crate::ui::panes::board::view::words(standing, theme),
@@ -121,14 +133,22 @@ fn spans(
         Span::styled(format!("{shape} "), style),
         Span::styled(pad(&task.id.to_string(), digits), number),
         Span::raw(" "),
-        Span::styled(pad(&one_line(&task.subject), room), subject),
-        Span::raw(" "),
+        Span::styled(pad(&title, room), subject),
     ];
-    if !tags.is_empty() {
-        out.push(Span::styled(format!("{tags} "), theme.dim));
+    for (text, style) in [(tags, theme.dim), (words, style)] {
+        if !text.is_empty() {
+            out.extend([Span::raw(" "), Span::styled(text, style)]);
+        }
     }
-    out.push(Span::styled(words, style));
     out
+}
+
+/// Returns the first of `tags`, which are separated by spaces, that fit into `columns` columns. No tag is cut.
+fn whole_tags(tags: &str, columns: usize) -> String {
+    let ends = tags.match_indices(' ').map(|(at, _)| at);
+    let mut forms = ends.chain([tags.len()]).map(|end| &tags[..end]).rev();
+    let fitting = forms.find(|form| width(form) <= columns);
+    fitting.unwrap_or_default().to_string()
 }
 
 /// Returns `word` and the task numbers in `others` that fit into `columns` columns, followed by the count of the
@@ -152,6 +172,19 @@ fn waits(word: &str, others: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_are_shown_whole_or_not_at_all() {
+        for (columns, expected) in [
+            (20, "#rust #tests #docs"),
+            (17, "#rust #tests"),
+            (11, "#rust"),
+            (4, ""),
+        ] {
+            assert_eq!(whole_tags("#rust #tests #docs", columns), expected);
+        }
+        assert_eq!(whole_tags("", 9), "");
+    }
 
     #[test]
     fn blockers_that_do_not_fit_are_counted() {

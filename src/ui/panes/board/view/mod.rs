@@ -47,14 +47,18 @@ pub fn draw(pane: &BoardPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
     let name = title(pane, app, &places.shown);
     let room = frame::aside_room(app, Pane::Board, &name, is_named_above, area);
     let unmerged = branches::unmerged_tasks(app).len();
-    let used: usize = below.iter().map(|s| width(&s.content)).sum();
+    // The blanks and corners beside the two texts of the lower border.
+    let used = match below.iter().map(|s| width(&s.content)).sum::<usize>() {
+        0 => 4,
+        used => used + 8,
+    };
     let titles = Titles {
         aside: counts(&index, unmerged, room, theme),
         name,
         foot: progress::spans(
             &index,
             unmerged,
-            usize::from(area.width).saturating_sub(used + 8),
+            usize::from(area.width).saturating_sub(used),
             theme,
         ),
         below,
@@ -103,9 +107,7 @@ fn placeholder(app: &App) -> String {
             .prefs
             .keymap
             .key(Context::In(Pane::Board), Action::AddTask);
-        format!(
-            "No tasks yet. Say what you want done: the lead writes tasks when it plans. In this pane, {key} adds one."
-        )
+        format!("No tasks yet. The lead writes them when it plans. In this pane, {key} adds one.")
     }
 }
 
@@ -129,65 +131,110 @@ fn title(pane: &BoardPane, model: &CrewModel, shown: &Shown) -> String {
     }
 }
 
+/// A number of tasks on the border of the board.
+struct Count {
+    /// The status of the counted tasks; `None` for the unmerged ones.
+    status: Option<BoardStatus>,
+    symbol: (&'static str, Style),
+    figure: String,
+    word: &'static str,
+    /// Whether the word follows the number.
+    has_word: bool,
+}
+
 /// Returns the label on the border in at most `room` columns: the numbers of tasks in progress, ready and blocked, how
-/// many of all tasks are completed, and how many of these are unmerged. As far as there is room, each number is followed
-/// by its meaning, which also explains the symbols of the graph.
+/// many of all tasks are completed, and how many of these are unmerged. As many numbers as possible are followed by
+/// their meaning, which also explains the symbols of the graph. The symbols of ready and blocked tasks are hard to tell
+/// apart, so they get their words first.
 fn counts(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let total = index.len();
-    let done = index.count(BoardStatus::Done);
-    let mut long = Vec::new();
-    // The middle form: only the counts that ask the user to act (ready, unmerged) keep their words.
-    let mut middle = Vec::new();
-    let mut short = Vec::new();
-    for here in [
+    if total == 0 {
+        return Vec::new();
+    }
+    let count = |status: BoardStatus| {
+        let number = index.count(status);
+        let is_done = status == BoardStatus::Done;
+        (number > 0 || is_done).then(|| Count {
+            status: Some(status),
+            symbol: style::status_symbol(status, theme),
+            figure: if is_done {
+                format!("{number}/{total}")
+            } else {
+                number.to_string()
+            },
+            word: status.word(),
+            has_word: false,
+        })
+    };
+    let statuses = [
         BoardStatus::InProgress,
         BoardStatus::Ready,
         BoardStatus::Blocked,
+        BoardStatus::Done,
+    ];
+    let mut all: Vec<Count> = statuses.into_iter().filter_map(count).collect();
+    // Unmerged tasks are completed tasks, so their count follows that of the completed ones.
+    all.extend((unmerged > 0).then(|| Count {
+        status: None,
+        symbol: (branches::UNMERGED, theme.accent),
+        figure: unmerged.to_string(),
+        word: "unmerged",
+        has_word: false,
+    }));
+    let fits = |all: &[Count]| {
+        let spans = count_spans(all, theme);
+        spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room
+    };
+    // Without room for all counts, first those of open tasks are left out, then that of the unmerged ones.
+    if !fits(&all) {
+        all.retain(|count| matches!(count.status, None | Some(BoardStatus::Done)));
+    }
+    if !fits(&all) {
+        all.retain(|count| count.status.is_some());
+    }
+    if !fits(&all) {
+        return Vec::new();
+    }
+    for status in [
+        Some(BoardStatus::Ready),
+        Some(BoardStatus::Blocked),
+        Some(BoardStatus::Done),
+        None,
+        Some(BoardStatus::InProgress),
     ] {
-        let count = index.count(here);
-        if count > 0 {
-            let (shape, style) = style::status_symbol(here, theme);
-            long.push(Span::styled(format!("{shape} {count} "), style));
-            long.push(Span::styled(format!("{}  ", here.word()), theme.dim));
-            let brief = Span::styled(format!("{shape} {count}  "), style);
-            if here == BoardStatus::Ready {
-                middle.extend_from_slice(&long[long.len().saturating_sub(2)..]);
-            } else {
-                middle.push(brief.clone());
-            }
-            short.push(brief);
+        if let Some(at) = all.iter().position(|count| count.status == status) {
+            all[at].has_word = true;
+            all[at].has_word = fits(&all);
         }
     }
-    let (shape, style) = style::status_symbol(BoardStatus::Done, theme);
-    let symbol = Span::styled(format!("{shape} "), style);
-    let figure = format!("{done}/{total}");
-    let mut words = vec![
-        symbol.clone(),
-        Span::styled(format!("{figure} done"), theme.dim),
-    ];
-    let mut brief = vec![symbol, Span::styled(figure, theme.dim)];
-    // Without room for a symbol, the count of completed tasks is shown alone.
-    let alone = vec![Span::styled(format!("{done}/{total} done"), theme.dim)];
-    let mut last = Vec::new();
-    if unmerged > 0 {
-        // Unmerged tasks are completed tasks, so their count follows that of the completed ones.
-        let count = Span::styled(format!("{} {unmerged}", branches::UNMERGED), theme.accent);
-        words.extend([
-            Span::styled(", ", theme.dim),
-            count.clone(),
-            Span::styled(" unmerged", theme.dim),
-        ]);
-        brief.extend([Span::raw("  "), count]);
-        last.clone_from(&brief);
+    count_spans(&all, theme)
+}
+
+fn count_spans(all: &[Count], theme: &Theme) -> Vec<Span<'static>> {
+    let mut out = Vec::new();
+    let mut is_after_word = false;
+    for count in all {
+        let gap = match count.status {
+            _ if out.is_empty() => "",
+            // Unmerged tasks are a part of the completed ones.
+            None if is_after_word && count.has_word => ", ",
+            _ => "  ",
+        };
+        let (shape, style) = count.symbol;
+        let figure = if count.status == Some(BoardStatus::Done) {
+            theme.dim
+        } else {
+            style
+        };
+        out.push(Span::styled(gap, theme.dim));
+        out.push(Span::styled(format!("{shape} "), style));
+        out.push(Span::styled(count.figure.clone(), figure));
+        if count.has_word {
+            out.push(Span::styled(format!(" {}", count.word), theme.dim));
+        }
+        is_after_word = count.has_word;
     }
-    for spans in [&mut long, &mut middle] {
-        spans.extend_from_slice(&words);
-    }
-    short.extend(brief);
-    let fits = |spans: &Vec<Span>| spans.iter().map(|s| width(&s.content)).sum::<usize>() <= room;
-    let forms = [long, middle, short, last, alone].into_iter();
-    let found = forms.filter(|spans| !spans.is_empty()).find(fits);
-    found.filter(|_| total > 0).unwrap_or_default()
+    out
 }
 
 /// Draws the filter input and, below it, the first error in the filter text.

@@ -28,7 +28,8 @@ fn look(segment: Segment, theme: &Theme) -> (&'static str, Style) {
 }
 
 /// Returns the progress bar, followed by the percentage of completed tasks and, if there is room, the length of the
-/// critical path. `unmerged` is the number of completed tasks with an unmerged branch. The result has at most `room` columns. It is empty if there are no tasks or too few columns.
+/// critical path. `unmerged` is the number of completed tasks with an unmerged branch. The result has at most `room`
+/// columns. It is empty if there are no tasks or too few columns.
 pub fn spans(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let counts = progress::counts(index, unmerged);
     if index.len() == 0 {
@@ -37,10 +38,10 @@ pub fn spans(index: &Index, unmerged: usize, room: usize, theme: &Theme) -> Vec<
     let percent = format!(" {}%", progress::percent(counts));
     let forms = match index.critical().len() {
         0 => [String::new(), String::new()],
-        1 => ["critical path: 1 task".into(), "critical path: 1".into()],
+        1 => ["critical path: 1 task".into(), "critical: 1 task".into()],
         n => [
             format!("critical path: {n} tasks"),
-            format!("critical path: {n}"),
+            format!("critical: {n} tasks"),
         ],
     };
     // The bar is shortened, down to its minimum length, to make room for the critical path.

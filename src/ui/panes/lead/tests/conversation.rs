@@ -7,6 +7,8 @@ use crate::protocol::AgentEvent;
 use crate::ui::Effect;
 use crate::ui::fixture::{apply_events, busy, picture, press};
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::lead::working::working_teammates;
+use crate::ui::theme::Theme;
 use crate::ui::transcript::Portion;
 
 #[test]
@@ -77,4 +79,24 @@ fn copy_takes_selection_or_menu_choice() {
         panic!("{done:?}");
     };
     assert!(whole.starts_with(&format!("> {prompt}")) && whole.ends_with("fn main() {}\n```"));
+}
+
+#[test]
+fn working_teammates_are_named_while_no_pane_shows_the_team() {
+    for (width, height) in [(80, 24), (60, 16)] {
+        let mut state = busy(width, height);
+        assert!(picture(&state).contains("alice #3"), "{}", picture(&state));
+        // The search is drawn in the same place.
+        press(&mut state, "esc 1 / \"t\"");
+        assert!(!picture(&state).contains("alice #3"));
+    }
+    let state = busy(160, 45);
+    assert!(!picture(&state).contains("alice #3"));
+    let named = |columns| -> String {
+        let spans = working_teammates(&state, columns, &Theme::default());
+        spans.iter().map(|span| span.content.as_ref()).collect()
+    };
+    // Bob waits for the user, and carol is idle.
+    assert!(named(40).ends_with(" alice #3"), "{}", named(40));
+    assert_eq!(named(6), "+1");
 }

@@ -132,6 +132,31 @@ fn permission_that_was_not_wholly_visible_is_shown_before_it_is_approved() {
 }
 
 #[test]
+fn card_is_apart_from_the_composer_and_marks_a_cut() {
+    let mut request = permission("p1");
+    let rows = |request: &Request| -> Vec<String> {
+        let text = picture(&screen_with_request(request, (80, 24)));
+        let rows = text.lines().map(|row| row.trim_matches(['"', ' ']));
+        rows.map(str::to_string).collect()
+    };
+    let place = |rows: &[String], words: &str| {
+        let found = rows.iter().position(|row| row.contains(words));
+        found.unwrap_or_else(|| panic!("{words}: {rows:#?}"))
+    };
+    request.body = "bash\n$ cargo test\n\nIt runs the tests".into();
+    let whole = rows(&request);
+    let end = place(&whole, "Alt+a or /approve");
+    assert_eq!(whole[end - 2..end].to_vec(), ["It runs the tests", ""]);
+    // The directory is first, as in the pane "Needs you".
+    assert!(place(&whole, "in ~/src/parser") < place(&whole, "$ cargo test"));
+    request.body = format!("bash\n$ {}", "echo one two three; ".repeat(60));
+    let cut = rows(&request);
+    let end = place(&cut, "Alt+a or /approve");
+    assert_eq!(cut[end - 1], "");
+    assert!(cut[end - 2].ends_with('…'), "{cut:#?}");
+}
+
+#[test]
 fn only_requests_to_the_user_by_the_shown_agent_are_decided() {
     let request = of_kind(RequestKind::Plan);
     let mut state = screen_with_request(&request, (80, 24));

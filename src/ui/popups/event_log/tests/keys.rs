@@ -107,6 +107,22 @@ fn keys_select_filter_and_close() {
 }
 
 #[test]
+fn text_below_the_list_does_not_repeat_the_selected_row() {
+    let mut state = eventful(160, 45);
+    press(&mut state, "esc @");
+    state.status = None;
+    let count = |state: &UiState, words: &str| picture(state).matches(words).count();
+    assert_eq!(count(&state, "you approved bob's plan for #2"), 1);
+    assert_eq!(count(&state, "kind:request who:bob who:you"), 1);
+    // The list cuts this line, so its whole text is below the list.
+    press(&mut state, "k k");
+    assert_eq!(count(&state, "Task #3 of dave is offered again"), 2);
+    assert_eq!(count(&state, "from outside while it worked."), 1);
+    // A line break in a message is a blank.
+    assert_eq!(count(&state, "has the header? I guess little."), 1);
+}
+
+#[test]
 fn palette_and_help_list_event_log() {
     let mut state = eventful(100, 30);
     press(&mut state, "esc ctrl+p \"event log\" enter");

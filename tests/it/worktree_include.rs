@@ -388,6 +388,14 @@ fn sandboxed_command_uses_the_file_of_excluded_copies() {
     assert_eq!(committed, "new");
 }
 
+/// Returns the output of the first command of bob.
+fn output_of_bob(events: &[Value]) -> &str {
+    let finished = events.iter().find(|event| {
+        event["type"] == "tool_finished" && event["tool"] == "bash" && event["agent"] == "bob"
+    });
+    finished.unwrap()["output"].as_str().unwrap()
+}
+
 const CLAIM: &str = r#"
 rules:
   - agent: lead
@@ -439,13 +447,54 @@ fn teammate_works_with_the_copied_files_and_commits_none_of_them() {
         ],
         "{out}"
     );
-    let finished = events.iter().find(|event| {
-        event["type"] == "tool_finished" && event["tool"] == "bash" && event["agent"] == "bob"
-    });
-    let output = finished.unwrap()["output"].as_str().unwrap();
+    let output = output_of_bob(&events);
     assert!(output.starts_with("PORT=3000\n1\nports"), "{output}");
     assert!(!output.contains("notes"), "{output}");
     let files =
         crate::common::project::git(&project, &["ls-tree", "-r", "--name-only", "wt/task-1"]);
     assert_eq!(files, ".gitignore\na.txt\nb.txt\n");
+}
+
+const READ_SETTINGS: &str = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: Write it } }
+      - { tool: spawn_teammate, input: { name: bob, role: tester, prompt: begin } }
+  - agent: bob
+    when: Write it
+    calls:
+      - { tool: bash, input: { command: "git config crew.color; git config http.extraHeader || echo withheld; git config core.excludesFile" } }
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+  - { times: 0, say: Done. }
+"#;
+
+/// Git fails if the environment has the number of its settings, but not all of them.
+#[test]
+fn git_settings_in_the_environment_of_the_user_stay_complete() {
+    let project = Project::repository(&[("a.txt", "one\n")]);
+    project.write("notes/plan.local", "plan\n");
+    project.write(".worktreeinclude", "*.local\n");
+    let file = project.write("script.yaml", READ_SETTINGS);
+    let provider = format!("script:{}", file.display());
+    let header = "Authorization: Bearer ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let output = project
+        .command(&["run", "go", "--json", "--tool", "auto", "--provider"])
+        .arg(provider)
+        .env("GIT_CONFIG_COUNT", "2")
+        .env("GIT_CONFIG_KEY_0", "http.extraHeader")
+        .env("GIT_CONFIG_VALUE_0", header)
+        .env("GIT_CONFIG_KEY_1", "crew.color")
+        .env("GIT_CONFIG_VALUE_1", "teal")
+        .output()
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let output = output_of_bob(&events);
+    assert!(output.starts_with("teal\nwithheld\n"), "{output}");
+    assert!(output.contains("/.worktrees/.excludes-task-1"), "{output}");
 }

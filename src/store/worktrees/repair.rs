@@ -12,7 +12,9 @@ use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
 use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
+use crate::domain::worktree::{
+    FolderState, GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName,
+};
 use crate::process::history;
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
@@ -176,6 +178,13 @@ impl OpenRegistry {
         let pending = trees.into_iter().filter(|tree| tree.include_pending);
         let pending: Vec<WorktreeName> = pending.map(|tree| tree.name.clone()).collect();
         for name in pending {
+            if self.folder(&name).on_disk != FolderState::Whole {
+                // Without a log entry, which would hide an interrupted removal.
+                self.index
+                    .change(&name, |tree| tree.include_pending = false)?;
+                self.save()?;
+                continue;
+            }
             let included = self.copy_included(&name, now)?;
             if let Some(summary) = included.summary() {
                 report.push(format!("completed worktree {name}: {summary}"));

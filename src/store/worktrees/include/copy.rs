@@ -244,7 +244,7 @@ mod tests {
             let permissions = fs::Permissions::from_mode(mode);
             fs::set_permissions(folders.root.join(path), permissions).unwrap();
         };
-        let text = vec![7; 300_000];
+        let text = vec![7_u8; 300_000];
         fs::write(folders.root.join("a/b/c"), &text).unwrap();
         set("a/b/c", 0o4750);
         set("a/b", 0o500);

@@ -60,7 +60,7 @@ pub fn find(
     if list.code != 0 {
         return Err(list.to_error(args));
     }
-    let mut search = FileSearch {
+    let mut search = UntrackedSearch {
         root,
         patterns,
         report: &mut *report,
@@ -107,7 +107,7 @@ fn is_reserved(path: &Path) -> bool {
     reserved_names().any(|name| first.eq_ignore_ascii_case(name)) || parts.any(is_git)
 }
 
-struct FileSearch<'a> {
+struct UntrackedSearch<'a> {
     root: &'a Path,
     patterns: &'a IncludePatterns,
     report: &'a mut IncludedFiles,
@@ -118,7 +118,7 @@ struct FileSearch<'a> {
     small: Vec<PathBuf>,
 }
 
-impl FileSearch<'_> {
+impl UntrackedSearch<'_> {
     /// Adds the file at `path` if a pattern matches it.
     fn check(&mut self, path: &Path) {
         if !self.patterns.matches(path) {

@@ -478,7 +478,7 @@ fn git_settings_in_the_environment_of_the_user_stay_complete() {
     project.write(".worktreeinclude", "*.local\n");
     let file = project.write("script.yaml", READ_SETTINGS);
     let provider = format!("script:{}", file.display());
-    let header = "Authorization: Bearer ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let header = "Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let output = project
         .command(&["run", "go", "--json", "--tool", "auto", "--provider"])
         .arg(provider)

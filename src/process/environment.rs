@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
+use super::added_environment::replaced_git_settings;
 use crate::domain::secret_env::{self, WithheldReason};
 
 /// Names of the variables that child processes get although they look like secrets (setting `pass_env`). Global,
@@ -27,16 +28,19 @@ pub fn set_withheld(names: BTreeSet<String>) {
 }
 
 /// Removes secrets from the environment of `command`: the variables that look like secrets, and those of
-/// [`set_withheld`]. Keeps the variables of [`set_allowed`].
+/// [`set_withheld`]. Keeps the variables of [`set_allowed`]. A setting of git that is a secret is replaced by a setting
+/// without meaning, because git fails if one of the numbered settings is missing.
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);
     let secrets = secrets(std::env::vars_os()).map(|(name, _)| name);
-    for name in secrets.chain(withheld.iter().map(OsString::from)) {
-        if !name.to_str().is_some_and(|name| allowed.contains(name)) {
-            command.env_remove(name);
-        }
+    let names = secrets.chain(withheld.iter().map(OsString::from));
+    let is_allowed = |name: &OsString| name.to_str().is_some_and(|name| allowed.contains(name));
+    let removed: Vec<OsString> = names.filter(|name| !is_allowed(name)).collect();
+    for name in &removed {
+        command.env_remove(name);
     }
+    command.envs(replaced_git_settings(&removed));
 }
 
 /// Returns whether commands must not get a variable: it looks like a secret or is one of [`set_withheld`], and

@@ -77,5 +77,6 @@ mod user_actions;
 mod vendors;
 mod viewer;
 mod wire;
+mod worktree_include;
 mod worktree_recovery;
 mod worktrees;

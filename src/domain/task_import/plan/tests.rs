@@ -223,10 +223,8 @@ proptest! {
         let mut graph = TaskGraph::default();
         if let Ok(planned) = plan(&items, DependencyMode::Known, &graph) {
             graph.create_all(TaskId(1), &planned.tasks, NOW).unwrap();
-            loop {
-                let Some(id) = graph.ready().next().map(|t| t.id) else {
-                    break;
-                };
+            let next = |graph: &TaskGraph| graph.ready().next().map(|t| t.id);
+            while let Some(id) = next(&graph) {
                 graph.complete(id, &Name::user(), NOW).unwrap();
             }
             prop_assert!(!graph.has_open());

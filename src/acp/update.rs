@@ -65,7 +65,10 @@ pub fn parse_update(update: &Value, redactor: &Redactor) -> Option<Report> {
             let title = update.get("title")?.as_str()?.trim();
             (!title.is_empty()).then(|| Report::Title(short(title, redactor)))
         }
-        "current_mode_update" => Some(Report::Mode(id(update, "currentModeId")?)),
+        "current_mode_update" => {
+            let mode = id(update, "currentModeId")?;
+            Some(Report::Mode(redactor.text(&mode).into_owned()))
+        }
         "available_commands_update" => {
             let commands = update.get("availableCommands")?.as_array()?.iter();
             let names = commands.filter_map(|command| command.get("name")?.as_str());
@@ -101,7 +104,7 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
         None => extensions::goose_kind(call),
     };
     let change = ToolCallChange {
-        id: id(call, "toolCallId")?,
+        id: redactor.text(&id(call, "toolCallId")?).into_owned(),
         title: title
             .or_else(|| text_of("title"))
             .map(|title| short(title, redactor)),

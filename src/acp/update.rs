@@ -334,7 +334,23 @@ fn bounded_json(value: &Value, redactor: &Redactor) -> Value {
     }
     let mut value = value.clone();
     redactor.json(&mut value);
+    redact_names(&mut value, redactor);
     value
+}
+
+/// Redacts the names of all object fields.
+fn redact_names(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(|one| redact_names(one, redactor)),
+        Value::Object(fields) => {
+            let renamed = std::mem::take(fields).into_iter().map(|(name, mut one)| {
+                redact_names(&mut one, redactor);
+                (redactor.text(&name).into_owned(), one)
+            });
+            fields.extend(renamed);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn plan(entries: &Value, redactor: &Redactor) -> Option<Vec<AgentPlanEntry>> {

@@ -201,7 +201,11 @@ fn import(
         let lines = tasks.map(|task| task_line(&graph, task, &BTreeMap::new()));
         lines.collect::<Vec<String>>().join("\n")
     })?;
-    Ok(CommandOutcome::Done)
+    Ok(if imported.tasks.is_empty() {
+        CommandOutcome::Nothing
+    } else {
+        CommandOutcome::Done
+    })
 }
 
 /// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task in `tasks`

@@ -12,6 +12,8 @@ mod attachments;
 mod board;
 mod cursor;
 mod environment;
+#[cfg(test)]
+pub mod fake_program;
 mod file_fingerprint;
 mod git;
 pub mod image_metadata;

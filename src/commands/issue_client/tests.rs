@@ -8,18 +8,7 @@ use super::*;
 fn fake(tracker: IssueTracker, script: &str) -> (tempfile::TempDir, ClientCall) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("client");
-    // Another process writes the script. If this process wrote it, a thread that starts a program at the same time
-    // could pass the open file on, and the script could not be started ("text file busy").
-    let written = std::process::Command::new("sh")
-        .args([
-            "-c",
-            r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
-            "sh",
-            script,
-        ])
-        .arg(&program)
-        .status();
-    assert!(written.unwrap().success());
+    crate::store::fake_program::write(&program, script);
     let call = ClientCall {
         client: IssueClient::of(tracker),
         program,

@@ -392,18 +392,7 @@ mod tests {
     fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
-        // Another process writes the script. If this process wrote it, a thread that starts a program at the same time
-        // could pass the open file on, and the script could not be started ("text file busy").
-        let written = std::process::Command::new("sh")
-            .args([
-                "-c",
-                r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
-                "sh",
-                script,
-            ])
-            .arg(&program)
-            .status();
-        assert!(written.unwrap().success());
+        crate::store::fake_program::write(&program, script);
         let git = Git {
             program,
             ..Git::at(dir.path())

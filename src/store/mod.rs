@@ -13,7 +13,7 @@ mod board;
 mod cursor;
 mod environment;
 #[cfg(test)]
-pub mod fake_program;
+pub(crate) mod fake_program;
 mod file_fingerprint;
 mod git;
 pub mod image_metadata;

@@ -133,7 +133,7 @@ impl Worktrees {
                 "{remote} has no branch {base} to merge into: push it first (git push {remote} {base}), or name another one with --base"
             )));
         };
-        let start = work.known_commit_of_base(tree, remote, &base, base_commit)?;
+        let start = work.known_commit_of_base(remote, &base, base_commit)?;
         check_state_untouched(git, &own, &start, commit)?;
         if work.repo.contains(&start, commit)? {
             return Err(refusal(format!(
@@ -158,17 +158,6 @@ impl Worktrees {
             let count = git.ok(&["rev-list", "--count", &range])?;
             Ok(count.parse().unwrap_or(u64::MAX))
         };
-        let most = format!("--max-count={OUTGOING_COMMITS_MAX}");
-        let range = format!("{start}..{commit}");
-        let log = git.ok(&[
-            "log",
-            "--no-show-signature",
-            "--no-color",
-            "--reverse",
-            "--format=%h %s",
-            &most,
-            &range,
-        ])?;
         let form = ["--stat=100", "--stat-count=60"];
         Ok(OutgoingBranch {
             worktree: tree.name.clone(),
@@ -177,10 +166,7 @@ impl Worktrees {
             tree: git.ok(&["rev-parse", &format!("{commit}^{{tree}}")])?,
             unpushed_count: count(pushed.as_deref().unwrap_or(&start))?,
             commit_count: count(&start)?,
-            commits: log
-                .lines()
-                .map(|line| clip(&one_line(line), COMMIT_MAX))
-                .collect(),
+            commits: newest_commits(git, &start, commit)?,
             stat: diff_text(git, &form, &[&parted, commit], STAT_MAX)?,
             base,
             branch,
@@ -233,7 +219,6 @@ impl OpenRegistry {
     /// repository has it, else what was fetched last, else the local branch.
     fn known_commit_of_base(
         &self,
-        tree: &Worktree,
         remote: &str,
         base: &str,
         at_remote: &str,
@@ -241,10 +226,8 @@ impl OpenRegistry {
         let git = self.repo.git.without_fetching();
         let fetched = format!("refs/remotes/{remote}/{base}");
         let local = format!("refs/heads/{base}");
-        for name in [at_remote, &fetched, &local, &tree.base_commit] {
-            if !name.is_empty()
-                && let Some(commit) = commit_of(&git, name)?
-            {
+        for name in [at_remote, &fetched, &local] {
+            if let Some(commit) = commit_of(&git, name)? {
                 return Ok(commit);
             }
         }
@@ -298,6 +281,25 @@ fn check_branch_name(git: &Git, name: &str) -> Result<(), StoreError> {
         "{:?} is not a valid name of a branch",
         clip(name, 80)
     )))
+}
+
+/// Returns the newest commits in the history of `commit` that `start` lacks, oldest first.
+fn newest_commits(git: &Git, start: &str, commit: &str) -> Result<Vec<String>, StoreError> {
+    let most = format!("--max-count={OUTGOING_COMMITS_MAX}");
+    let range = format!("{start}..{commit}");
+    let log = git.ok(&[
+        "log",
+        "--no-show-signature",
+        "--no-color",
+        "--reverse",
+        "--format=%h %s",
+        &most,
+        &range,
+    ])?;
+    let lines = log.lines();
+    Ok(lines
+        .map(|line| clip(&one_line(line), COMMIT_MAX))
+        .collect())
 }
 
 /// Returns whether `tip`, a commit that may not be in the repository, is `commit` or in its history.

@@ -33,7 +33,7 @@ impl CodeHost {
     /// Returns the service that runs at the server, such as `github.com` or `gitlab.example.org`; `None` if the name of the
     /// server does not say it.
     pub fn of_server(server: &str) -> Option<CodeHost> {
-        let has = |word| server.split(['.', '-', ':']).any(|part| part == word);
+        let has = |word: &str| server.split(['.', '-', ':']).any(|part| part == word);
         match (has("github") || server.ends_with(".ghe.com"), has("gitlab")) {
             (true, false) => Some(CodeHost::GitHub),
             (false, true) => Some(CodeHost::GitLab),

@@ -141,12 +141,12 @@ fn section(title: &str, content: &str) -> String {
 /// Returns `text` as a block of code, which services show as it is. The fence is longer than every run of backticks in the
 /// text.
 fn fenced(text: &str) -> String {
-    let (mut longest, mut run) = (0, 0);
+    let (mut longest, mut run) = (0_usize, 0_usize);
     for c in text.chars() {
         run = if c == '`' { run + 1 } else { 0 };
         longest = longest.max(run);
     }
-    let fence = "`".repeat(3.max(longest + 1));
+    let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}text\n{}\n{fence}", escape_control_chars(text))
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{ANSWER_MAX, Git, GitError, Hooks, is_hash, start_error};
@@ -35,17 +36,17 @@ impl Git {
     #[must_use]
     pub fn for_remote(&self, variables: &[(&'static str, OsString)]) -> Git {
         let mut git = self.with_hooks(Hooks::Run);
-        let program = |name| std::env::var_os(name).filter(|program| !program.is_empty());
+        let program = |name: &str| std::env::var_os(name).filter(|program| !program.is_empty());
         // Without this, ssh would wait for an answer on the terminal, where it is not in the foreground.
         let ssh = program("SSH_ASKPASS").unwrap_or_else(|| "false".into());
         git.extra_env.extend([
-            ("SSH_ASKPASS", ssh.into()),
-            ("SSH_ASKPASS_REQUIRE", "force".into()),
+            ("SSH_ASKPASS", PathBuf::from(ssh)),
+            ("SSH_ASKPASS_REQUIRE", PathBuf::from("force")),
         ]);
         let own = program("GIT_ASKPASS").map(|program| ("GIT_ASKPASS", program));
         let variables = own.into_iter().chain(variables.iter().cloned());
         git.extra_env
-            .extend(variables.map(|(name, value)| (name, value.into())));
+            .extend(variables.map(|(name, value)| (name, PathBuf::from(value))));
         git
     }
 

@@ -2,11 +2,14 @@
 
 use clap::Subcommand;
 
+use super::worktree_pr::{self, PullRequestArgs};
+
 /// Shown at the end of `crewdeck worktree --help`.
 pub const EXAMPLES: &str = "Examples:
   crewdeck worktree list
   crewdeck worktree diff 3                     the changes of task 3
   crewdeck worktree merge 3
+  crewdeck worktree pr 3 --draft               push the branch and open a pull request
   crewdeck worktree remove 3                   refused if work would be lost";
 
 #[derive(Debug, Subcommand)]
@@ -23,6 +26,9 @@ pub enum WorktreeVerb {
         /// Name of the worktree, or number of its task
         name: String,
     },
+    /// Push a worktree's branch and open a pull request on GitHub or a merge request on GitLab, with gh or glab
+    #[command(after_help = worktree_pr::EXAMPLES)]
+    Pr(PullRequestArgs),
     /// Remove a worktree; refused if it has unmerged work, which is then listed (exit status 1)
     Remove {
         /// Name of the worktree, or number of its task

@@ -1,12 +1,15 @@
 //! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team` and `worktree`.
 
 mod agents;
+mod host_client;
 mod issue_client;
 mod mail;
+mod pull_request_client;
 mod task;
 mod task_import;
 mod team;
 mod worktree;
+mod worktree_pr;
 
 use std::io::Write;
 use std::path::Path;

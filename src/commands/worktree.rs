@@ -1,10 +1,10 @@
-//! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees.
+//! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees, and open pull requests for them.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use super::{CommandContext, CommandOutcome};
+use super::{CommandContext, CommandOutcome, worktree_pr};
 use crate::cli::WorktreeVerb;
 use crate::domain::worktree::{
     BranchOutcome, ContentStatus, DiskUse, FolderState, Merge, RemovalMode, Worktree, WorktreeDiff,
@@ -22,6 +22,7 @@ pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandO
             Ok(CommandOutcome::Done)
         }
         WorktreeVerb::Merge { name } => merge(&worktrees, name, context),
+        WorktreeVerb::Pr(args) => worktree_pr::run(args, &worktrees, context),
         WorktreeVerb::Remove { name, force } => {
             let removal = if *force {
                 RemovalMode::Confirmed

@@ -50,6 +50,7 @@ mod network_by_role;
 mod onboarding;
 mod pictures;
 mod practice;
+mod pull_requests;
 mod race;
 mod replay;
 mod resources;

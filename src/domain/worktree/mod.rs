@@ -6,6 +6,7 @@ mod error;
 mod included;
 mod index;
 mod outcome;
+mod outgoing;
 mod ports;
 mod removal;
 mod state;
@@ -28,6 +29,7 @@ pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, WorktreeDiff,
 };
+pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
 pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
 pub use state::{

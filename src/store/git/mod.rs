@@ -10,6 +10,7 @@ mod first_commit;
 mod identity;
 mod incomplete_worktrees;
 pub mod locks;
+mod remote;
 mod repo;
 mod repo_cache;
 
@@ -244,10 +245,7 @@ impl Git {
     /// As [`Git::run`].
     pub fn run_bytes(&self, args: &[&str], keep: usize) -> Result<GitOutput<Vec<u8>>, GitError> {
         let what = || args.first().copied().unwrap_or_default().to_string();
-        let output = blocking::run(&self.command(args, keep)).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Start(os_errors::explain(&e)),
-        })?;
+        let output = blocking::run(&self.command(args, keep)).map_err(|e| start_error(&e))?;
         let code = match output.ended {
             JobExit::Code(code) => code,
             JobExit::Signal(signal) => 128 + signal,
@@ -367,6 +365,14 @@ impl<T> GitOutput<T> {
             what: what.join(" "),
             why,
         }
+    }
+}
+
+/// Returns the error for a git that could not be started.
+fn start_error(error: &std::io::Error) -> GitError {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => GitError::Missing,
+        _ => GitError::Start(os_errors::explain(error)),
     }
 }
 

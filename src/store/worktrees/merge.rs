@@ -146,7 +146,7 @@ impl Worktrees {
 impl OpenRegistry {
     /// Checks that the worktree has its own branch checked out, is clean and has no operation in progress; fails
     /// otherwise. If the folder is gone, the check passes, because only the branch is merged.
-    fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
+    pub(super) fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
         if self.folder(name).on_disk == FolderState::Missing {
             return Ok(());
         }
@@ -264,7 +264,12 @@ pub fn check_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError
 
 /// Fails if the branch changes a file in crewdeck's state folders. Git ignores these files, so a merge would overwrite
 /// them silently: a teammate could forge messages, requests and settings by committing them.
-fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Result<(), StoreError> {
+pub(super) fn check_state_untouched(
+    git: &Git,
+    branch: &str,
+    base: &str,
+    tip: &str,
+) -> Result<(), StoreError> {
     let between = format!("{base}...{tip}");
     let specs = STATE.map(|folder| format!(":(top,icase){folder}"));
     let mut args = vec!["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff"];

@@ -18,6 +18,7 @@ mod merge;
 mod merge_status;
 mod nested_repos;
 mod orphans;
+mod outgoing;
 mod remove;
 mod repair;
 mod trash;
@@ -39,6 +40,7 @@ pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
 pub use orphans::{OrphanKind, OrphanWorktree};
+pub use outgoing::OutgoingQuery;
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";

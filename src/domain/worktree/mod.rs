@@ -23,7 +23,8 @@ pub use checked_out::CheckedOut;
 pub use error::WorktreeError;
 pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
-    BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, WorktreeDiff,
+    BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, TaskContent,
+    WorktreeDiff,
 };
 pub use removal::{RemovalMode, check_removal};
 pub use state::{

@@ -119,6 +119,18 @@ impl fmt::Display for DiskUse {
     }
 }
 
+/// The committed content of a worktree, and what its branch changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskContent {
+    /// The hash of the git tree.
+    pub tree: String,
+    /// The files that differ from the merge base with the base branch, relative to the project root; `None` if they are
+    /// too many.
+    pub changed: Option<Vec<String>>,
+    /// Whether the branch has a commit, other than a merge, that no other branch has.
+    pub has_own_commits: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,6 +31,7 @@ mod board_followup;
 mod board_view;
 mod branch_status;
 mod budget;
+mod checks;
 mod command_loop;
 mod commands;
 #[cfg(test)]
@@ -98,7 +99,7 @@ pub use external_agents::ExternalParts;
 pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use parts::{
-    BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
+    BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
     SessionParts, TeamLimits,
 };
 pub use request_reminders::REMINDERS_MAX;

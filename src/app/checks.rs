@@ -1,0 +1,158 @@
+//! The checks of tasks outside of a crew: what `crewdeck task done` runs, and which acceptance commands the user has set.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use tokio_util::sync::CancellationToken;
+
+use super::{block_on, now, secrets, settings, supervisor, trust};
+use crate::checks::{
+    AcceptanceCheck, CheckRound, CheckRunner, RoundEnd, TaskChecks, TaskChecksParts,
+};
+use crate::cli::GlobalOptions;
+use crate::commands::{CompletionRequest, TaskGate};
+use crate::config::extensions::LiveExtensions;
+use crate::config::{LoadedSettings, Settings, acceptance};
+use crate::crew::CheckParts;
+use crate::domain::checks::{CheckRecord, CheckSpec};
+use crate::domain::ids::TaskId;
+use crate::domain::text::one_line;
+use crate::domain::worktree::WorktreeName;
+use crate::process::supervisor::is_in_agent_command;
+use crate::store::Worktrees;
+
+/// Returns the checks of the settings for a crew in the project `root`.
+pub fn parts(settings: &Settings, root: &Path) -> CheckParts {
+    CheckParts {
+        specs: settings.checks.clone(),
+        at_once: at_once(settings),
+        acceptance: Arc::new(StoredApprovals(root.to_path_buf())),
+    }
+}
+
+/// Returns the maximum number of checks that run at the same time: as set, else half of the CPU cores.
+fn at_once(settings: &Settings) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    settings.checks_max.unwrap_or((cores / 2).max(1))
+}
+
+/// The acceptance commands that the user has set for tasks of this project.
+#[derive(Debug)]
+struct StoredApprovals(PathBuf);
+
+impl AcceptanceCheck for StoredApprovals {
+    fn is_approved(&self, task: TaskId, command: &str) -> bool {
+        acceptance::is_approved(&self.0, task, command)
+    }
+}
+
+/// Runs the checks for `crewdeck task done`.
+pub struct CommandGate<'a> {
+    pub global: &'a GlobalOptions,
+    pub root: &'a Path,
+}
+
+impl TaskGate for CommandGate<'_> {
+    fn check(&self, request: &CompletionRequest<'_>) -> Result<Vec<CheckRecord>> {
+        if request.override_reason.is_some() {
+            if !request.by.is_user() {
+                bail!("only the user can override checks: use --as user with --override");
+            }
+            refuse_in_agent_command("override checks")?;
+        }
+        let LoadedSettings {
+            settings, project, ..
+        } = settings(self.global, self.root)?;
+        trust::check_checks(&project)?;
+        if settings.checks.is_empty() && request.task.acceptance.is_empty() {
+            return Ok(Vec::new());
+        }
+        let worktrees = Worktrees::open(self.root);
+        if let Ok(name) = WorktreeName::new(&request.task.worktree)
+            && self.root.join(".worktrees").join(name.as_str()).is_dir()
+        {
+            let message = format!("task {}: {}", request.task.id, request.task.subject);
+            worktrees.commit_leftovers(&name, &message)?;
+        }
+        let checks = self.task_checks(&settings, request, worktrees);
+        let cancel = CancellationToken::new();
+        let round = block_on(async {
+            let round = checks.run(request.task, request.by, &cancel).await;
+            round.map_err(|why| anyhow!(why))
+        })?;
+        match (&round.end, request.override_reason) {
+            (RoundEnd::Complete, _) => Ok(round.records),
+            (_, Some(reason)) => Ok(checks.overridden(&round, &one_line(reason.trim()))),
+            (_, None) => Err(refusal(request.task.id, &round)),
+        }
+    }
+
+    fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>> {
+        refuse_in_agent_command("set the acceptance command of a task")?;
+        if command.trim().is_empty() {
+            return Ok(None);
+        }
+        acceptance::approve(self.root, task, command)
+    }
+}
+
+impl CommandGate<'_> {
+    fn task_checks(
+        &self,
+        settings: &Settings,
+        request: &CompletionRequest<'_>,
+        worktrees: Worktrees,
+    ) -> TaskChecks {
+        let extensions = LiveExtensions::load(self.root);
+        let approved = extensions.last().trust.approved_files();
+        let supervisor = supervisor::supervisor(self.root, settings, &approved).map(Arc::new);
+        let CheckParts {
+            specs,
+            at_once,
+            acceptance,
+        } = parts(settings, self.root);
+        TaskChecks::new(TaskChecksParts {
+            root: self.root.to_path_buf(),
+            specs,
+            runner: CheckRunner::new(self.root, supervisor, secrets::redactor(), at_once, now),
+            acceptance,
+            board: request.board.clone(),
+            worktrees: Some(worktrees),
+        })
+    }
+}
+
+/// Fails in a command of an agent: what only the user may do must not be possible by a command line.
+fn refuse_in_agent_command(what: &str) -> Result<()> {
+    if is_in_agent_command() {
+        bail!("only the user can {what}, and this command was started by an agent");
+    }
+    Ok(())
+}
+
+/// Returns the error about a task whose checks are not green.
+fn refusal(id: TaskId, round: &CheckRound) -> anyhow::Error {
+    let number = id.0;
+    if round.failed.is_empty() {
+        return anyhow!(
+            "task {id} is not completed: its branch has no change of its own. If nothing needs to be changed, run the command again"
+        );
+    }
+    let is_failed = |record: &&CheckRecord| {
+        let mut failed = round.failed.iter();
+        failed.any(|spec: &CheckSpec| spec.name == record.name)
+    };
+    let lines = round.records.iter().filter(is_failed).map(|record| {
+        let log = match record.log.as_str() {
+            "" => String::new(),
+            log => format!(" (output: {log})"),
+        };
+        format!("check {} {}{log}", record.name, record.outcome)
+    });
+    let lines: Vec<String> = lines.collect();
+    anyhow!(
+        "task {id} is not completed: {}. Fix the cause, or override: crewdeck task done {number} --as user --override \"REASON\"",
+        lines.join(", ")
+    )
+}

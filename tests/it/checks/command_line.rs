@@ -1,0 +1,109 @@
+//! `crewdeck task done` does not get around the checks; overrides and acceptance commands are the user's.
+
+use pretty_assertions::assert_eq;
+
+use super::{project, settings, task};
+
+#[test]
+fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
+    let project = project("");
+    project.write_user_settings(&settings("test -e ok"));
+    for subject in ["one", "two", "three"] {
+        project.run(&["task", "add", subject]);
+    }
+    let done = |more: &[&str]| [&["task", "done", "1", "--as"], more].concat();
+    let refused = project.expect_refusal(&done(&["bob"]));
+    assert!(
+        refused.contains("task #1 is not completed: check test red")
+            && refused.contains(".crewdeck/checks/")
+            && refused.contains("--override"),
+        "{refused}"
+    );
+    assert_eq!(task(&project, 1)["status"], "pending");
+    let refused = project.expect_refusal(&done(&["bob", "--override", "known"]));
+    assert!(refused.contains("only the user can override"), "{refused}");
+    let refused = project.expect_refusal(&done(&["user", "--override", " "]));
+    assert!(refused.contains("needs a reason"), "{refused}");
+    let done = project.json(&done(&["user", "--override", "known failure"]));
+    assert_eq!(done["status"], "completed");
+    assert_eq!(done["checks"][0]["override"], "known failure");
+    let shown = project.run(&["task", "show", "1"]).out();
+    assert!(shown.contains("overridden: known failure"), "{shown}");
+    let listed = project.run(&["task", "list"]).out();
+    assert!(listed.contains("(checks overridden: test)"), "{listed}");
+    project.write("ok", "");
+    let done = project.json(&["task", "done", "2", "--as", "bob"]);
+    assert_eq!(done["checks"][0]["outcome"], "green");
+}
+
+#[test]
+fn commands_of_agents_cannot_override() {
+    let project = project(
+        r#"
+  - when: begin
+    calls:
+      - { tool: bash, input: { command: "crewdeck task done 1 --as user --override lie; crewdeck task edit 1 --accept true" } }
+  - say: done
+    times: 0
+"#,
+    );
+    // Without the sandbox, only the check of the caller is left.
+    let text = format!("sandbox = \"off\"\n{}", settings("false"));
+    project.write_user_settings(&text);
+    project.run(&["task", "add", "one"]);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_crewdeck"));
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let args = ["run", "begin", "--provider", "script:script.yaml", "--json"];
+    let mut command = project.command(&[&args[..], &["--tool", "auto"]].concat());
+    let output = command.env("PATH", path).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.matches("was started by an agent").count(), 2, "{text}");
+    assert_eq!(task(&project, 1)["status"], "pending");
+}
+
+#[test]
+fn unapproved_checks_of_a_project_do_not_run() {
+    let project = project("");
+    project.write(".crewdeck/config.toml", &settings("touch ran; false"));
+    project.run(&["task", "add", "one"]);
+    let done = ["task", "done", "1", "--as", "user"];
+    let refused = project.expect_refusal(&done);
+    assert!(refused.contains("crewdeck trust"), "{refused}");
+    assert!(!project.file("ran").exists());
+    assert_eq!(project.run(&["trust", "--ignore", "--yes"]).code(), 0);
+    assert_eq!(project.json(&done)["status"], "completed");
+    assert!(!project.file("ran").exists());
+}
+
+#[test]
+fn acceptance_command_runs_only_if_the_user_has_set_it() {
+    let project = project("");
+    let added = project.json(&["task", "add", "one", "--accept", "test -e ok"]);
+    assert_eq!(added["acceptance"], "test -e ok");
+    let done = ["task", "done", "1", "--as", "user"];
+    let refused = project.expect_refusal(&done);
+    assert!(refused.contains("check acceptance red"), "{refused}");
+    // A task file that another program or the repository brings.
+    project.write(
+        ".tasks/task_2.json",
+        r#"{"id":2,"subject":"two","acceptance":"touch ran"}"#,
+    );
+    let refused = project.expect_refusal(&["task", "done", "2", "--as", "user"]);
+    assert!(
+        refused.contains("check acceptance not started"),
+        "{refused}"
+    );
+    assert!(!project.file("ran").exists());
+    project.write("ok", "");
+    assert_eq!(project.json(&done)["status"], "completed");
+    let edited = project.json(&["task", "edit", "2", "--accept", ""]);
+    assert_eq!(edited["acceptance"], serde_json::Value::Null);
+    assert_eq!(
+        project.run(&["task", "done", "2", "--as", "user"]).code(),
+        0
+    );
+}

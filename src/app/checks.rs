@@ -15,9 +15,9 @@ use crate::commands::{CompletionRequest, TaskGate};
 use crate::config::extensions::LiveExtensions;
 use crate::config::{LoadedSettings, Settings, acceptance};
 use crate::crew::CheckParts;
-use crate::domain::checks::{CheckRecord, CheckSpec};
+use crate::domain::checks::{CheckRecord, CheckSpec, REASON_MAX};
 use crate::domain::ids::TaskId;
-use crate::domain::text::one_line;
+use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::WorktreeName;
 use crate::process::supervisor::is_in_agent_command;
 use crate::store::Worktrees;
@@ -83,7 +83,10 @@ impl TaskGate for CommandGate<'_> {
         })?;
         match (&round.end, request.override_reason) {
             (RoundEnd::Complete, _) => Ok(round.records),
-            (_, Some(reason)) => Ok(checks.overridden(&round, &one_line(reason.trim()))),
+            (_, Some(reason)) => Ok({
+                let reason = clip(&one_line(reason.trim()), REASON_MAX);
+                round.overridden(&reason)
+            }),
             (_, None) => Err(refusal(request.task.id, &round)),
         }
     }

@@ -69,13 +69,28 @@ pub struct CheckRound {
     pub tree: String,
 }
 
-/// The content of a task, and where it is.
-struct Place {
+impl CheckRound {
+    /// Returns the results after the user has decided that the task is completed for `reason`.
+    pub fn overridden(&self, reason: &str) -> Vec<CheckRecord> {
+        let override_failed = |record: &CheckRecord| CheckRecord {
+            override_reason: if record.is_failed() {
+                reason.to_string()
+            } else {
+                String::new()
+            },
+            ..record.clone()
+        };
+        self.records.iter().map(override_failed).collect()
+    }
+}
+
+/// The folder with the content of a task, and the content if it is committed in a worktree.
+struct TaskFolder {
     dir: PathBuf,
     worktree: Option<(WorktreeName, TaskContent)>,
 }
 
-impl Place {
+impl TaskFolder {
     fn tree(&self) -> &str {
         self.worktree
             .as_ref()
@@ -231,19 +246,6 @@ impl TaskChecks {
         }
     }
 
-    /// Returns the results of a round after which the user has decided that the task is completed for `reason`.
-    pub fn overridden(&self, round: &CheckRound, reason: &str) -> Vec<CheckRecord> {
-        let override_failed = |record: &CheckRecord| CheckRecord {
-            override_reason: if record.is_failed() {
-                reason.to_string()
-            } else {
-                String::new()
-            },
-            ..record.clone()
-        };
-        round.records.iter().map(override_failed).collect()
-    }
-
     /// Lets the owner of a task try again after the user was asked: counts red completions from 0, and forgets the red
     /// results, so that the checks run again even if nothing changes.
     ///
@@ -262,26 +264,26 @@ impl TaskChecks {
     }
 
     /// Determines where the content of a task is: in its worktree, else in the project directory.
-    async fn place(&self, task: &Task) -> Result<Place, String> {
+    async fn place(&self, task: &Task) -> Result<TaskFolder, String> {
         let name = WorktreeName::new(&task.worktree).ok();
         let folder = |name: &WorktreeName| self.parts.root.join(".worktrees").join(name.as_str());
         let found = name.filter(|name| folder(name).is_dir());
         let Some((store, name)) = self.parts.worktrees.clone().zip(found) else {
-            return Ok(Place {
+            return Ok(TaskFolder {
                 dir: self.parts.root.clone(),
                 worktree: None,
             });
         };
         let dir = folder(&name);
         let content = content_of(store, name.clone()).await?;
-        Ok(Place {
+        Ok(TaskFolder {
             dir,
             worktree: Some((name, content)),
         })
     }
 
     /// Fails if the content is not the one that was checked.
-    async fn check_unchanged(&self, task: &Task, place: &Place) -> Result<(), String> {
+    async fn check_unchanged(&self, task: &Task, place: &TaskFolder) -> Result<(), String> {
         let (Some(store), Some((name, checked))) = (&self.parts.worktrees, &place.worktree) else {
             return Ok(());
         };
@@ -307,7 +309,7 @@ impl TaskChecks {
         &self,
         task: &Task,
         by: &Name,
-        place: &Place,
+        place: &TaskFolder,
     ) -> Result<Option<CheckRecord>, CheckRecord> {
         let Some((_, content)) = &place.worktree else {
             return Ok(None);
@@ -336,7 +338,7 @@ impl TaskChecks {
         }
     }
 
-    fn specs_for(&self, task: &Task, place: &Place) -> Vec<CheckSpec> {
+    fn specs_for(&self, task: &Task, place: &TaskFolder) -> Vec<CheckSpec> {
         let content = place.worktree.as_ref().map(|(_, content)| content);
         let changed = content.and_then(|content| content.changed.as_deref());
         let found = applicable(&self.parts.specs, &task.tags, changed);

@@ -15,7 +15,7 @@ use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use crate::agent::driver::run_blocking;
 use crate::checks::{CheckRound, RoundEnd, TaskChecks};
-use crate::domain::checks::{CheckOutcome, CheckRecord, red_rounds};
+use crate::domain::checks::{CheckOutcome, CheckRecord, REASON_MAX, red_rounds};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::task::{Task, TaskStatus};
@@ -26,8 +26,6 @@ use crate::tools::host::CheckedCompletion;
 
 /// Maximum length of the list of failed checks in a question to the user, in characters.
 const QUESTION_MAX: usize = 6000;
-/// Maximum length of the reason of an override, in characters.
-const REASON_MAX: usize = 300;
 /// The choice that lets the owner of a task try again.
 const TRY_AGAIN: &str = "Try again";
 /// The choice that completes a task although its checks are red. crewdeck then asks for the reason.
@@ -318,7 +316,7 @@ impl CrewChecks {
                 "task {id} is not completed: its checks are red, and the user gave no reason to complete it"
             ));
         }
-        Ok(self.checks.overridden(round, &reason))
+        Ok(round.overridden(&reason))
     }
 
     async fn ask(&self, owner: &Name, asking: NewRequest) -> Result<Request, String> {

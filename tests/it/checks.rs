@@ -89,15 +89,15 @@ fn updates(ran: &RunResult) -> Vec<String> {
 }
 
 #[test]
-fn red_check_goes_back_and_the_owner_mends_it() {
-    let mends = r#"
+fn red_check_goes_back_and_its_owner_fixes_it() {
+    let fixes = r#"
   - agent: bob
     when: is not completed
     calls:
       - { tool: bash, input: { command: "echo good > a.txt" } }
       - { tool: task_update, input: { task_id: 1, status: completed } }
 "#;
-    let project = checked_project(&with_bob(&format!("{WRITES_BAD}{mends}")));
+    let project = checked_project(&with_bob(&format!("{WRITES_BAD}{fixes}")));
     let ran = run(&project, &[]);
     assert_eq!(ran.code(), 0, "{}{}", ran.out(), ran.err());
     let updates = updates(&ran);
@@ -203,7 +203,7 @@ fn task_without_a_change_is_questioned_once() {
 }
 
 #[test]
-fn check_that_forks_and_writes_for_ever_ends_at_its_time_limit() {
+fn check_that_forks_and_writes_forever_ends_at_its_time_limit() {
     let project = project(&with_bob(WRITES_BAD));
     let command = "(while :; do sleep 100 & sleep 0.2; done) & yes 'error: endless output'";
     let text = settings(command).replace("timeout_s = 60", "timeout_s = 2");

@@ -1,6 +1,6 @@
 //! Proposes checks for a project without any, from the build files in its root.
 
-/// A check that crewdeck proposes. It is never run unasked.
+/// A check that crewdeck proposes. It never runs by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProposedCheck {
     pub name: &'static str,

@@ -5,12 +5,23 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::steps::REDS_MAX;
+use crate::domain::text::clip;
 use crate::domain::timestamp::Timestamp;
 
+/// The name of the record that says that a task's branch changes nothing. No check can have this name.
+pub const CHANGES: &str = "changes";
+/// The name of the record of a task's own acceptance command. No check can have this name.
+pub const ACCEPTANCE: &str = "acceptance";
+/// Number of red completions in a row after which the user is asked.
+pub const REDS_MAX: u32 = 3;
 /// Maximum number of results that are stored with a task: the last one of each check. If there are more, the oldest are
 /// dropped.
 pub const CHECK_RECORDS_MAX: usize = 32;
+
+/// Maximum length of the reason of an override, in characters. A longer one in a file is cut when it is shown.
+pub const REASON_MAX: usize = 300;
+/// Maximum length of [`summary`], in characters.
+const SUMMARY_MAX: usize = 120;
 
 /// How a check has ended, or that it is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -130,7 +141,8 @@ impl CheckRecord {
             words.push_str(&format!(", {} of {REDS_MAX}", self.reds));
         }
         if self.is_overridden() {
-            words.push_str(&format!(", overridden: {}", self.override_reason));
+            let reason = clip(&self.override_reason, REASON_MAX);
+            words.push_str(&format!(", overridden: {reason}"));
         }
         words
     }
@@ -183,7 +195,7 @@ pub fn summary(records: &[CheckRecord]) -> Option<String> {
     match (parts.is_empty(), records.is_empty()) {
         (_, true) => None,
         (true, false) => Some("checks green".into()),
-        (false, false) => Some(format!("checks {}", parts.join("; "))),
+        (false, false) => Some(clip(&format!("checks {}", parts.join("; ")), SUMMARY_MAX)),
     }
 }
 

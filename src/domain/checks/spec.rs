@@ -3,7 +3,7 @@
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
 
-use super::{ACCEPTANCE, CHANGES};
+use super::record::{ACCEPTANCE, CHANGES};
 use crate::domain::text::{clip, one_line};
 
 /// Maximum number of checks.

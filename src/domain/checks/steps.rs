@@ -1,10 +1,7 @@
 //! The steps of a completion: the checks run, a green task is completed, a red one goes back to its owner, and after
 //! three red completions in a row the user decides.
 
-use super::record::{CheckOutcome, CheckRecord};
-
-/// Number of red completions in a row after which the user is asked.
-pub const REDS_MAX: u32 = 3;
+use super::record::{CheckOutcome, CheckRecord, REDS_MAX};
 
 /// The state of one check for the current content of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,6 +4,11 @@ use pretty_assertions::assert_eq;
 
 use super::{project, settings, task};
 
+/// Returns the arguments that complete task 1, with `more` after `--as`.
+fn done_1<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["task", "done", "1", "--as"], more].concat()
+}
+
 #[test]
 fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
     let project = project("");
@@ -11,8 +16,7 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
     for subject in ["one", "two", "three"] {
         project.run(&["task", "add", subject]);
     }
-    let done = |more: &[&str]| [&["task", "done", "1", "--as"], more].concat();
-    let refused = project.expect_refusal(&done(&["bob"]));
+    let refused = project.expect_refusal(&done_1(&["bob"]));
     assert!(
         refused.contains("task #1 is not completed: check test red")
             && refused.contains(".crewdeck/checks/")
@@ -20,11 +24,11 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
         "{refused}"
     );
     assert_eq!(task(&project, 1)["status"], "pending");
-    let refused = project.expect_refusal(&done(&["bob", "--override", "known"]));
+    let refused = project.expect_refusal(&done_1(&["bob", "--override", "known"]));
     assert!(refused.contains("only the user can override"), "{refused}");
-    let refused = project.expect_refusal(&done(&["user", "--override", " "]));
+    let refused = project.expect_refusal(&done_1(&["user", "--override", " "]));
     assert!(refused.contains("needs a reason"), "{refused}");
-    let done = project.json(&done(&["user", "--override", "known failure"]));
+    let done = project.json(&done_1(&["user", "--override", "known failure"]));
     assert_eq!(done["status"], "completed");
     assert_eq!(done["checks"][0]["override"], "known failure");
     let shown = project.run(&["task", "show", "1"]).out();

@@ -4,6 +4,7 @@
 mod disk;
 mod round;
 mod runner;
+mod texts;
 
 use std::fmt;
 

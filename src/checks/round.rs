@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::AcceptanceCheck;
 use super::runner::{CheckRun, CheckRunner, CheckTarget};
+use super::texts::{failed_text, no_changes_text, refusal_text, send_back_text};
 use crate::domain::checks::{
-    CHANGES, CheckOutcome, CheckRecord, CheckSpec, CheckState, CheckStep, REDS_MAX, applicable,
+    CHANGES, CheckOutcome, CheckRecord, CheckSpec, CheckState, CheckStep, applicable,
     asks_for_change, next_step, red_rounds, result_state, state_of,
 };
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
-use crate::domain::text::{clip, count_noun, one_line};
 use crate::domain::worktree::{TaskContent, WorktreeName};
 use crate::store::{Board, StoreError, Worktrees};
 
@@ -399,16 +399,12 @@ impl TaskChecks {
         }
         let by = target.by.as_str();
         let now = self.parts.runner.now();
-        let shown = one_line(&clip(&spec.run, 120));
         Some(CheckRun {
             record: CheckRecord {
                 outcome: CheckOutcome::NotStarted,
                 ..CheckRecord::running(&spec.name, by, now, &target.tree)
             },
-            excerpt: format!(
-                "[the acceptance command was not set by the user and does not run: {shown}. The user can set it: crewdeck task edit {} --accept COMMAND]",
-                task.id.0
-            ),
+            excerpt: refusal_text(task.id, &spec.run),
         })
     }
 
@@ -480,45 +476,4 @@ async fn content_of(store: Worktrees, name: WorktreeName) -> Result<TaskContent,
     let content = tokio::task::spawn_blocking(move || store.content(&name)).await;
     let content: Result<TaskContent, StoreError> = content.map_err(|error| error.to_string())?;
     content.map_err(|error| error.to_string())
-}
-
-fn no_changes_text(task: &Task) -> String {
-    format!(
-        "task {} is not completed: its branch has no change of its own. If the task asks for a change, make it. If nothing needs to be changed, complete the task again: the board then shows that it changed nothing.",
-        task.id
-    )
-}
-
-/// Returns the failed checks with the failing part of their output.
-fn failed_text(failed: &[(&CheckSpec, &CheckRun)]) -> String {
-    let parts = failed.iter().map(|(spec, run)| {
-        let record = &run.record;
-        let log = match record.log.as_str() {
-            "" => String::new(),
-            log => format!(" (whole output: {log})"),
-        };
-        let words = CheckRecord {
-            reds: 0,
-            ..record.clone()
-        }
-        .words();
-        format!(
-            "check {}: {words}{log}\n$ {}\n{}",
-            spec.name,
-            one_line(&clip(&spec.run, 300)),
-            run.excerpt
-        )
-    });
-    parts.collect::<Vec<_>>().join("\n\n")
-}
-
-fn send_back_text(task: &Task, failed: &[(&CheckSpec, &CheckRun)], reds: u32) -> String {
-    let left = usize::try_from(REDS_MAX.saturating_sub(reds)).unwrap_or(0);
-    format!(
-        "task {} is not completed, because {} failed on your branch. Fix the cause and complete the task again ({} left before the user is asked). The checks come from the settings that the user approved; changing them on the branch has no effect.\n\n{}",
-        task.id,
-        count_noun(failed.len(), "check"),
-        count_noun(left, "attempt"),
-        failed_text(failed)
-    )
 }

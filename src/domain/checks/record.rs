@@ -189,13 +189,17 @@ pub fn summary(records: &[CheckRecord]) -> Option<String> {
         }
     }
     let is_unchanged = |record: &CheckRecord| record.outcome == CheckOutcome::NoChanges;
-    if records.iter().any(is_unchanged) {
-        parts.push("no changes".into());
-    }
+    let has_no_changes = records.iter().any(is_unchanged);
     match (parts.is_empty(), records.is_empty()) {
         (_, true) => None,
+        (true, false) if has_no_changes => Some("no changes".into()),
         (true, false) => Some("checks green".into()),
-        (false, false) => Some(clip(&format!("checks {}", parts.join("; ")), SUMMARY_MAX)),
+        (false, false) => {
+            if has_no_changes {
+                parts.push("no changes".into());
+            }
+            Some(clip(&format!("checks {}", parts.join("; ")), SUMMARY_MAX))
+        }
     }
 }
 
@@ -267,7 +271,11 @@ mod tests {
                 vec![running, red, over.clone()],
                 Some("checks running: d; red: b; overridden: c"),
             ),
-            (vec![over, none], Some("checks overridden: c; no changes")),
+            (
+                vec![over, none.clone()],
+                Some("checks overridden: c; no changes"),
+            ),
+            (vec![green, none], Some("no changes")),
         ] {
             assert_eq!(summary(&records).as_deref(), expected);
         }

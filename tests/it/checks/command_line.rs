@@ -1,6 +1,7 @@
 //! `crewdeck task done` does not get around the checks; overrides and acceptance commands are the user's.
 
 use pretty_assertions::assert_eq;
+use serde_json::Value;
 
 use super::{project, settings, task};
 
@@ -65,7 +66,12 @@ fn commands_of_agents_cannot_override() {
     let mut command = project.command(&[&args[..], &["--tool", "auto"]].concat());
     let output = command.env("PATH", path).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text.matches("was started by an agent").count(), 2, "{text}");
+    let events = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let mut finished =
+        events.filter(|e: &Value| e["type"] == "tool_finished" && e["tool"] == "bash");
+    let output = finished.next().unwrap()["output"].to_string();
+    let refusals = output.matches("was started by an agent").count();
+    assert_eq!(refusals, 2, "{output}");
     assert_eq!(task(&project, 1)["status"], "pending");
 }
 
@@ -105,7 +111,7 @@ fn acceptance_command_runs_only_if_the_user_has_set_it() {
     project.write("ok", "");
     assert_eq!(project.json(&done)["status"], "completed");
     let edited = project.json(&["task", "edit", "2", "--accept", ""]);
-    assert_eq!(edited["acceptance"], serde_json::Value::Null);
+    assert_eq!(edited["acceptance"], Value::Null);
     assert_eq!(
         project.run(&["task", "done", "2", "--as", "user"]).code(),
         0

@@ -12,7 +12,7 @@ use super::AcceptanceCheck;
 use super::runner::{CheckRun, CheckRunner, CheckTarget};
 use super::texts::{failed_text, no_changes_text, refusal_text, send_back_text};
 use crate::domain::checks::{
-    CHANGES, CheckOutcome, CheckRecord, CheckSpec, CheckState, CheckStep, applicable,
+    CHANGES, CheckOutcome, CheckRecord, CheckSpec, CheckState, CheckStep, REDS_MAX, applicable,
     asks_for_change, next_step, red_rounds, result_state, state_of,
 };
 use crate::domain::ids::{Name, TaskId};
@@ -288,6 +288,9 @@ impl TaskChecks {
             return Ok(());
         };
         let result = content_of(store.clone(), name.clone()).await;
+        let result = result.map_err(|why| {
+            format!("{why}. If a check writes these files, let git ignore them; then complete the task again")
+        });
         let result = result.and_then(|now| {
             if now.tree == checked.tree {
                 return Ok(());
@@ -418,7 +421,8 @@ impl TaskChecks {
         tree: String,
     ) -> Result<CheckRound, String> {
         let states: Vec<CheckState> = runs.iter().map(|run| result_state(&run.record)).collect();
-        let reds = red_rounds(&task.checks).saturating_add(1);
+        // Further completions ask the same question, so that one answer is enough.
+        let reds = red_rounds(&task.checks).saturating_add(1).min(REDS_MAX);
         let step = next_step(&states, reds);
         let is_red = step != CheckStep::Complete;
         let failed: Vec<(&CheckSpec, &CheckRun)> = specs

@@ -67,15 +67,6 @@ pub enum WorktreeError {
         /// The commit that is checked out, abbreviated.
         commit: String,
     },
-    /// The worktree has uncommitted files although they were committed before the checks began.
-    #[error(
-        "files in worktree {name} changed while its checks ran: {files}. Commit them, or let git ignore what the checks write, then complete the task again"
-    )]
-    ChangedDuringChecks {
-        name: WorktreeName,
-        /// The first of these files and the number of the others, formatted for the message.
-        files: String,
-    },
     /// The checked-out commit is on no branch and no tag. If the worktree were removed, the commit would be lost.
     #[error(
         "worktree {name} was not removed: its commit {commit} is on no branch. First run git branch NAME {commit} in the worktree."

@@ -1,8 +1,7 @@
 //! What checks need to know about a worktree: its content, and what its branch changes.
 
 use super::Worktrees;
-use super::inspect::status_of;
-use super::merge::{check_own_branch, short_list};
+use super::merge::{check_clean, check_own_branch};
 use super::nested_repos::split_nul;
 use crate::domain::text::one_line;
 use crate::domain::worktree::{TaskContent, WorktreeError, WorktreeName};
@@ -23,14 +22,7 @@ impl Worktrees {
         let tree = work.index.find(name)?;
         let (git, _) = work.valid_folder(&tree.name)?;
         check_own_branch(&tree.name, &git)?;
-        let status = status_of(&git)?;
-        if status.count > 0 {
-            return Err(WorktreeError::ChangedDuringChecks {
-                name: tree.name.clone(),
-                files: short_list(&status.files, status.count),
-            }
-            .into());
-        }
+        check_clean(&tree.name, &git)?;
         let branch = tree.name.branch();
         let Some(tip) = work.repo.branch(&branch)? else {
             return Err(WorktreeError::NoBranch(branch).into());

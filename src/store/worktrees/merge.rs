@@ -283,7 +283,7 @@ fn check_state_untouched(git: &Git, branch: &str, base: &str, tip: &str) -> Resu
 }
 
 /// Returns a text with the first five paths and the number of further ones. `count` is the number of all files.
-pub fn short_list(files: &[String], count: usize) -> String {
+fn short_list(files: &[String], count: usize) -> String {
     join_names(files, 5, count)
 }
 

@@ -91,8 +91,12 @@ impl TaskGate for CommandGate<'_> {
         }
     }
 
+    fn check_may_set_acceptance(&self) -> Result<()> {
+        refuse_in_agent_command("set the acceptance command of a task")
+    }
+
     fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>> {
-        refuse_in_agent_command("set the acceptance command of a task")?;
+        self.check_may_set_acceptance()?;
         if command.trim().is_empty() {
             return Ok(None);
         }

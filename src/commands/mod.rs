@@ -55,6 +55,12 @@ pub trait TaskGate {
     /// Fails with the reason if the task must not be completed.
     fn check(&self, request: &CompletionRequest<'_>) -> Result<Vec<CheckRecord>>;
 
+    /// Checks that this command may set acceptance commands.
+    ///
+    /// # Errors
+    /// Fails in a command of an agent.
+    fn check_may_set_acceptance(&self) -> Result<()>;
+
     /// Stores that the user has set `command` as the acceptance command of a task. Returns a notice for the user, if
     /// there is one.
     ///

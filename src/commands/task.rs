@@ -40,6 +40,9 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 tags: parse_tags(tags),
                 worktree: String::new(),
             };
+            if accept.is_some() {
+                context.gate.check_may_set_acceptance()?;
+            }
             let created = board.create(new, context.now)?;
             match accept {
                 Some(command) => set_acceptance(&board, created.id, command, context)?,
@@ -89,6 +92,9 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
             let id = board.resolve(id)?;
+            if accept.is_some() {
+                context.gate.check_may_set_acceptance()?;
+            }
             match accept {
                 Some(command) if edit == TaskEdit::default() => {
                     set_acceptance(&board, id, command, context)?

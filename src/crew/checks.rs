@@ -192,12 +192,13 @@ impl CrewChecks {
         let (own, owner, stop) = (Arc::clone(self), owner.clone(), cancel.clone());
         self.context.spawn(async move {
             let ended = own.carry_out(&owner, id, &stop).await;
-            let entry = lock(&own.running).remove(&id);
             let text = match &ended {
-                Ok(_) => format!("Task {id} is completed: its checks are green."),
+                Ok(_) => format!("Task {id} is completed."),
                 Err(why) => why.clone(),
             };
+            // A call that finds no entry must find the result.
             sender.send_replace(Some(ended));
+            let entry = lock(&own.running).remove(&id);
             let has_waiter = entry.is_none_or(|entry| entry.has_waiter);
             if !has_waiter && !stop.is_cancelled() {
                 own.tell(&owner, &text).await;

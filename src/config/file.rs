@@ -181,8 +181,8 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             (
-                "[[checks]]\nname = 'test'\nrnu = 'x'",
-                "unknown setting 'checks.test.rnu': did you mean 'run'?",
+                "[[checks]]\nname = 'test'\ntimeout = 5",
+                "unknown setting 'checks.test.timeout': did you mean 'timeout_s'?",
             ),
             ("[[checks]]\nname = 'test'", "missing field `run`"),
             (

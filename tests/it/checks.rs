@@ -205,7 +205,7 @@ fn task_without_a_change_is_questioned_once() {
 #[test]
 fn check_that_forks_and_writes_forever_ends_at_its_time_limit() {
     let project = project(&with_bob(WRITES_BAD));
-    let command = "(while :; do sleep 100 & sleep 0.2; done) & yes 'error: endless output'";
+    let command = "(while :; do sleep 0.2; sleep 100 & done) & yes 'error: endless output'";
     let text = settings(command).replace("timeout_s = 60", "timeout_s = 2");
     project.write_user_settings(&text);
     let ran = run(&project, &[]);

@@ -11,7 +11,7 @@ use std::fmt;
 use crate::domain::ids::TaskId;
 
 pub use round::{CheckRound, RoundEnd, TaskChecks, TaskChecksParts};
-pub use runner::{CheckRun, CheckRunner, CheckTarget};
+pub use runner::{CheckPlace, CheckRun, CheckRunner, CheckTarget};
 
 /// Says whether the user has set the acceptance command of a task. A task file of the project may contain a command that
 /// the user has never seen; such a command does not run.

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::AcceptanceCheck;
-use super::runner::{CheckRun, CheckRunner, CheckTarget};
+use super::runner::{CheckPlace, CheckRun, CheckRunner, CheckTarget};
 use super::texts::{failed_text, no_changes_text, refusal_text, send_back_text};
 use crate::domain::checks::{
     CHANGES, CheckOutcome, CheckRecord, CheckSpec, CheckState, CheckStep, REDS_MAX, applicable,
@@ -72,8 +72,10 @@ pub struct CheckRound {
 impl CheckRound {
     /// Returns the results after the user has decided that the task is completed for `reason`.
     pub fn overridden(&self, reason: &str) -> Vec<CheckRecord> {
+        let is_open =
+            |record: &CheckRecord| record.is_failed() || record.outcome == CheckOutcome::NoChanges;
         let override_failed = |record: &CheckRecord| CheckRecord {
-            override_reason: if record.is_failed() {
+            override_reason: if is_open(record) {
                 reason.to_string()
             } else {
                 String::new()
@@ -84,18 +86,52 @@ impl CheckRound {
     }
 }
 
-/// The folder with the content of a task, and the content if it is committed in a worktree.
-struct TaskFolder {
-    dir: PathBuf,
-    worktree: Option<(WorktreeName, TaskContent)>,
+/// The content of a task.
+enum FoundContent {
+    /// The content of a branch, committed in the worktree with this name.
+    Branch {
+        name: WorktreeName,
+        worktrees: Worktrees,
+        content: TaskContent,
+    },
+    /// What is in the project directory, because the task has no worktree.
+    Root(PathBuf),
 }
 
-impl TaskFolder {
-    fn tree(&self) -> &str {
-        self.worktree
-            .as_ref()
-            .map_or("", |(_, content)| content.tree.as_str())
+impl FoundContent {
+    fn branch(&self) -> Option<&TaskContent> {
+        match self {
+            FoundContent::Branch { content, .. } => Some(content),
+            FoundContent::Root(_) => None,
+        }
     }
+
+    fn to_target(&self, by: &Name) -> CheckTarget {
+        let (place, tree) = match self {
+            FoundContent::Branch {
+                worktrees, content, ..
+            } => {
+                let (worktrees, commit) = (worktrees.clone(), content.commit.clone());
+                let checkout = CheckPlace::Checkout { worktrees, commit };
+                (checkout, content.tree.clone())
+            }
+            FoundContent::Root(dir) => (CheckPlace::Folder(dir.clone()), String::new()),
+        };
+        CheckTarget {
+            by: by.clone(),
+            place,
+            tree,
+        }
+    }
+}
+
+/// Which content of a task is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// The content of the branch, if no file of the worktree is missing in it.
+    Complete,
+    /// The content of the branch, whatever is in the worktree.
+    Branch,
 }
 
 impl TaskChecks {
@@ -128,8 +164,9 @@ impl TaskChecks {
         if !self.concern(task) {
             return Ok(complete(Vec::new()));
         }
-        let place = self.place(task).await?;
-        let changes = match self.questions_changes(task, by, &place) {
+        check_may_complete(task, by)?;
+        let found = self.find_content(task, Wanted::Complete).await?;
+        let changes = match self.questions_changes(task, by, &found) {
             Ok(record) => record,
             Err(record) => {
                 let records = vec![record];
@@ -141,19 +178,15 @@ impl TaskChecks {
                 });
             }
         };
-        let specs = self.specs_for(task, &place);
-        let target = CheckTarget {
-            by: by.clone(),
-            dir: place.dir.clone(),
-            tree: place.tree().to_string(),
-        };
+        let specs = self.specs_for(task, &found);
+        let target = found.to_target(by);
         let runs = self.run_missing(task, &specs, &target, cancel).await?;
         if cancel.is_cancelled() {
             let records: Vec<CheckRecord> = runs.iter().map(|run| run.record.clone()).collect();
             self.record(task.id, &records).await?;
             return Err("the checks were interrupted: complete the task again to run them".into());
         }
-        self.check_unchanged(task, &place).await?;
+        self.check_unchanged(task, &found).await?;
         self.finish(task, (specs, runs), changes, target.tree).await
     }
 
@@ -161,16 +194,12 @@ impl TaskChecks {
     /// complete the task.
     pub async fn run_again(&self, task: &Task, by: &Name, cancel: &CancellationToken) {
         // Without committed content there is no result to find later.
-        let place = match self.place(task).await {
-            Ok(place) if !place.tree().is_empty() => place,
-            Ok(_) | Err(_) => return self.mark_stopped(task).await,
+        let found = match self.find_content(task, Wanted::Branch).await {
+            Ok(found @ FoundContent::Branch { .. }) => found,
+            Ok(FoundContent::Root(_)) | Err(_) => return self.mark_stopped(task).await,
         };
-        let specs = self.specs_for(task, &place);
-        let target = CheckTarget {
-            by: by.clone(),
-            dir: place.dir.clone(),
-            tree: place.tree().to_string(),
-        };
+        let specs = self.specs_for(task, &found);
+        let target = found.to_target(by);
         match self.run_missing(task, &specs, &target, cancel).await {
             Ok(runs) => {
                 let reds = red_rounds(&task.checks);
@@ -200,29 +229,46 @@ impl TaskChecks {
         if !self.concern(task) {
             return Ok(());
         }
-        let place = self.place(task).await?;
-        let Ok(by) = Name::party(&task.owner) else {
+        let content = self.find_content(task, Wanted::Branch).await?;
+        if content.branch().is_none() {
+            // There is nothing to merge.
             return Ok(());
-        };
-        let target = CheckTarget {
-            by,
-            dir: place.dir.clone(),
-            tree: place.tree().to_string(),
-        };
-        for spec in self.specs_for(task, &place) {
+        }
+        // The name is not used: nothing runs.
+        let target = content.to_target(&Name::user());
+        for spec in self.specs_for(task, &content) {
             let found = self.parts.runner.find(&spec, &target).await;
             let mut stored = task.checks.iter().filter(|record| record.name == spec.name);
             let is_overridden =
                 stored.any(|record| record.is_overridden() && record.tree == target.tree);
             let state = state_of(found.as_ref().map(|run| &run.record), &target.tree);
-            if !is_overridden && state != CheckState::Green && !target.tree.is_empty() {
+            if !is_overridden && state != CheckState::Green {
+                let why = if found.is_some() {
+                    "is not green on the content of its branch"
+                } else {
+                    "has no result for the content of its branch"
+                };
                 return Err(format!(
-                    "task {} was completed although its check {} is not green on the content of its branch",
+                    "task {} was completed although its check {} {why}",
                     task.id, spec.name
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Returns the results for a task that the user completes for `reason` although its checks cannot run: all checks
+    /// that could apply are overridden.
+    pub fn overridden_without_run(&self, task: &Task, reason: &str) -> Vec<CheckRecord> {
+        let found = FoundContent::Root(self.parts.root.clone());
+        let (now, by) = (self.parts.runner.now(), Name::user());
+        let specs = self.specs_for(task, &found).into_iter();
+        let record = |spec: CheckSpec| CheckRecord {
+            outcome: CheckOutcome::NotStarted,
+            override_reason: reason.to_string(),
+            ..CheckRecord::running(&spec.name, by.as_str(), now, "")
+        };
+        specs.map(record).collect()
     }
 
     /// Marks checks of a task as stopped that its file shows as running although they do not run.
@@ -263,40 +309,45 @@ impl TaskChecks {
         self.record(task, &records).await
     }
 
-    /// Determines where the content of a task is: in its worktree, else in the project directory.
-    async fn place(&self, task: &Task) -> Result<TaskFolder, String> {
-        let name = WorktreeName::new(&task.worktree).ok();
-        let folder = |name: &WorktreeName| self.parts.root.join(".worktrees").join(name.as_str());
-        let found = name.filter(|name| folder(name).is_dir());
-        let Some((store, name)) = self.parts.worktrees.clone().zip(found) else {
-            return Ok(TaskFolder {
-                dir: self.parts.root.clone(),
-                worktree: None,
-            });
+    /// Determines the content of a task: that of its branch, or what is in the project directory if the task has no
+    /// worktree.
+    async fn find_content(&self, task: &Task, wanted: Wanted) -> Result<FoundContent, String> {
+        let Some(worktrees) = self.parts.worktrees.clone() else {
+            return Ok(FoundContent::Root(self.parts.root.clone()));
         };
-        let dir = folder(&name);
-        let content = content_of(store, name.clone()).await?;
-        Ok(TaskFolder {
-            dir,
-            worktree: Some((name, content)),
+        if task.worktree.is_empty() {
+            return Ok(FoundContent::Root(self.parts.root.clone()));
+        }
+        let name = WorktreeName::new(&task.worktree);
+        let name =
+            name.map_err(|why| format!("the content of task {} is unknown: {why}", task.id))?;
+        let (store, tree) = (worktrees.clone(), name.clone());
+        let content = tokio::task::spawn_blocking(move || match wanted {
+            Wanted::Complete => store.content(&tree),
+            Wanted::Branch => store.branch_content(&tree),
+        });
+        let content: Result<TaskContent, StoreError> =
+            content.await.map_err(|error| error.to_string())?;
+        Ok(FoundContent::Branch {
+            name,
+            worktrees,
+            content: content.map_err(|error| error.to_string())?,
         })
     }
 
-    /// Fails if the content is not the one that was checked.
-    async fn check_unchanged(&self, task: &Task, place: &TaskFolder) -> Result<(), String> {
-        let (Some(store), Some((name, checked))) = (&self.parts.worktrees, &place.worktree) else {
+    /// Fails if the content of the task is not the one that was checked, because the owner has changed it meanwhile.
+    async fn check_unchanged(&self, task: &Task, checked: &FoundContent) -> Result<(), String> {
+        let FoundContent::Branch { name, content, .. } = checked else {
             return Ok(());
         };
-        let result = content_of(store.clone(), name.clone()).await;
-        let result = result.map_err(|why| {
-            format!("{why}. If a check writes these files, let git ignore them; then complete the task again")
-        });
-        let result = result.and_then(|now| {
-            if now.tree == checked.tree {
+        let now = self.find_content(task, Wanted::Complete).await;
+        let result = now.and_then(|now| {
+            if now.branch().is_some_and(|now| now.tree == content.tree) {
                 return Ok(());
             }
             Err(format!(
-                "the branch of task {} changed while its checks ran: complete the task again to check the new content",
+                "{} changed while the checks of task {} ran: complete the task again to check the new content",
+                name.branch(),
                 task.id
             ))
         });
@@ -312,9 +363,9 @@ impl TaskChecks {
         &self,
         task: &Task,
         by: &Name,
-        place: &TaskFolder,
+        found: &FoundContent,
     ) -> Result<Option<CheckRecord>, CheckRecord> {
-        let Some((_, content)) = &place.worktree else {
+        let Some(content) = found.branch() else {
             return Ok(None);
         };
         let known = task.checks.iter().find(|record| record.name == CHANGES);
@@ -323,7 +374,7 @@ impl TaskChecks {
             outcome,
             ..CheckRecord::running(CHANGES, by.as_str(), now, &content.tree)
         };
-        if content.has_own_commits {
+        if content.has_own_changes {
             return Ok(known.map(|_| record(CheckOutcome::Green)));
         }
         if !asks_for_change(&task.subject) {
@@ -341,9 +392,10 @@ impl TaskChecks {
         }
     }
 
-    fn specs_for(&self, task: &Task, place: &TaskFolder) -> Vec<CheckSpec> {
-        let content = place.worktree.as_ref().map(|(_, content)| content);
-        let changed = content.and_then(|content| content.changed.as_deref());
+    fn specs_for(&self, task: &Task, found: &FoundContent) -> Vec<CheckSpec> {
+        let changed = found
+            .branch()
+            .and_then(|content| content.changed.as_deref());
         let found = applicable(&self.parts.specs, &task.tags, changed);
         let mut specs: Vec<CheckSpec> = found.into_iter().cloned().collect();
         if !task.acceptance.is_empty() {
@@ -476,8 +528,15 @@ impl TaskChecks {
     }
 }
 
-async fn content_of(store: Worktrees, name: WorktreeName) -> Result<TaskContent, String> {
-    let content = tokio::task::spawn_blocking(move || store.content(&name)).await;
-    let content: Result<TaskContent, StoreError> = content.map_err(|error| error.to_string())?;
-    content.map_err(|error| error.to_string())
+/// Fails if a teammate wants to complete a task without owner and worktree: its work is not in the project directory,
+/// where the checks would run.
+fn check_may_complete(task: &Task, by: &Name) -> Result<(), String> {
+    let is_teammate = !by.is_user() && *by != Name::lead();
+    if is_teammate && task.owner.is_empty() && task.worktree.is_empty() {
+        return Err(format!(
+            "task {} is not completed, because {by} has not claimed it: its checks would not run on the work of {by}. Claim the task first",
+            task.id
+        ));
+    }
+    Ok(())
 }

@@ -70,6 +70,11 @@ impl CheckStore {
         }
     }
 
+    /// Returns a short text that identifies the command `run` on the content `tree`, for names of files.
+    pub fn key(run: &str, tree: &str) -> String {
+        CheckKey::new(run, tree).0
+    }
+
     /// Returns the result of the command `run` on the content `tree`; `None` if there is none, or if its file cannot be
     /// used, so that the check runs again.
     pub fn find(&self, run: &str, tree: &str) -> Option<StoredCheck> {

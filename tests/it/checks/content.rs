@@ -1,0 +1,108 @@
+//! What a check runs on: exactly the committed content of the task's branch, whatever is in the worktree.
+
+use pretty_assertions::assert_eq;
+
+use super::{CHECK, project, run, settings, task, updates, with_bob};
+use crate::common::project::git;
+
+#[test]
+fn files_that_a_program_changes_while_the_check_runs_do_not_count() {
+    // A program in the background makes the file good while the check runs, and bad again before it ends.
+    let forges = r#"
+  - agent: bob
+    when: Write it
+    calls:
+      - { tool: write_file, input: { path: a.txt, content: "bad\n" } }
+      - { tool: background_run, input: { command: "for i in $(seq 200); do echo good > a.txt; sleep 0.1; echo bad > a.txt; done" } }
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+"#;
+    let project = project(&with_bob(forges));
+    project.write_user_settings(&settings(
+        "for i in $(seq 30); do grep -q good a.txt && exit 0; sleep 0.05; done; echo 'error: bad'; exit 1",
+    ));
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 4, "{}{}", ran.out(), ran.err());
+    // No result says that the bad content is good.
+    let tree = git(&project, &["rev-parse", "wt/task-1^{tree}"]);
+    let content = git(&project, &["show", "wt/task-1:a.txt"]);
+    for entry in std::fs::read_dir(project.file(".crewdeck/checks")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "json") && content == "bad\n" {
+            let text = std::fs::read_to_string(path).unwrap();
+            let is_forged = text.contains(tree.trim()) && text.contains("green");
+            assert!(!is_forged, "{text}");
+        }
+    }
+}
+
+#[test]
+fn file_that_git_is_told_to_skip_is_checked_as_committed() {
+    let skips = r#"
+  - agent: bob
+    when: Write it
+    calls:
+      - { tool: bash, input: { command: "echo bad > a.txt; git commit -qam bad; git update-index --skip-worktree a.txt; echo good > a.txt" } }
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+"#;
+    let project = project(&with_bob(skips));
+    project.write_user_settings(&settings(CHECK));
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 4, "{}{}", ran.out(), ran.err());
+    let updates = updates(&ran);
+    assert!(updates[0].contains("a.txt is not good"), "{updates:?}");
+    assert_eq!(task(&project, 1)["checks"][0]["outcome"], "red");
+}
+
+#[test]
+fn check_that_writes_files_is_red_or_green_like_any_other() {
+    let project = project(&with_bob(super::WRITES_BAD));
+    project.write_user_settings(&settings("echo x > made-by-the-check; echo y >> a.txt"));
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 0, "{}{}", ran.out(), ran.err());
+    assert_eq!(task(&project, 1)["status"], "completed");
+    assert!(!project.file(".worktrees/task-1/made-by-the-check").exists());
+    let listed = git(&project, &["worktree", "list"]);
+    assert!(!listed.contains(".crewdeck"), "{listed}");
+}
+
+#[test]
+fn lost_worktree_is_not_replaced_by_the_project_directory() {
+    let project = project(&with_bob(super::WRITES_BAD));
+    project.write_user_settings(&settings(CHECK));
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 4, "{}{}", ran.out(), ran.err());
+    std::fs::remove_dir_all(project.file(".worktrees/task-1")).unwrap();
+    project.write("a.txt", "good\n");
+    let done = ["task", "done", "1", "--as", "bob"];
+    let refused = project.expect_refusal(&done);
+    assert!(refused.contains("check test red"), "{refused}");
+    git(&project, &["worktree", "prune"]);
+    git(&project, &["branch", "-D", "wt/task-1"]);
+    let refused = project.expect_refusal(&done);
+    assert!(refused.contains("wt/task-1"), "{refused}");
+    let by_user = ["task", "done", "1", "--as", "user", "--override", "lost"];
+    let done = project.json(&by_user);
+    assert_eq!(done["checks"][0]["override"], "lost");
+}
+
+#[test]
+fn override_of_a_branch_without_changes_says_why() {
+    let project = project(&with_bob(""));
+    project.write_user_settings(&settings("true"));
+    let ran = run(&project, &[]);
+    assert_eq!(task(&project, 1)["worktree"], "task-1", "{}", ran.out());
+    let done = [
+        "task",
+        "done",
+        "1",
+        "--as",
+        "user",
+        "--override",
+        "not needed",
+    ];
+    let done = project.json(&done);
+    let checks = done["checks"].as_array().unwrap();
+    let find = |name: &str| checks.iter().find(|check| check["name"] == name).unwrap();
+    assert_eq!(find("changes")["override"], "not needed");
+    assert_eq!(find("test")["outcome"], "green");
+}

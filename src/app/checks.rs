@@ -76,18 +76,20 @@ impl TaskGate for CommandGate<'_> {
             worktrees.commit_leftovers(&name, &message)?;
         }
         let checks = self.task_checks(&settings, request, worktrees);
-        let cancel = CancellationToken::new();
-        let round = block_on(async {
-            let round = checks.run(request.task, request.by, &cancel).await;
-            round.map_err(|why| anyhow!(why))
-        })?;
-        match (&round.end, request.override_reason) {
-            (RoundEnd::Complete, _) => Ok(round.records),
-            (_, Some(reason)) => Ok({
-                let reason = clip(&one_line(reason.trim()), REASON_MAX);
-                round.overridden(&reason)
-            }),
-            (_, None) => Err(refusal(request.task.id, &round)),
+        let reason = request
+            .override_reason
+            .map(|reason| clip(&one_line(reason.trim()), REASON_MAX));
+        let round = block_on(run_checks(&checks, request))?;
+        match (round, reason) {
+            (Ok(round), Some(reason)) => Ok(round.overridden(&reason)),
+            (Err(_), Some(reason)) => Ok(checks.overridden_without_run(request.task, &reason)),
+            (Err(why), None) => Err(anyhow!(why)),
+            (Ok(round), None) => match round.end {
+                RoundEnd::Complete => Ok(round.records),
+                RoundEnd::SendBack(_) | RoundEnd::AskUser(_) => {
+                    Err(refusal(request.task.id, &round))
+                }
+            },
         }
     }
 
@@ -128,6 +130,24 @@ impl CommandGate<'_> {
             worktrees: Some(worktrees),
         })
     }
+}
+
+/// Runs the checks. A user who overrides them is not asked about a branch without changes; the checks run nevertheless.
+async fn run_checks(
+    checks: &TaskChecks,
+    request: &CompletionRequest<'_>,
+) -> Result<Result<CheckRound, String>> {
+    let cancel = CancellationToken::new();
+    let round = checks.run(request.task, request.by, &cancel).await;
+    let is_questioned = round
+        .as_ref()
+        .is_ok_and(|round| round.end != RoundEnd::Complete && round.failed.is_empty());
+    if !is_questioned || request.override_reason.is_none() {
+        return Ok(round);
+    }
+    // The question is stored now, and not asked a second time.
+    let task = request.board.get(request.task.id)?;
+    Ok(checks.run(&task, request.by, &cancel).await)
 }
 
 /// Fails in a command of an agent: what only the user may do must not be possible by a command line.

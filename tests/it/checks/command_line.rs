@@ -17,6 +17,7 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
     for subject in ["one", "two", "three"] {
         project.run(&["task", "add", subject]);
     }
+    project.json(&["task", "start", "1", "--as", "bob"]);
     let refused = project.expect_refusal(&done_1(&["bob"]));
     assert!(
         refused.contains("task #1 is not completed: check test red")
@@ -24,19 +25,23 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
             && refused.contains("--override"),
         "{refused}"
     );
-    assert_eq!(task(&project, 1)["status"], "pending");
+    assert_eq!(task(&project, 1)["status"], "in_progress");
     let refused = project.expect_refusal(&done_1(&["bob", "--override", "known"]));
     assert!(refused.contains("only the user can override"), "{refused}");
     let refused = project.expect_refusal(&done_1(&["user", "--override", " "]));
     assert!(refused.contains("needs a reason"), "{refused}");
     let done = project.json(&done_1(&["user", "--override", "known failure"]));
     assert_eq!(done["status"], "completed");
+    assert_eq!(done["owner"], "bob");
     assert_eq!(done["checks"][0]["override"], "known failure");
     let shown = project.run(&["task", "show", "1"]).out();
     assert!(shown.contains("overridden: known failure"), "{shown}");
     let listed = project.run(&["task", "list"]).out();
     assert!(listed.contains("(checks overridden: test)"), "{listed}");
     project.write("ok", "");
+    let refused = project.expect_refusal(&["task", "done", "2", "--as", "bob"]);
+    assert!(refused.contains("bob has not claimed it"), "{refused}");
+    project.json(&["task", "start", "2", "--as", "bob"]);
     let done = project.json(&["task", "done", "2", "--as", "bob"]);
     assert_eq!(done["checks"][0]["outcome"], "green");
 }

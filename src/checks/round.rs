@@ -187,7 +187,7 @@ impl TaskChecks {
             return Err("the checks were interrupted: complete the task again to run them".into());
         }
         self.check_unchanged(task, &found).await?;
-        self.finish(task, (specs, runs), changes, target.tree).await
+        self.finish(task, (specs, runs), changes, &target).await
     }
 
     /// Runs again what a killed crew has left running for a task, so that a later completion finds the results. Does not
@@ -470,11 +470,18 @@ impl TaskChecks {
         task: &Task,
         (specs, runs): (Vec<CheckSpec>, Vec<CheckRun>),
         changes: Option<CheckRecord>,
-        tree: String,
+        target: &CheckTarget,
     ) -> Result<CheckRound, String> {
+        let (by, tree) = (&target.by, target.tree.clone());
         let states: Vec<CheckState> = runs.iter().map(|run| result_state(&run.record)).collect();
-        // Further completions ask the same question, so that one answer is enough.
-        let reds = red_rounds(&task.checks).saturating_add(1).min(REDS_MAX);
+        let known = red_rounds(&task.checks);
+        // Further completions ask the same question, so that one answer is enough. A completion of the user does not
+        // count, because the user need not try three times.
+        let reds = if by.is_user() {
+            known
+        } else {
+            known.saturating_add(1).min(REDS_MAX)
+        };
         let step = next_step(&states, reds);
         let is_red = step != CheckStep::Complete;
         let failed: Vec<(&CheckSpec, &CheckRun)> = specs

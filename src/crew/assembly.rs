@@ -267,6 +267,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         team: team.clone(),
         shutdowns: shutdowns.clone(),
         builder: builder.clone(),
+        checks: checks.clone(),
         limits: parts.limits,
     });
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
@@ -366,6 +367,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             host: host.clone(),
             servers: servers.clone(),
             waits: super::prompt_waits::PromptWaits::default(),
+            checks: checks.clone(),
         },
         context,
         signals,

@@ -26,6 +26,8 @@ use crate::tools::host::CheckedCompletion;
 
 /// Maximum length of the list of failed checks in a question to the user, in characters.
 const QUESTION_MAX: usize = 6000;
+/// Time between two checks whether the owner of a task still has it, while its checks run.
+const OWNER_INTERVAL: Duration = Duration::from_secs(2);
 /// The choice that lets the owner of a task try again.
 const TRY_AGAIN: &str = "Try again";
 /// The choice that completes a task although its checks are red. crewdeck then asks for the reason.
@@ -38,10 +40,12 @@ type CompletionResult = Result<Arc<Task>, String>;
 
 /// A completion in progress.
 struct RunningCompletion {
+    /// Who completes the task.
+    owner: Name,
     cancel: CancellationToken,
     result: watch::Receiver<Option<CompletionResult>>,
-    /// Whether a call waits for the result. If none does, the owner gets the result as a message.
-    has_waiter: bool,
+    /// Number of calls that wait for the result. If there are none, the owner gets the result as a message.
+    waiters: usize,
 }
 
 /// Completes tasks after their checks.
@@ -107,8 +111,8 @@ impl CrewChecks {
         let (board, name) = (self.board.store().clone(), owner.clone());
         let may = run_blocking(move || board.query(|graph| graph.check_complete(id, &name))).await;
         may.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-        let (mut result, cancel) = self.join_or_start(owner, id);
-        let stop = StopOnDrop(Some(cancel));
+        let is_owned = !task.owner.is_empty();
+        let (mut result, waiter) = self.join_or_start(owner, id, is_owned)?;
         let limit = async {
             match wait_max {
                 Some(limit) => tokio::time::sleep(limit).await,
@@ -117,13 +121,19 @@ impl CrewChecks {
         };
         let is_over = tokio::select! {
             biased;
-            done = result.wait_for(Option::is_some) => done.is_ok(),
-            () = limit => self.detach(id),
+            done = result.wait_for(Option::is_some) => {
+                if done.is_err() {
+                    return Err(format!("the checks of task {id} were cut off: complete the task again"));
+                }
+                true
+            }
+            () = limit => false,
         };
-        stop.disarm();
-        if !is_over {
+        if !is_over && self.detach(id) {
+            waiter.disarm();
             return Ok(Some(CheckedCompletion::StillRunning));
         }
+        waiter.disarm();
         let result = result.borrow().clone();
         match result {
             Some(Ok(task)) => Ok(Some(CheckedCompletion::Completed(Box::new(
@@ -134,9 +144,24 @@ impl CrewChecks {
         }
     }
 
-    /// Runs again the checks that a killed crew has left unfinished. Their tasks are not completed by this: their owners
-    /// continue, complete them again, and find the results. Marks the checks of tasks without owner as stopped.
-    pub fn restart_unfinished(self: &Arc<Self>) {
+    /// Stops the checks of all tasks that `owner` wants to complete. Returns whether there were any.
+    pub fn stop(&self, owner: &Name) -> bool {
+        let running = lock(&self.running);
+        let own = running.values().filter(|entry| entry.owner == *owner);
+        own.map(|entry| entry.cancel.cancel()).count() > 0
+    }
+
+    /// Returns whether checks run whose result `owner` gets as a message.
+    pub fn owes_result(&self, owner: &Name) -> bool {
+        let running = lock(&self.running);
+        let mut all = running.values();
+        all.any(|entry| entry.owner == *owner && entry.waiters == 0)
+    }
+
+    /// Runs again the checks that a killed crew has left unfinished, if this crew resumes its session. Their tasks are not
+    /// completed by this: their owners continue, complete them again, and find the results. Marks the checks of other
+    /// tasks as stopped.
+    pub fn restart_unfinished(self: &Arc<Self>, resumes: bool) {
         let is_unfinished = |task: &&Task| {
             let mut records = task.checks.iter();
             records.any(|record| record.outcome == CheckOutcome::Running)
@@ -146,17 +171,17 @@ impl CrewChecks {
         for task in unfinished {
             let (own, busy) = (Arc::clone(self), self.signals.busy());
             self.context.spawn(async move {
-                own.restart(task.id).await;
+                own.restart(task.id, resumes).await;
                 drop(busy);
             });
         }
     }
 
-    async fn restart(&self, id: TaskId) {
+    async fn restart(&self, id: TaskId, resumes: bool) {
         let Ok(task) = self.task(id).await else {
             return;
         };
-        let is_open = task.status == TaskStatus::InProgress;
+        let is_open = resumes && task.status == TaskStatus::InProgress;
         match Name::party(&task.owner).ok().filter(|_| is_open) {
             Some(owner) => {
                 let text = format!("The checks of task {id} were cut off and run again.");
@@ -168,54 +193,124 @@ impl CrewChecks {
         }
     }
 
-    /// Returns the result of the completion of the task `id`, and the token that stops it. Starts a completion if none is
-    /// in progress.
+    /// Returns the result of the completion of the task `id`, and the guard of the call that waits for it. Starts a
+    /// completion if none is in progress. `is_owned` says whether the task has an owner.
+    ///
+    /// # Errors
+    /// Fails if the task is being completed for another owner.
     fn join_or_start(
         self: &Arc<Self>,
         owner: &Name,
         id: TaskId,
-    ) -> (watch::Receiver<Option<CompletionResult>>, CancellationToken) {
+        is_owned: bool,
+    ) -> Result<(watch::Receiver<Option<CompletionResult>>, Waiter), String> {
+        let waiter = || Waiter {
+            checks: Some(Arc::clone(self)),
+            id,
+        };
         let mut running = lock(&self.running);
         if let Some(known) = running.get_mut(&id) {
-            known.has_waiter = true;
-            return (known.result.clone(), known.cancel.clone());
+            if known.owner != *owner {
+                return Err(already_running(id, &known.owner));
+            }
+            known.waiters += 1;
+            return Ok((known.result.clone(), waiter()));
         }
-        let cancel = self.context.stop.child_token();
-        let (sender, result) = watch::channel(None);
-        let entry = RunningCompletion {
-            cancel: cancel.clone(),
-            result: result.clone(),
-            has_waiter: true,
-        };
-        running.insert(id, entry);
+        let (sender, result, cancel) = self.insert(&mut running, owner, id);
         drop(running);
-        let (own, owner, stop) = (Arc::clone(self), owner.clone(), cancel.clone());
+        let (own, owner) = (Arc::clone(self), owner.clone());
+        let entry = RunningEntry {
+            checks: Arc::clone(self),
+            id,
+        };
         self.context.spawn(async move {
-            let ended = own.carry_out(&owner, id, &stop).await;
+            let ended = own
+                .carry_out_while_owned(&owner, id, is_owned, &cancel)
+                .await;
             let text = match &ended {
                 Ok(_) => format!("Task {id} is completed."),
                 Err(why) => why.clone(),
             };
             // A call that finds no entry must find the result.
             sender.send_replace(Some(ended));
-            let entry = lock(&own.running).remove(&id);
-            let has_waiter = entry.is_none_or(|entry| entry.has_waiter);
-            if !has_waiter && !stop.is_cancelled() {
-                own.tell(&owner, &text).await;
+            let has_waiter = lock(&own.running)
+                .get(&id)
+                .is_some_and(|entry| entry.waiters > 0);
+            if has_waiter || cancel.is_cancelled() {
+                drop(entry);
+                return;
             }
+            // Until the message is there, its owner must not be told to continue.
+            own.tell(&owner, &text).await;
+            drop(entry);
         });
-        (result, cancel)
+        Ok((result, waiter()))
     }
 
-    /// Records that no call waits for the completion of the task `id` any more. Returns true if the completion has ended
-    /// in the meantime.
+    /// Adds a completion with one waiting call. The task must not have one.
+    fn insert(
+        &self,
+        running: &mut BTreeMap<TaskId, RunningCompletion>,
+        owner: &Name,
+        id: TaskId,
+    ) -> (
+        watch::Sender<Option<CompletionResult>>,
+        watch::Receiver<Option<CompletionResult>>,
+        CancellationToken,
+    ) {
+        let cancel = self.context.stop.child_token();
+        let (sender, result) = watch::channel(None);
+        let entry = RunningCompletion {
+            owner: owner.clone(),
+            cancel: cancel.clone(),
+            result: result.clone(),
+            waiters: 1,
+        };
+        running.insert(id, entry);
+        (sender, result, cancel)
+    }
+
+    /// Records that one call less waits for the completion of the task `id`. Returns false if the completion has ended in
+    /// the meantime.
     fn detach(&self, id: TaskId) -> bool {
         match lock(&self.running).get_mut(&id) {
-            Some(entry) => {
-                entry.has_waiter = false;
-                false
+            Some(entry) if entry.result.borrow().is_none() => {
+                entry.waiters = entry.waiters.saturating_sub(1);
+                true
             }
-            None => true,
+            Some(_) | None => false,
+        }
+    }
+
+    /// Completes the task after its checks. Stops the checks if the task gets another owner, or loses its owner.
+    async fn carry_out_while_owned(
+        &self,
+        owner: &Name,
+        id: TaskId,
+        is_owned: bool,
+        cancel: &CancellationToken,
+    ) -> CompletionResult {
+        let carry_out = self.carry_out(owner, id, cancel);
+        let lost = async {
+            loop {
+                tokio::time::sleep(OWNER_INTERVAL).await;
+                if let Ok(task) = self.task(id).await {
+                    let has_no_owner = task.owner.is_empty();
+                    let is_same = task.owner.eq_ignore_ascii_case(owner.as_str());
+                    if has_no_owner && is_owned || !has_no_owner && !is_same {
+                        break;
+                    }
+                }
+            }
+        };
+        tokio::pin!(carry_out);
+        tokio::select! {
+            biased;
+            ended = &mut carry_out => ended,
+            () = lost => {
+                cancel.cancel();
+                carry_out.await
+            }
         }
     }
 
@@ -247,13 +342,24 @@ impl CrewChecks {
     ///
     /// # Errors
     /// Fails with the reason if the task must not be completed.
-    pub async fn settle_for_user(&self, id: TaskId) -> Result<Vec<CheckRecord>, String> {
+    pub async fn settle_for_user(self: &Arc<Self>, id: TaskId) -> Result<Vec<CheckRecord>, String> {
         let task = self.task(id).await?;
         if !self.checks.concern(&task) {
             return Ok(Vec::new());
         }
-        let cancel = self.context.stop.child_token();
-        self.settle(&Name::user(), id, &cancel).await
+        let user = Name::user();
+        let cancel = {
+            let mut running = lock(&self.running);
+            if let Some(known) = running.get(&id) {
+                return Err(already_running(id, &known.owner));
+            }
+            self.insert(&mut running, &user, id).2
+        };
+        let _entry = RunningEntry {
+            checks: Arc::clone(self),
+            id,
+        };
+        self.settle(&user, id, &cancel).await
     }
 
     /// Runs the checks of a task. Returns their results if the task may be completed, because the checks are green or the
@@ -295,6 +401,10 @@ impl CrewChecks {
             .ask(owner, question(owner, task, round, failed))
             .await?;
         let request = match read_decision(&request) {
+            // The user has wanted to complete the task, and no agent is to try again.
+            RedDecision::Again(_) | RedDecision::Open(_) if owner.is_user() => {
+                return Err(format!("task {id} is left open: its checks are red"));
+            }
             RedDecision::Again(advice) => {
                 self.checks.start_over(id, round).await?;
                 return Err(again_text(id, &advice));
@@ -332,21 +442,45 @@ impl CrewChecks {
     }
 }
 
-/// Stops a completion when the call that waits for it is dropped.
-struct StopOnDrop(Option<CancellationToken>);
+/// A call that waits for a completion. The completion is stopped when the last such call is dropped.
+struct Waiter {
+    checks: Option<Arc<CrewChecks>>,
+    id: TaskId,
+}
 
-impl StopOnDrop {
+impl Waiter {
+    /// Lets the completion go on.
     fn disarm(mut self) {
-        self.0 = None;
+        self.checks = None;
     }
 }
 
-impl Drop for StopOnDrop {
+impl Drop for Waiter {
     fn drop(&mut self) {
-        if let Some(cancel) = &self.0 {
-            cancel.cancel();
+        let Some(checks) = &self.checks else { return };
+        if let Some(entry) = lock(&checks.running).get_mut(&self.id) {
+            entry.waiters = entry.waiters.saturating_sub(1);
+            if entry.waiters == 0 {
+                entry.cancel.cancel();
+            }
         }
     }
+}
+
+/// The entry of a completion in progress. It is removed even if the completion panics.
+struct RunningEntry {
+    checks: Arc<CrewChecks>,
+    id: TaskId,
+}
+
+impl Drop for RunningEntry {
+    fn drop(&mut self) {
+        lock(&self.checks.running).remove(&self.id);
+    }
+}
+
+fn already_running(id: TaskId, owner: &Name) -> String {
+    format!("the checks of task {id} are already running for {owner}: wait for their result")
 }
 
 /// Returns in whose name the user is asked about a task of `owner`: the user cannot ask the user.

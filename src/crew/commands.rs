@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::attachments;
 use super::budget::TeamBudget;
+use super::checks::CrewChecks;
 use super::command_loop::CommandHandler;
 use super::context::CrewContext;
 use super::hook_session;
@@ -59,6 +60,7 @@ pub struct Commands {
     pub host: Arc<dyn Host>,
     pub servers: Option<Arc<CrewServers>>,
     pub waits: PromptWaits,
+    pub checks: Arc<CrewChecks>,
 }
 
 impl CommandHandler for Commands {
@@ -75,7 +77,10 @@ impl CommandHandler for Commands {
             Command::Interrupt { agent } => {
                 let hooks = self.context.hooks.as_ref();
                 let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
-                let were_running = self.waits.interrupt(&agent) || hooks_ran;
+                let mut were_running = self.waits.interrupt(&agent) || hooks_ran;
+                were_running |= self.checks.stop(&agent);
+                // What the user completes is shown with the lead.
+                were_running |= agent.is_lead() && self.checks.stop(&Name::user());
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
                     interrupted => interrupted,

@@ -85,14 +85,18 @@ impl ActionStores {
     /// # Errors
     /// Fails if the user cannot complete the task, or the files cannot be committed.
     pub fn prepare(&self, command: &TaskCommand) -> Result<(), StoreError> {
-        let (TaskCommand::Complete { task }, Some(worktrees)) = (command, &self.worktrees) else {
+        let TaskCommand::Complete { task } = command else {
             return Ok(());
         };
         let id = *task;
         self.board
             .query(move |graph| graph.check_complete(id, &Name::user()))??;
         let task = self.board.get(id)?;
-        let Ok(name) = WorktreeName::new(&task.worktree) else {
+        let Some((worktrees, name)) = self
+            .worktrees
+            .as_ref()
+            .zip(WorktreeName::new(&task.worktree).ok())
+        else {
             return Ok(());
         };
         if self.root.join(".worktrees").join(name.as_str()).is_dir() {

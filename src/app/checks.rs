@@ -42,6 +42,10 @@ fn at_once(settings: &Settings) -> usize {
 struct StoredApprovals(PathBuf);
 
 impl AcceptanceCheck for StoredApprovals {
+    fn is_set(&self, task: TaskId) -> bool {
+        acceptance::is_set(&self.0, task)
+    }
+
     fn is_approved(&self, task: TaskId, command: &str) -> bool {
         acceptance::is_approved(&self.0, task, command)
     }
@@ -65,7 +69,7 @@ impl TaskGate for CommandGate<'_> {
             settings, project, ..
         } = settings(self.global, self.root)?;
         trust::check_checks(&project)?;
-        if settings.checks.is_empty() && request.task.acceptance.is_empty() {
+        if settings.checks.is_empty() && !acceptance::is_set(self.root, request.task.id) {
             return Ok(Vec::new());
         }
         let worktrees = Worktrees::open(self.root);
@@ -100,7 +104,7 @@ impl TaskGate for CommandGate<'_> {
     fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>> {
         self.check_may_set_acceptance()?;
         if command.trim().is_empty() {
-            return Ok(None);
+            return acceptance::remove(self.root, task);
         }
         acceptance::approve(self.root, task, command)
     }
@@ -132,22 +136,32 @@ impl CommandGate<'_> {
     }
 }
 
-/// Runs the checks. A user who overrides them is not asked about a branch without changes; the checks run nevertheless.
+/// Runs the checks until they end or the user presses Ctrl+C. A user who overrides them is not asked about a branch without changes; the checks run nevertheless.
 async fn run_checks(
     checks: &TaskChecks,
     request: &CompletionRequest<'_>,
 ) -> Result<Result<CheckRound, String>> {
     let cancel = CancellationToken::new();
-    let round = checks.run(request.task, request.by, &cancel).await;
+    let interrupted = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+        }
+    });
+    let mut round = checks.run(request.task, request.by, &cancel).await;
     let is_questioned = round
         .as_ref()
         .is_ok_and(|round| round.end != RoundEnd::Complete && round.failed.is_empty());
-    if !is_questioned || request.override_reason.is_none() {
-        return Ok(round);
+    if is_questioned && request.override_reason.is_some() {
+        // The question is stored now, and not asked a second time.
+        let task = request.board.get(request.task.id)?;
+        round = checks.run(&task, request.by, &cancel).await;
     }
-    // The question is stored now, and not asked a second time.
-    let task = request.board.get(request.task.id)?;
-    Ok(checks.run(&task, request.by, &cancel).await)
+    if cancel.is_cancelled() {
+        let id = request.task.id;
+        bail!("the checks of task {id} were interrupted: the task is not completed");
+    }
+    Ok(round)
 }
 
 /// Fails in a command of an agent: what only the user may do must not be possible by a command line.

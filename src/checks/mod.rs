@@ -16,6 +16,9 @@ pub use runner::{CheckPlace, CheckRun, CheckRunner, CheckTarget};
 /// Says whether the user has set the acceptance command of a task. A task file of the project may contain a command that
 /// the user has never seen; such a command does not run.
 pub trait AcceptanceCheck: fmt::Debug + Send + Sync {
+    /// Returns whether the user has set an acceptance command for the task, whatever is in its file.
+    fn is_set(&self, task: TaskId) -> bool;
+
     fn is_approved(&self, task: TaskId, command: &str) -> bool;
 }
 
@@ -24,6 +27,10 @@ pub trait AcceptanceCheck: fmt::Debug + Send + Sync {
 pub struct NoAcceptance;
 
 impl AcceptanceCheck for NoAcceptance {
+    fn is_set(&self, _task: TaskId) -> bool {
+        false
+    }
+
     fn is_approved(&self, _task: TaskId, _command: &str) -> bool {
         false
     }

@@ -139,9 +139,10 @@ impl TaskChecks {
         TaskChecks { parts }
     }
 
-    /// Returns whether a check could apply to `task`: checks are configured, or the task has an acceptance command.
+    /// Returns whether a check could apply to `task`: checks are configured, or the user has set an acceptance command for
+    /// the task.
     pub fn concern(&self, task: &Task) -> bool {
-        !self.parts.specs.is_empty() || !task.acceptance.is_empty()
+        !self.parts.specs.is_empty() || self.parts.acceptance.is_set(task.id)
     }
 
     /// Runs the checks of a task that `by` wants to complete. The uncommitted files of its worktree must be committed
@@ -398,7 +399,8 @@ impl TaskChecks {
             .and_then(|content| content.changed.as_deref());
         let found = applicable(&self.parts.specs, &task.tags, changed);
         let mut specs: Vec<CheckSpec> = found.into_iter().cloned().collect();
-        if !task.acceptance.is_empty() {
+        // A command that the user has never seen neither runs nor blocks the task.
+        if self.parts.acceptance.is_set(task.id) {
             specs.push(CheckSpec::acceptance(&task.acceptance));
         }
         specs

@@ -11,6 +11,12 @@ const COMMAND_MAX: usize = 300;
 
 /// Returns why the acceptance command `run` of the task `id` does not run: the user has not set it.
 pub fn refusal_text(id: TaskId, run: &str) -> String {
+    if run.is_empty() {
+        return format!(
+            "[the acceptance command that the user has set is no longer in the file of the task. The user can set it again: crewdeck task edit {} --accept COMMAND]",
+            id.0
+        );
+    }
     let shown = one_line(&clip(run, COMMAND_MAX));
     format!(
         "[the acceptance command was not set by the user and does not run: {shown}. The user can set it: crewdeck task edit {} --accept COMMAND]",

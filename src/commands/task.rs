@@ -46,10 +46,9 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             if accept.is_some() {
                 context.gate.check_may_set_acceptance()?;
             }
-            let created = board.create(new, context.now)?;
             match accept {
-                Some(command) => set_acceptance(&board, created.id, command, context)?,
-                None => created,
+                Some(command) => create_with_acceptance(&board, new, command, context)?,
+                None => board.create(new, context.now)?,
             }
         }
         TaskVerb::Claim { id, name } => {
@@ -147,7 +146,25 @@ fn complete(
         by: name,
         override_reason,
     })?;
-    Ok(board.complete_checked(id, &owner, &records, context.now)?)
+    // The checks may have taken long.
+    let now = records.iter().map(|record| record.at);
+    let now = now.fold(context.now, |last, at| if at > last { at } else { last });
+    Ok(board.complete_checked(id, &owner, &records, now)?)
+}
+
+/// Creates a task with an acceptance command. The command is approved before the task exists, so that no agent completes
+/// the task without it.
+fn create_with_acceptance(
+    board: &Board,
+    new: NewTask,
+    command: &str,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
+    let id = board.reserve(&new, context.now)?;
+    let notice = context.gate.approve_acceptance(id, command)?;
+    CommandContext::warn(notice.as_slice());
+    let created = board.create_as(Some(id), new, context.now)?;
+    set_acceptance(board, created.id, command, context)
 }
 
 /// Sets the acceptance command of a task, and stores that the user has set it, so that it may run.

@@ -102,23 +102,29 @@ fn acceptance_command_runs_only_if_the_user_has_set_it() {
     let done = ["task", "done", "1", "--as", "user"];
     let refused = project.expect_refusal(&done);
     assert!(refused.contains("check acceptance red"), "{refused}");
-    // A task file that another program or the repository brings.
-    project.write(
-        ".tasks/task_2.json",
-        r#"{"id":2,"subject":"two","acceptance":"touch ran"}"#,
-    );
-    let refused = project.expect_refusal(&["task", "done", "2", "--as", "user"]);
+    // Without the command in its file, the task is not completed either.
+    let file = project.file(".tasks/task_1.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("test -e ok", "")).unwrap();
+    let refused = project.expect_refusal(&done);
     assert!(
         refused.contains("check acceptance not started"),
         "{refused}"
     );
-    assert!(!project.file("ran").exists());
+    std::fs::write(&file, text).unwrap();
     project.write("ok", "");
     assert_eq!(project.json(&done)["status"], "completed");
-    let edited = project.json(&["task", "edit", "2", "--accept", ""]);
-    assert_eq!(edited["acceptance"], Value::Null);
-    assert_eq!(
-        project.run(&["task", "done", "2", "--as", "user"]).code(),
-        0
+    // A command in a task file that another program or the repository brings neither runs nor blocks the task.
+    project.write(
+        ".tasks/task_2.json",
+        r#"{"id":2,"subject":"two","acceptance":"touch ran"}"#,
     );
+    project.json(&["task", "done", "2", "--as", "user"]);
+    assert!(!project.file("ran").exists());
+    project.json(&["task", "add", "three", "--accept", "false"]);
+    let done = ["task", "done", "3", "--as", "user"];
+    project.expect_refusal(&done);
+    let edited = project.json(&["task", "edit", "3", "--accept", ""]);
+    assert_eq!(edited["acceptance"], Value::Null);
+    assert_eq!(project.run(&done).code(), 0);
 }

@@ -31,6 +31,7 @@ use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{AgentModel, Control, FindModel, ModelConfig, ModelOptions};
 use crate::checks::{CheckRunner, NoAcceptance, TaskChecks, TaskChecksParts};
+use crate::domain::checks::CheckSpec;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::named_model::ModelUses;
@@ -168,11 +169,16 @@ impl TestCrew {
 
     /// Returns the checks of a crew whose settings have none.
     pub fn checks(&self, board: &Arc<BoardView>) -> Arc<CrewChecks> {
+        self.checks_of(board, Vec::new())
+    }
+
+    /// Returns the checks of a crew without worktrees whose settings have the checks `specs`.
+    pub fn checks_of(&self, board: &Arc<BoardView>, specs: Vec<CheckSpec>) -> Arc<CrewChecks> {
         let (context, root) = (&self.context, &self.context.root);
         let redactor = context.event_sender.redactor().clone();
         let checks = TaskChecks::new(TaskChecksParts {
             root: root.clone(),
-            specs: Vec::new(),
+            specs,
             runner: CheckRunner::new(root, None, redactor, 1, context.clock),
             acceptance: Arc::new(NoAcceptance),
             board: board.store().clone(),

@@ -1,6 +1,7 @@
 //! Checks of tasks: runs the commands that must succeed before a task is completed, keeps their results by content, and
 //! says what happens with the completion.
 
+mod content;
 mod disk;
 mod round;
 mod runner;

@@ -9,7 +9,8 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::AcceptanceCheck;
-use super::runner::{CheckPlace, CheckRun, CheckRunner, CheckTarget};
+use super::content::{FoundContent, Wanted, check_may_complete};
+use super::runner::{CheckRun, CheckRunner, CheckTarget};
 use super::texts::{failed_text, no_changes_text, refusal_text, send_back_text};
 use crate::domain::checks::{
     CHANGES, CheckOutcome, CheckRecord, CheckSpec, CheckState, CheckStep, REDS_MAX, applicable,
@@ -17,8 +18,7 @@ use crate::domain::checks::{
 };
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
-use crate::domain::worktree::{TaskContent, WorktreeName};
-use crate::store::{Board, StoreError, Worktrees};
+use crate::store::{Board, Worktrees};
 
 /// What [`TaskChecks`] is created from.
 pub struct TaskChecksParts {
@@ -84,54 +84,6 @@ impl CheckRound {
         };
         self.records.iter().map(override_failed).collect()
     }
-}
-
-/// The content of a task.
-enum FoundContent {
-    /// The content of a branch, committed in the worktree with this name.
-    Branch {
-        name: WorktreeName,
-        worktrees: Worktrees,
-        content: TaskContent,
-    },
-    /// What is in the project directory, because the task has no worktree.
-    Root(PathBuf),
-}
-
-impl FoundContent {
-    fn branch(&self) -> Option<&TaskContent> {
-        match self {
-            FoundContent::Branch { content, .. } => Some(content),
-            FoundContent::Root(_) => None,
-        }
-    }
-
-    fn to_target(&self, by: &Name) -> CheckTarget {
-        let (place, tree) = match self {
-            FoundContent::Branch {
-                worktrees, content, ..
-            } => {
-                let (worktrees, commit) = (worktrees.clone(), content.commit.clone());
-                let checkout = CheckPlace::Checkout { worktrees, commit };
-                (checkout, content.tree.clone())
-            }
-            FoundContent::Root(dir) => (CheckPlace::Folder(dir.clone()), String::new()),
-        };
-        CheckTarget {
-            by: by.clone(),
-            place,
-            tree,
-        }
-    }
-}
-
-/// Which content of a task is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    /// The content of the branch, if no file of the worktree is missing in it.
-    Complete,
-    /// The content of the branch, whatever is in the worktree.
-    Branch,
 }
 
 impl TaskChecks {
@@ -310,30 +262,9 @@ impl TaskChecks {
         self.record(task, &records).await
     }
 
-    /// Determines the content of a task: that of its branch, or what is in the project directory if the task has no
-    /// worktree.
     async fn find_content(&self, task: &Task, wanted: Wanted) -> Result<FoundContent, String> {
-        let Some(worktrees) = self.parts.worktrees.clone() else {
-            return Ok(FoundContent::Root(self.parts.root.clone()));
-        };
-        if task.worktree.is_empty() {
-            return Ok(FoundContent::Root(self.parts.root.clone()));
-        }
-        let name = WorktreeName::new(&task.worktree);
-        let name =
-            name.map_err(|why| format!("the content of task {} is unknown: {why}", task.id))?;
-        let (store, tree) = (worktrees.clone(), name.clone());
-        let content = tokio::task::spawn_blocking(move || match wanted {
-            Wanted::Complete => store.content(&tree),
-            Wanted::Branch => store.branch_content(&tree),
-        });
-        let content: Result<TaskContent, StoreError> =
-            content.await.map_err(|error| error.to_string())?;
-        Ok(FoundContent::Branch {
-            name,
-            worktrees,
-            content: content.map_err(|error| error.to_string())?,
-        })
+        let worktrees = self.parts.worktrees.as_ref();
+        FoundContent::of(task, (&self.parts.root, worktrees), wanted).await
     }
 
     /// Fails if the content of the task is not the one that was checked, because the owner has changed it meanwhile.
@@ -535,17 +466,4 @@ impl TaskChecks {
             Err(error) => Err(error.to_string()),
         }
     }
-}
-
-/// Fails if a teammate wants to complete a task without owner and worktree: its work is not in the project directory,
-/// where the checks would run.
-fn check_may_complete(task: &Task, by: &Name) -> Result<(), String> {
-    let is_teammate = !by.is_user() && *by != Name::lead();
-    if is_teammate && task.owner.is_empty() && task.worktree.is_empty() {
-        return Err(format!(
-            "task {} is not completed, because {by} has not claimed it: its checks would not run on the work of {by}. Claim the task first",
-            task.id
-        ));
-    }
-    Ok(())
 }

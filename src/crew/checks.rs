@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::message_delivery::MessageDelivery;
+use super::red_question::{RedDecision, again_text, asker, question, read_decision};
 use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use crate::agent::driver::run_blocking;
 use crate::checks::{CheckRound, RoundEnd, TaskChecks};
-use crate::domain::checks::{CheckOutcome, CheckRecord, REASON_MAX, red_rounds};
+use crate::domain::checks::{CheckOutcome, CheckRecord, REASON_MAX};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::task::{Task, TaskStatus};
@@ -24,17 +25,8 @@ use crate::protocol::event::NoticeLevel;
 use crate::store::TaskSet;
 use crate::tools::host::CheckedCompletion;
 
-/// Maximum length of the list of failed checks in a question to the user, in characters.
-const QUESTION_MAX: usize = 6000;
 /// Time between two checks whether the owner of a task still has it, while its checks run.
 const OWNER_INTERVAL: Duration = Duration::from_secs(2);
-/// The choice that lets the owner of a task try again.
-const TRY_AGAIN: &str = "Try again";
-/// The choice that completes a task although its checks are red. crewdeck then asks for the reason.
-const OVERRIDE: &str = "Complete it anyway";
-/// The choice of the user, who wants to complete a task, that leaves it open.
-const LEAVE_OPEN: &str = "Leave it open";
-
 /// The result of a completion: the completed task, or text for the one who wanted to complete it.
 type CompletionResult = Result<Arc<Task>, String>;
 
@@ -58,17 +50,6 @@ pub struct CrewChecks {
     checks: Arc<TaskChecks>,
     /// The completions in progress, at most one for each task.
     running: Mutex<BTreeMap<TaskId, RunningCompletion>>,
-}
-
-/// What the user has decided about a task whose checks are red.
-#[derive(Debug, PartialEq, Eq)]
-enum RedDecision {
-    /// The owner tries again, with this advice, which may be empty.
-    Again(String),
-    /// The task is completed for a reason that the user still has to give.
-    Override,
-    /// There is no decision, for this reason.
-    Open(String),
 }
 
 impl CrewChecks {
@@ -240,7 +221,7 @@ impl CrewChecks {
                 drop(entry);
                 return;
             }
-            // Until the message is there, its owner must not be told to continue.
+            // Until the message is there, its owner must not be asked to continue.
             own.tell(&owner, &text).await;
             drop(entry);
         });
@@ -483,179 +464,6 @@ fn already_running(id: TaskId, owner: &Name) -> String {
     format!("the checks of task {id} are already running for {owner}: wait for their result")
 }
 
-/// Returns in whose name the user is asked about a task of `owner`: the user cannot ask the user.
-fn asker(owner: &Name) -> Name {
-    if owner.is_user() {
-        Name::lead()
-    } else {
-        owner.clone()
-    }
-}
-
-fn question(owner: &Name, task: &Task, round: &CheckRound, failed: &str) -> NewRequest {
-    let subject = one_line(&clip(&task.subject, 200));
-    let id = task.id;
-    let reds = red_rounds(&round.records);
-    let (fact, again, rest) = if owner.is_user() {
-        (
-            format!("You want to complete task {id} ({subject}), but its checks are red."),
-            LEAVE_OPEN,
-            "Any other answer leaves the task open too.".to_string(),
-        )
-    } else {
-        (
-            format!(
-                "{owner} wants to complete task {id} ({subject}), but its checks are red, {reds} times in a row."
-            ),
-            TRY_AGAIN,
-            format!("Any other answer goes to {owner} as advice, and {owner} tries again."),
-        )
-    };
-    let failed = clip(failed, QUESTION_MAX);
-    NewRequest {
-        choices: vec![again.into(), OVERRIDE.into()],
-        ..NewRequest::new(
-            RequestKind::Question,
-            &asker(owner),
-            format!("{fact} {rest}\n\n{failed}"),
-        )
-    }
-}
-
-fn read_decision(request: &Request) -> RedDecision {
-    let answer = request.comment.trim();
-    if request.status != RequestStatus::Approved {
-        let who = match request.decided_by.as_str() {
-            by if by == Name::policy().as_str() => "no user is present to decide",
-            _ => "the user has not decided",
-        };
-        return RedDecision::Open(format!(
-            "the task is not completed: its checks are red, and {who}. Say what is wrong, and leave the task as it is"
-        ));
-    }
-    if answer.eq_ignore_ascii_case(OVERRIDE) {
-        RedDecision::Override
-    } else if answer.eq_ignore_ascii_case(TRY_AGAIN) || answer.eq_ignore_ascii_case(LEAVE_OPEN) {
-        RedDecision::Again(String::new())
-    } else {
-        RedDecision::Again(answer.into())
-    }
-}
-
-fn again_text(id: TaskId, advice: &str) -> String {
-    let text = format!(
-        "task {id} is not completed: its checks are red. The user wants you to try again; the checks then run again"
-    );
-    if advice.is_empty() {
-        text
-    } else {
-        format!("{text}. The user says: {advice}")
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::test_support::{TestCrew, bob};
-    use super::*;
-    use crate::domain::checks::CheckSpec;
-    use crate::domain::graph::{Claimer, NewTask};
-    use crate::domain::ids::RequestId;
-    use crate::domain::timestamp::Timestamp;
-    use pretty_assertions::assert_eq;
-
-    /// Returns the checks of a crew with a task that bob has claimed, and whose only check takes long.
-    fn slow_checks(crew: &TestCrew) -> (Arc<CrewChecks>, TaskId) {
-        let (board, now) = (crew.board(), Timestamp(1.0));
-        let new = NewTask {
-            subject: "one".into(),
-            ..NewTask::default()
-        };
-        let id = board.store().create(new, now).unwrap().id;
-        let claimer = Claimer {
-            name: bob(),
-            tags: Vec::new(),
-        };
-        board.store().claim(Some(id), &claimer, now).unwrap();
-        let slow = CheckSpec {
-            name: "slow".into(),
-            ..CheckSpec::acceptance("sleep 60")
-        };
-        (crew.checks_of(&board, vec![slow]), id)
-    }
-
-    async fn wait_until_ended(checks: &CrewChecks) {
-        for _ in 0..400 {
-            if lock(&checks.running).is_empty() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("the checks are still running");
-    }
-
-    #[tokio::test]
-    async fn checks_stop_with_the_last_waiting_call_and_with_their_owner() {
-        let crew = TestCrew::new();
-        let (checks, id) = slow_checks(&crew);
-        let (bob, soon) = (bob(), Duration::from_millis(200));
-        let first = checks.complete(&bob, id, Some(soon)).await.unwrap();
-        assert!(matches!(first, Some(CheckedCompletion::StillRunning)));
-        assert!(checks.owes_result(&bob));
-        // Of two waiting calls, one is dropped; the checks go on. Then the other is dropped.
-        {
-            let waiting = checks.complete(&bob, id, None);
-            tokio::pin!(waiting);
-            let dropped = tokio::time::timeout(soon, checks.complete(&bob, id, None));
-            tokio::select! {
-                biased;
-                _ = &mut waiting => panic!("the check takes long"),
-                result = dropped => assert!(result.is_err()),
-            }
-            let running = lock(&checks.running);
-            assert!(running.values().all(|entry| !entry.cancel.is_cancelled()));
-        }
-        wait_until_ended(&checks).await;
-        checks.complete(&bob, id, Some(soon)).await.unwrap();
-        assert!(checks.stop(&bob));
-        wait_until_ended(&checks).await;
-        assert!(!checks.stop(&bob) && !checks.owes_result(&bob));
-    }
-
-    #[tokio::test]
-    async fn checks_stop_when_the_task_loses_its_owner() {
-        let crew = TestCrew::new();
-        let (checks, id) = slow_checks(&crew);
-        let soon = Some(Duration::from_millis(200));
-        checks.complete(&bob(), id, soon).await.unwrap();
-        let now = Timestamp(2.0);
-        checks.board.store().release(id, &bob(), now).unwrap();
-        wait_until_ended(&checks).await;
-    }
-
-    #[test]
-    fn only_the_named_choice_overrides() {
-        let (approved, rejected) = (RequestStatus::Approved, RequestStatus::Rejected);
-        for (status, comment, expected) in [
-            (approved, "Try again", RedDecision::Again(String::new())),
-            (approved, "leave it open", RedDecision::Again(String::new())),
-            (approved, " complete it anyway ", RedDecision::Override),
-            (approved, "", RedDecision::Again(String::new())),
-            (approved, "use make", RedDecision::Again("use make".into())),
-        ] {
-            let (id, lead) = (RequestId("r".into()), Name::lead());
-            let kind = RequestKind::Question;
-            let request = Request {
-                status,
-                decided_by: "user".into(),
-                comment: comment.into(),
-                ..Request::new(id, kind, lead.clone(), lead, "x".into(), Timestamp(1.0))
-            };
-            assert_eq!(read_decision(&request), expected, "{comment}");
-            let refused = Request {
-                status: rejected,
-                ..request
-            };
-            assert!(matches!(read_decision(&refused), RedDecision::Open(_)));
-        }
-    }
-}
+#[path = "checks_tests.rs"]
+mod tests;

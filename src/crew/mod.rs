@@ -66,6 +66,7 @@ mod period_counter;
 mod progress;
 mod prompt_waits;
 mod recovery;
+mod red_question;
 mod registry;
 mod request_broker;
 mod request_reminders;

@@ -106,3 +106,27 @@ fn override_of_a_branch_without_changes_says_why() {
     assert_eq!(find("changes")["override"], "not needed");
     assert_eq!(find("test")["outcome"], "green");
 }
+
+#[test]
+fn task_completed_elsewhere_is_not_merged_without_its_checks() {
+    let project = project(&with_bob(super::WRITES_BAD));
+    let with_merge = format!("merge = \"auto\"\n{}", settings(CHECK));
+    project.write_user_settings(&with_merge);
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 4, "{}{}", ran.out(), ran.err());
+    // Another program writes the file; the owner is not a name that crewdeck accepts.
+    let mut done = task(&project, 1);
+    done["status"] = "completed".into();
+    done["owner"] = "not a name!".into();
+    project.write(".tasks/task_1.json", &done.to_string());
+    let args = ["run", "again", "--provider", "script:script.yaml", "--json"];
+    let ran = project.run(&args);
+    assert!(
+        ran.out().contains("its check test is not green")
+            && ran.out().contains("is not merged automatically"),
+        "{}",
+        ran.out()
+    );
+    let merged = git(&project, &["log", "--oneline", "main", "--", "b.txt"]);
+    assert_eq!(merged, "");
+}

@@ -29,7 +29,7 @@ impl FoundContent {
     pub async fn of(
         task: &Task,
         (root, worktrees): (&Path, Option<&Worktrees>),
-        wanted: Wanted,
+        scope: ContentScope,
     ) -> Result<FoundContent, String> {
         let Some(worktrees) = worktrees.filter(|_| !task.worktree.is_empty()) else {
             return Ok(FoundContent::Root(root.to_path_buf()));
@@ -38,9 +38,9 @@ impl FoundContent {
         let name =
             name.map_err(|why| format!("the content of task {} is unknown: {why}", task.id))?;
         let (store, tree) = (worktrees.clone(), name.clone());
-        let content = tokio::task::spawn_blocking(move || match wanted {
-            Wanted::Complete => store.content(&tree),
-            Wanted::Branch => store.branch_content(&tree),
+        let content = tokio::task::spawn_blocking(move || match scope {
+            ContentScope::Complete => store.content(&tree),
+            ContentScope::Branch => store.branch_content(&tree),
         });
         let content: Result<TaskContent, StoreError> =
             content.await.map_err(|error| error.to_string())?;
@@ -79,7 +79,7 @@ impl FoundContent {
 
 /// Which content of a task is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ContentScope {
     /// The content of the branch, if no file of the worktree is missing in it.
     Complete,
     /// The content of the branch, whatever is in the worktree.

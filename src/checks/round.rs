@@ -9,7 +9,7 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::AcceptanceCheck;
-use super::content::{FoundContent, Wanted, check_may_complete};
+use super::content::{ContentScope, FoundContent, check_may_complete};
 use super::runner::{CheckRun, CheckRunner, CheckTarget};
 use super::texts::{failed_text, no_changes_text, refusal_text, send_back_text};
 use crate::domain::checks::{
@@ -118,7 +118,7 @@ impl TaskChecks {
             return Ok(complete(Vec::new()));
         }
         check_may_complete(task, by)?;
-        let found = self.find_content(task, Wanted::Complete).await?;
+        let found = self.find_content(task, ContentScope::Complete).await?;
         let changes = match self.questions_changes(task, by, &found) {
             Ok(record) => record,
             Err(record) => {
@@ -147,7 +147,7 @@ impl TaskChecks {
     /// complete the task.
     pub async fn run_again(&self, task: &Task, by: &Name, cancel: &CancellationToken) {
         // Without committed content there is no result to find later.
-        let found = match self.find_content(task, Wanted::Branch).await {
+        let found = match self.find_content(task, ContentScope::Branch).await {
             Ok(found @ FoundContent::Branch { .. }) => found,
             Ok(FoundContent::Root(_)) | Err(_) => return self.mark_stopped(task).await,
         };
@@ -182,7 +182,7 @@ impl TaskChecks {
         if !self.concern(task) {
             return Ok(());
         }
-        let content = self.find_content(task, Wanted::Branch).await?;
+        let content = self.find_content(task, ContentScope::Branch).await?;
         if content.branch().is_none() {
             // There is nothing to merge.
             return Ok(());
@@ -262,9 +262,9 @@ impl TaskChecks {
         self.record(task, &records).await
     }
 
-    async fn find_content(&self, task: &Task, wanted: Wanted) -> Result<FoundContent, String> {
+    async fn find_content(&self, task: &Task, scope: ContentScope) -> Result<FoundContent, String> {
         let worktrees = self.parts.worktrees.as_ref();
-        FoundContent::of(task, (&self.parts.root, worktrees), wanted).await
+        FoundContent::of(task, (&self.parts.root, worktrees), scope).await
     }
 
     /// Fails if the content of the task is not the one that was checked, because the owner has changed it meanwhile.
@@ -272,7 +272,7 @@ impl TaskChecks {
         let FoundContent::Branch { name, content, .. } = checked else {
             return Ok(());
         };
-        let now = self.find_content(task, Wanted::Complete).await;
+        let now = self.find_content(task, ContentScope::Complete).await;
         let result = now.and_then(|now| {
             if now.branch().is_some_and(|now| now.tree == content.tree) {
                 return Ok(());

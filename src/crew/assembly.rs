@@ -367,7 +367,6 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             host: host.clone(),
             servers: servers.clone(),
             waits: super::prompt_waits::PromptWaits::default(),
-            checks: checks.clone(),
         },
         context,
         signals,

@@ -184,8 +184,8 @@ impl CrewChecks {
         owner: &Name,
         id: TaskId,
         is_owned: bool,
-    ) -> Result<(watch::Receiver<Option<CompletionResult>>, Waiter), String> {
-        let waiter = || Waiter {
+    ) -> Result<(watch::Receiver<Option<CompletionResult>>, CompletionWaiter), String> {
+        let waiter = || CompletionWaiter {
             checks: Some(Arc::clone(self)),
             id,
         };
@@ -424,19 +424,19 @@ impl CrewChecks {
 }
 
 /// A call that waits for a completion. The completion is stopped when the last such call is dropped.
-struct Waiter {
+struct CompletionWaiter {
     checks: Option<Arc<CrewChecks>>,
     id: TaskId,
 }
 
-impl Waiter {
+impl CompletionWaiter {
     /// Lets the completion go on.
     fn disarm(mut self) {
         self.checks = None;
     }
 }
 
-impl Drop for Waiter {
+impl Drop for CompletionWaiter {
     fn drop(&mut self) {
         let Some(checks) = &self.checks else { return };
         if let Some(entry) = lock(&checks.running).get_mut(&self.id) {

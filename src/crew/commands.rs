@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::attachments;
 use super::budget::TeamBudget;
-use super::checks::CrewChecks;
 use super::command_loop::CommandHandler;
 use super::context::CrewContext;
 use super::hook_session;
@@ -60,7 +59,6 @@ pub struct Commands {
     pub host: Arc<dyn Host>,
     pub servers: Option<Arc<CrewServers>>,
     pub waits: PromptWaits,
-    pub checks: Arc<CrewChecks>,
 }
 
 impl CommandHandler for Commands {
@@ -78,9 +76,7 @@ impl CommandHandler for Commands {
                 let hooks = self.context.hooks.as_ref();
                 let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
                 let mut were_running = self.waits.interrupt(&agent) || hooks_ran;
-                were_running |= self.checks.stop(&agent);
-                // What the user completes is shown with the lead.
-                were_running |= agent.is_lead() && self.checks.stop(&Name::user());
+                were_running |= self.user_actions.stop_checks(&agent);
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
                     interrupted => interrupted,

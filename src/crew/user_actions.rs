@@ -177,6 +177,14 @@ impl UserActions {
         }
     }
 
+    /// Stops the checks of the tasks that `agent` wants to complete. What the user completes is shown with the lead, so
+    /// interrupting the lead stops it too. Returns whether there were any.
+    pub fn stop_checks(&self, agent: &Name) -> bool {
+        let were_running = self.checks.stop(agent);
+        let were_of_user = agent.is_lead() && self.checks.stop(&Name::user());
+        were_running || were_of_user
+    }
+
     /// Runs the hooks of an action that adds or completes a task. The input of `TaskCreated` hooks contains the number
     /// of the new task, so this number is reserved first. Returns the reserved number; `None` if no `TaskCreated` hook
     /// was run.

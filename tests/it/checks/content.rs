@@ -18,7 +18,7 @@ fn files_that_a_program_changes_while_the_check_runs_do_not_count() {
 "#;
     let project = project(&with_bob(forges));
     project.write_user_settings(&settings(
-        "for i in $(seq 30); do grep -q good a.txt && exit 0; sleep 0.05; done; echo 'error: bad'; exit 1",
+        "n=0; until grep -q good a.txt || [ $n = 30 ]; do sleep 0.05; n=$((n+1)); done; grep -q good a.txt || { echo 'error: bad'; exit 1; }",
     ));
     let ran = run(&project, &[]);
     assert_eq!(ran.code(), 4, "{}{}", ran.out(), ran.err());

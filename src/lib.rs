@@ -10,6 +10,7 @@
 //! - [`protocol`]: commands, events, the bus
 //! - [`process`]: child processes and the sandbox
 //! - [`store`]: the state files
+//! - [`checks`]: runs the checks of tasks
 //! - [`hooks`]: runs hooks
 //! - [`model`]: language models and their wire formats
 //! - [`mcp`]: MCP servers and their connections
@@ -27,6 +28,7 @@
 pub mod acp;
 pub mod agent;
 pub mod app;
+pub mod checks;
 pub mod cli;
 pub mod commands;
 pub mod config;

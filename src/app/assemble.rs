@@ -12,7 +12,9 @@ use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, name_of_model};
 use super::named_models::ModelConnections;
-use super::{describe_error, external_agents, jitter, new_id, now, secrets, supervisor, team_size};
+use super::{
+    checks, describe_error, external_agents, jitter, new_id, now, secrets, supervisor, team_size,
+};
 use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, Settings};
@@ -213,6 +215,7 @@ async fn start_crew(
         },
         preset: blueprint.preset.clone(),
         extensions: ExtensionParts {
+            checks: checks::parts(settings, root),
             servers: server_parts(&blueprint.extensions),
             hooks: hook_parts(blueprint, &event_sender).await,
             external: Some(external_agents::parts(settings, root)),

@@ -80,6 +80,7 @@ impl Blueprint {
         if demo.is_some() {
             settings.sandbox = supervisor::demo_sandbox(&settings);
             settings.models.clear();
+            settings.checks.clear();
             settings.r#use = ModelUses::default();
         }
         // The demo uses no models, servers and hooks of the user, so that it is the same for every user and needs no key.

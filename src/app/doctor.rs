@@ -12,11 +12,11 @@ use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
 use crate::config::extensions::Extensions;
-use crate::config::{self, ProjectPolicy, SandboxMode, Settings};
+use crate::config::{self, LoadedSettings, ProjectPolicy, SandboxMode, Settings};
 use crate::doctor::print::{self, ReportFormat};
 use crate::doctor::{
-    self, BudgetFacts, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level, SandboxFacts,
-    SettingsFacts,
+    self, BudgetFacts, CheckFacts, CrewPresence, DoctorContext, EnvironmentFacts, Finding, Level,
+    SandboxFacts, SettingsFacts,
 };
 use crate::domain::text::{clip, escape_control_chars, one_line};
 use crate::process::environment;
@@ -121,13 +121,16 @@ pub async fn check(options: GlobalOptions, root: PathBuf) -> Vec<DoctorResult> {
 struct LocalFacts {
     root: PathBuf,
     settings: Result<Settings>,
+    checks: CheckFacts,
     sandbox: SandboxFacts,
     environment: EnvironmentFacts,
 }
 
 impl LocalFacts {
     fn gather(global: &GlobalOptions, root: PathBuf) -> LocalFacts {
-        let settings = settings(global, &root).map(|loaded| loaded.settings);
+        let loaded = settings(global, &root);
+        let checks = loaded.as_ref().map(check_facts).unwrap_or_default();
+        let settings = loaded.map(|loaded| loaded.settings);
         let passed = settings.as_ref().ok().and_then(|s| s.pass_env.clone());
         let sandbox = match settings.as_ref().map(|s| s.sandbox.unwrap_or_default()) {
             Ok(SandboxMode::Off) => SandboxFacts::Off,
@@ -144,6 +147,7 @@ impl LocalFacts {
         LocalFacts {
             root,
             settings,
+            checks,
             sandbox,
             environment: environment_facts(passed.unwrap_or_default()),
         }
@@ -159,6 +163,7 @@ impl LocalFacts {
         };
         DoctorContext {
             budgets,
+            checks: self.checks,
             named_models: named_models.unwrap_or_default(),
             model: model::facts(global, self.settings).await,
             now: now(),
@@ -285,6 +290,21 @@ fn running_crew(root: &Path) -> CrewPresence {
     lock::find_holder(root).map_or(CrewPresence::None, |holder| {
         CrewPresence::Runs(holder.process.map(|id| id.to_string()))
     })
+}
+
+/// Returns which checks of tasks the settings have, and whether the project's file has some that do not apply.
+fn check_facts(loaded: &LoadedSettings) -> CheckFacts {
+    let has_unapproved = match &loaded.project {
+        ProjectPolicy::Waiting(found) | ProjectPolicy::Ignored(found) => {
+            found.settings.iter().any(|setting| setting.key == "checks")
+        }
+        ProjectPolicy::Harmless | ProjectPolicy::Approved(_) => false,
+    };
+    let specs = loaded.settings.checks.iter();
+    CheckFacts {
+        names: specs.map(|spec| spec.name.clone()).collect(),
+        has_unapproved,
+    }
 }
 
 fn settings_facts(root: &Path) -> SettingsFacts {

@@ -4,6 +4,7 @@ mod acp;
 pub mod assemble;
 mod background;
 mod blueprint;
+mod checks;
 mod clock;
 pub mod dashboard;
 pub mod demo;
@@ -111,6 +112,10 @@ pub fn main(cli: Cli) -> Result<u8> {
                 root: &root,
                 roles: assemble::roles(&root),
                 external_agents: &|| external_agents::find(&root),
+                gate: &checks::CommandGate {
+                    global: &cli.global,
+                    root: &root,
+                },
                 format: form,
                 now: now(),
                 new_id,

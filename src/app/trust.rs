@@ -181,6 +181,19 @@ pub fn check(project: &ProjectPolicy) -> Result<()> {
     }
 }
 
+/// Checks that the user has decided about the checks of the project's settings file.
+///
+/// # Errors
+/// Fails if the file sets checks and the user has not decided. The error names the command with which to decide.
+pub fn check_checks(project: &ProjectPolicy) -> Result<()> {
+    match project {
+        ProjectPolicy::Waiting(found) if found.settings.iter().any(|s| s.key == "checks") => bail!(
+            "{PROJECT_FILE} of this project sets checks, which need your approval. To review and approve: crewdeck trust. To work without them: crewdeck trust --ignore"
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the notice that the sensitive project settings in `found` are ignored.
 pub fn without(found: &SensitiveSettings) -> String {
     format!(

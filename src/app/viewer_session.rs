@@ -50,13 +50,19 @@ pub enum ViewerUpdate {
 }
 
 impl ViewerSession {
-    /// Starts to follow the crew that the process `holder` runs, and to wait for the crew lock.
+    /// Starts to follow the crew that the process `holder` runs, and to wait for the crew lock. `has_checks` says whether
+    /// the settings have checks.
     ///
     /// # Errors
     /// Fails if a thread cannot be started.
-    pub fn start(root: &Path, holder: Holder, event_sender: EventSender) -> Result<ViewerSession> {
+    pub fn start(
+        root: &Path,
+        holder: Holder,
+        event_sender: EventSender,
+        has_checks: bool,
+    ) -> Result<ViewerSession> {
         let runner = Runner::Process(holder.process);
-        let mut viewing = ViewerSession::open(root, holder, runner, event_sender)?;
+        let mut viewing = ViewerSession::open(root, holder, runner, event_sender, has_checks)?;
         viewing.wait()?;
         Ok(viewing)
     }
@@ -69,9 +75,11 @@ impl ViewerSession {
         root: &Path,
         session: String,
         event_sender: EventSender,
+        has_checks: bool,
     ) -> Result<ViewerSession> {
+        let holder = lock::holder(root);
         let mut viewing =
-            ViewerSession::open(root, lock::holder(root), Runner::None, event_sender)?;
+            ViewerSession::open(root, holder, Runner::None, event_sender, has_checks)?;
         viewing.failed_session = Some(session);
         Ok(viewing)
     }
@@ -81,11 +89,13 @@ impl ViewerSession {
         holder: Holder,
         runner: Runner,
         event_sender: EventSender,
+        has_checks: bool,
     ) -> Result<ViewerSession> {
         Ok(ViewerSession {
             viewer: Viewer::start(ViewerParts {
                 root: root.to_path_buf(),
                 runner,
+                has_checks,
                 event_sender,
                 clock: now,
                 new_id,

@@ -33,6 +33,9 @@ pub enum TaskVerb {
         /// Tag a teammate must have to claim the task (repeatable)
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
+        /// Command that must succeed in the task's worktree before the task is completed
+        #[arg(long, value_name = "COMMAND")]
+        accept: Option<String>,
     },
     /// Add tasks from a check list, from JSON or from issues of GitHub or GitLab: all of them or none
     #[command(after_help = task_import::EXAMPLES)]
@@ -64,13 +67,16 @@ pub enum TaskVerb {
         #[arg(long = "as", value_name = "NAME")]
         name: String,
     },
-    /// Complete a task, so that the tasks that it blocks can be claimed
+    /// Complete a task after its checks, so that the tasks that it blocks can be claimed
     Done {
         /// Number of the task, as shown by crewdeck task list
         id: TaskRef,
         /// Owner: user, lead, or the name of a teammate; becomes the owner if the task has none
         #[arg(long = "as", value_name = "NAME")]
         name: String,
+        /// With --as user: complete the task even if its checks are red; the reason stays visible
+        #[arg(long = "override", value_name = "REASON")]
+        override_reason: Option<String>,
     },
     /// Release a claimed task so that others can claim it
     Release {
@@ -102,6 +108,9 @@ pub enum TaskVerb {
         /// Tasks that no longer block this task, such as 1,2
         #[arg(long, value_delimiter = ',', value_name = "IDS")]
         unblock: Vec<TaskRef>,
+        /// New acceptance command, which must succeed before the task is completed; "" removes it
+        #[arg(long, value_name = "COMMAND")]
+        accept: Option<String>,
     },
     /// Remove a task from the board; refused if it has an owner and is not completed
     Rm {

@@ -18,11 +18,13 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::FileVerb;
+use crate::domain::checks::CheckRecord;
 use crate::domain::external_agent::ExternalAgentInfo;
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, TaskId};
+use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::store::{self, Roles};
+use crate::store::{self, Board, Roles};
 
 /// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
@@ -33,8 +35,43 @@ pub struct CommandContext<'a> {
     pub roles: Roles,
     /// Finds the external agents of the settings and the presets. Also returns notices for the user.
     pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
+    /// Runs the checks of a task before it is completed.
+    pub gate: &'a dyn TaskGate,
     pub now: Timestamp,
     pub new_id: fn() -> String,
+}
+
+/// A task that a subcommand is about to complete.
+pub struct CompletionRequest<'a> {
+    pub board: &'a Board,
+    pub task: &'a Task,
+    /// The agent or user under whose name the subcommand runs.
+    pub by: &'a Name,
+    /// Why the task is completed even if its checks are red; `None` if it is not.
+    pub override_reason: Option<&'a str>,
+}
+
+/// Runs the checks of tasks and stores which acceptance commands the user has set. Declared here, implemented by the
+/// application, which knows the settings.
+pub trait TaskGate {
+    /// Runs the checks of a task. Returns their results, to be stored with the completed task.
+    ///
+    /// # Errors
+    /// Fails with the reason if the task must not be completed.
+    fn check(&self, request: &CompletionRequest<'_>) -> Result<Vec<CheckRecord>>;
+
+    /// Checks that this command may set acceptance commands.
+    ///
+    /// # Errors
+    /// Fails in a command of an agent.
+    fn check_may_set_acceptance(&self) -> Result<()>;
+
+    /// Stores that the user has set `command` as the acceptance command of a task. Returns a notice for the user, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// Fails in a command of an agent, or if the approval cannot be stored.
+    fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

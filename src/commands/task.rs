@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-use super::{CommandContext, CommandOutcome, parse_name, task_import};
+use super::{CommandContext, CommandOutcome, CompletionRequest, parse_name, task_import};
 use crate::cli::{ImportArgs, TaskVerb};
+use crate::domain::checks;
 use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{MessageId, Name, TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
@@ -33,6 +34,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             description,
             blocked_by,
             tags,
+            accept,
         } => {
             let new = NewTask {
                 subject: subject.clone(),
@@ -41,7 +43,13 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 tags: parse_tags(tags),
                 worktree: String::new(),
             };
-            board.create(new, context.now)?
+            if accept.is_some() {
+                context.gate.check_may_set_acceptance()?;
+            }
+            match accept {
+                Some(command) => create_with_acceptance(&board, new, command, context)?,
+                None => board.create(new, context.now)?,
+            }
         }
         TaskVerb::Claim { id, name } => {
             let id = id.as_ref().map(|id| board.resolve(id)).transpose()?;
@@ -53,8 +61,13 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         TaskVerb::Start { id, name } => {
             board.start(board.resolve(id)?, &claimer(name, context)?, context.now)?
         }
-        TaskVerb::Done { id, name } => {
-            board.complete(board.resolve(id)?, &parse_name(name)?, context.now)?
+        TaskVerb::Done {
+            id,
+            name,
+            override_reason,
+        } => {
+            let (id, name) = (board.resolve(id)?, parse_name(name)?);
+            complete(&board, id, &name, override_reason.as_deref(), context)?
         }
         TaskVerb::Release { id, name, force } => {
             let (id, name) = (board.resolve(id)?, parse_name(name)?);
@@ -71,6 +84,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             tags,
             blocked_by,
             unblock,
+            accept,
         } => {
             let edit = TaskEdit {
                 subject: subject.clone(),
@@ -79,7 +93,20 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 unblock: resolve_ids(&board, unblock)?,
                 tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
-            board.edit(board.resolve(id)?, &edit, context.now)?
+            let id = board.resolve(id)?;
+            if accept.is_some() {
+                context.gate.check_may_set_acceptance()?;
+            }
+            match accept {
+                Some(command) if edit == TaskEdit::default() => {
+                    set_acceptance(&board, id, command, context)?
+                }
+                Some(command) => {
+                    board.edit(id, &edit, context.now)?;
+                    set_acceptance(&board, id, command, context)?
+                }
+                None => board.edit(id, &edit, context.now)?,
+            }
         }
         TaskVerb::Rm { id } => {
             let removed = board.remove(board.resolve(id)?, context.now)?;
@@ -93,6 +120,63 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     CommandContext::warn(&board.set_aside()?);
     context.print(&task, || details(&task, &branches(&[&task], context)))?;
     Ok(CommandOutcome::Done)
+}
+
+/// Completes a task after its checks. With a reason, completes it even if the checks are red.
+fn complete(
+    board: &Board,
+    id: TaskId,
+    name: &Name,
+    override_reason: Option<&str>,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
+    if override_reason.is_some_and(|reason| reason.trim().is_empty()) {
+        bail!("an override needs a reason: --override \"REASON\"");
+    }
+    let task = board.get(id)?;
+    // The user can override the checks of a task that an agent owns. The task is completed for its owner.
+    let owner = match override_reason {
+        Some(_) if name.is_user() && !task.owner.is_empty() => Name::party(&task.owner)?,
+        Some(_) | None => name.clone(),
+    };
+    board.query(|graph| graph.check_complete(id, &owner))??;
+    let records = context.gate.check(&CompletionRequest {
+        board,
+        task: &task,
+        by: name,
+        override_reason,
+    })?;
+    // The checks may have taken long.
+    let now = records.iter().map(|record| record.at);
+    let now = now.fold(context.now, |last, at| if at > last { at } else { last });
+    Ok(board.complete_checked(id, &owner, &records, now)?)
+}
+
+/// Creates a task with an acceptance command. The command is approved before the task exists, so that no agent completes
+/// the task without it.
+fn create_with_acceptance(
+    board: &Board,
+    new: NewTask,
+    command: &str,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
+    let id = board.reserve(&new, context.now)?;
+    let notice = context.gate.approve_acceptance(id, command)?;
+    CommandContext::warn(notice.as_slice());
+    let created = board.create_as(Some(id), new, context.now)?;
+    set_acceptance(board, created.id, command, context)
+}
+
+/// Sets the acceptance command of a task, and stores that the user has set it, so that it may run.
+fn set_acceptance(
+    board: &Board,
+    id: TaskId,
+    command: &str,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
+    let notice = context.gate.approve_acceptance(id, command)?;
+    CommandContext::warn(notice.as_slice());
+    Ok(board.set_acceptance(id, command, context.now)?)
 }
 
 /// Releases a task that `name` owns or that has no owner. Fails if the task has another owner; if `name` is the user,
@@ -264,6 +348,9 @@ fn task_line(graph: &TaskGraph, task: &Task, branches: &BTreeMap<String, BranchS
     if let Some(into) = unmerged_into(task, branches) {
         out.push_str(&format!("  (not merged into {into})"));
     }
+    if let Some(words) = checks::summary(&task.checks) {
+        out.push_str(&format!("  ({words})"));
+    }
     out
 }
 
@@ -287,6 +374,23 @@ fn details(task: &Task, branches: &BTreeMap<String, BranchState>) -> String {
     ] {
         if !text.is_empty() {
             out.push_str(&format!("\n    {name}: {text}"));
+        }
+    }
+    if !task.acceptance.is_empty() {
+        out.push_str(&format!("\n    acceptance command: {}", task.acceptance));
+    }
+    for record in &task.checks {
+        let by = match record.by.as_str() {
+            "" => String::new(),
+            by => format!(" by {by}"),
+        };
+        out.push_str(&format!(
+            "\n    check {}{by}: {}",
+            record.name,
+            record.words()
+        ));
+        if !record.log.is_empty() {
+            out.push_str(&format!(" ({})", record.log));
         }
     }
     if !task.description.is_empty() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 
 use super::settings::{self, Setting, Settings};
+use crate::domain::checks::CHECK_FIELDS;
 use crate::domain::named_model;
 use crate::domain::text::{clip, closest_match, one_line};
 
@@ -48,8 +49,10 @@ fn unknown(table: &toml::Table) -> Option<String> {
             let known: Vec<&str> = settings::all().map(|s| s.name).collect();
             return Some(unknown_text(name, name, &known));
         };
-        if setting.name == "models" {
-            return unknown_field(value);
+        match setting.name {
+            "models" => return unknown_field(value),
+            "checks" => return unknown_check_field(value),
+            _ => {}
         }
         let inner = value.as_table().filter(|_| !setting.keys.is_empty())?;
         let key = inner
@@ -66,6 +69,21 @@ fn unknown_field(models: &toml::Value) -> Option<String> {
         let field = fields.find(|field| !named_model::FIELDS.contains(field))?;
         let full = format!("models.{}.{field}", one_line(&clip(name, 80)));
         Some(unknown_text(&full, field, named_model::FIELDS))
+    })
+}
+
+/// Returns a message about the first unknown field of a check; `None` if all are known.
+fn unknown_check_field(checks: &toml::Value) -> Option<String> {
+    checks.as_array()?.iter().find_map(|check| {
+        let check = check.as_table()?;
+        let mut fields = check.keys().map(String::as_str);
+        let field = fields.find(|field| !CHECK_FIELDS.contains(field))?;
+        let name = check.get("name").and_then(toml::Value::as_str);
+        let full = format!(
+            "checks.{}.{field}",
+            one_line(&clip(name.unwrap_or("?"), 80))
+        );
+        Some(unknown_text(&full, field, CHECK_FIELDS))
     })
 }
 
@@ -161,6 +179,19 @@ mod tests {
             (
                 "[anthropic]\nversoin = 'x'",
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
+            ),
+            (
+                "[[checks]]\nname = 'test'\ntimeout = 5",
+                "unknown setting 'checks.test.timeout': did you mean 'timeout_s'?",
+            ),
+            ("[[checks]]\nname = 'test'", "missing field `run`"),
+            (
+                "[[checks]]\nname = 'test'\nrun = ''",
+                "checks.test.run is empty",
+            ),
+            (
+                "[[checks]]\nname = 'test'\nrun = 'x'\ntimeout_s = 0",
+                "checks.test.timeout_s is 0: give a number from 1 to 14400",
             ),
             (
                 "compact_at = 100",
@@ -267,6 +298,16 @@ mod tests {
         assert_eq!(network("network = 'off'"), NetworkRules::all(Network::Off));
         let each = network("[network]\nteammate = 'ask'");
         assert_eq!((each.lead, each.teammate), (Network::On, Network::Ask));
+    }
+
+    #[test]
+    fn later_checks_replace_those_with_the_same_name() {
+        let check = |name: &str, run: &str| format!("[[checks]]\nname = '{name}'\nrun = '{run}'\n");
+        let user = parse(&(check("test", "a") + &check("lint", "b"))).unwrap();
+        let project = parse(&check("TEST", "c")).unwrap();
+        let all = user.overlaid(project).checks;
+        let runs: Vec<&str> = all.iter().map(|spec| spec.run.as_str()).collect();
+        assert_eq!(runs, ["b", "c"]);
     }
 
     #[test]

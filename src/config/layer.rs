@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::themes;
 use crate::domain::budget::UsageBudgets;
+use crate::domain::checks::CheckSpec;
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::named_model::ModelUses;
 
@@ -31,6 +32,20 @@ impl<V> Layer for BTreeMap<String, V> {
 impl Layer for Vec<Arc<CustomTheme>> {
     fn layer(self, later: Self) -> Self {
         themes::merge(self, later)
+    }
+}
+
+/// Checks of a later file replace those with the same name. All other checks stay.
+impl Layer for Vec<CheckSpec> {
+    fn layer(mut self, later: Self) -> Self {
+        let is_replaced = |spec: &CheckSpec| {
+            later
+                .iter()
+                .any(|new| new.name.eq_ignore_ascii_case(&spec.name))
+        };
+        self.retain(|spec| !is_replaced(spec));
+        self.extend(later);
+        self
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings. They come from these sources, of which a later one overrides an earlier one: defaults, the user's
 //! file, the project's file, environment variables, command-line options.
 
+pub mod acceptance;
 mod approvals;
 pub mod extensions;
 mod external_agents;

@@ -193,7 +193,7 @@ mod tests {
             );
             ranges += 1;
         }
-        assert_eq!(ranges, 9);
+        assert_eq!(ranges, 10);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::layer::Layer;
 use super::named_models;
 use super::values::{self, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
+use crate::domain::checks::{CheckSpec, check_specs};
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::external_agent::{ExternalAgentSettings, check_agents};
 use crate::domain::named_model::{ModelUses, NamedModel};
@@ -381,6 +382,24 @@ settings! {
             default: "ask",
             example: "\"auto\"",
             in_project: InProject::NeedsApproval { effect: "decides who approves shutdowns" },
+        }
+    }
+    "Checks" {
+        /// Commands that must succeed in the worktree of a task before the task is completed, as tables `[[checks]]`:
+        /// `name`, `run`, `tags` and `paths` (which tasks; without both: all), `timeout_s` (600), `retry` (`true`: a failed
+        /// run is repeated once). See [checks](checks.md).
+        checks: Vec<CheckSpec> {
+            default: "none",
+            example: "[{ name = \"test\", run = \"cargo test\", paths = [\"src/**\"] }]",
+            in_project: InProject::NeedsApproval { effect: "runs these commands in the sandbox when a task is completed" },
+            check: check_specs,
+        }
+        /// Maximum number of checks that run at the same time.
+        checks_max: Option<usize> {
+            default: "half of the CPU cores, at least 1",
+            example: "2",
+            in_project: InProject::NeedsApproval { effect: "decides how many checks run at the same time" },
+            range: (1, 16),
         }
     }
     "Team" {

@@ -9,6 +9,7 @@ use super::agent_builder::{AgentBuilder, AgentSettings, AgentStores};
 use super::base_components::BaseComponents;
 use super::board_view::BoardView;
 use super::budget::TeamBudget;
+use super::checks::CrewChecks;
 use super::commands::Commands;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
@@ -20,7 +21,7 @@ use super::inbox_prompts::InboxPrompts;
 use super::jobs::JobRunner;
 use super::lead::LeadParts;
 use super::models::ModelSwitch;
-use super::parts::CrewParts;
+use super::parts::{CheckParts, CrewParts};
 use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
@@ -38,10 +39,12 @@ use super::user_shell::UserShell;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::budget_gate::BudgetGate;
+use crate::checks::{CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::worktree::MergePolicy;
+use crate::process::supervisor::Supervisor;
 use crate::store::{Board, Worktrees};
 use crate::tools::host::Host;
 
@@ -70,6 +73,7 @@ pub struct Components {
     pub skills: Arc<SkillWatch>,
     /// The MCP servers of the crew; `None` if no MCP server is configured.
     pub servers: Option<Arc<CrewServers>>,
+    pub checks: Arc<CrewChecks>,
     pub budget: Arc<TeamBudget>,
     pub watcher: Watcher,
     pub recovery: Arc<Recovery>,
@@ -143,7 +147,13 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let (store, policy) = found.worktrees.unzip();
     let policy = policy.unwrap_or_default();
     let rules = Arc::new(RwLock::new(parts.rules));
-    let followup = base.board(found.board, found.graph, store.as_ref(), policy);
+    let checks = task_checks(
+        &base.context,
+        parts.extensions.checks,
+        parts.supervisor.clone(),
+        (&found.board, store.as_ref()),
+    );
+    let followup = base.board(found.board, found.graph, store.as_ref(), policy, &checks);
     let (board, worktrees) = (followup.board.clone(), followup.worktrees.clone());
     let (merges, branches) = (followup.merges.clone(), followup.merges.branches().clone());
     let RequestGroup {
@@ -163,6 +173,14 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         mailbox,
         requests,
     } = base;
+    let checks = Arc::new(CrewChecks::new(
+        context.clone(),
+        signals.clone(),
+        board.clone(),
+        broker.clone(),
+        delivery.clone(),
+        checks,
+    ));
     let calls_max = parts.models.calls_max;
     let models = Arc::new(ModelSwitch::new(
         context.clone(),
@@ -249,6 +267,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         team: team.clone(),
         shutdowns: shutdowns.clone(),
         builder: builder.clone(),
+        checks: checks.clone(),
         limits: parts.limits,
     });
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
@@ -264,6 +283,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         subagents: Arc::new(subagents),
         teammates: teammates.clone(),
         servers: servers.clone(),
+        checks: checks.clone(),
     });
     Components {
         watcher: Watcher {
@@ -326,6 +346,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
                 team.store().clone(),
                 mailbox,
                 store,
+                checks.clone(),
             ),
             removal: WorktreeRemoval::new(context.clone(), board, branches, merges.clone()),
             context: context.clone(),
@@ -356,6 +377,26 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         host,
         skills,
         servers,
+        checks,
         budget,
     }
+}
+
+/// Creates the checks of tasks. They run under the supervisor of the agents' commands.
+fn task_checks(
+    context: &CrewContext,
+    parts: CheckParts,
+    supervisor: Option<Arc<Supervisor>>,
+    (board, worktrees): (&Board, Option<&Worktrees>),
+) -> Arc<TaskChecks> {
+    let redactor = context.event_sender.redactor().clone();
+    let (root, clock) = (&context.root, context.clock);
+    Arc::new(TaskChecks::new(TaskChecksParts {
+        root: root.clone(),
+        specs: parts.specs,
+        runner: CheckRunner::new(root, supervisor, redactor, parts.at_once, clock),
+        acceptance: parts.acceptance,
+        board: board.clone(),
+        worktrees: worktrees.cloned(),
+    }))
 }

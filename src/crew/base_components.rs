@@ -14,6 +14,7 @@ use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
+use crate::checks::TaskChecks;
 use crate::domain::graph::TaskGraph;
 use crate::domain::worktree::MergePolicy;
 use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
@@ -73,6 +74,7 @@ impl BaseComponents {
         published: TaskGraph,
         worktrees: Option<&Worktrees>,
         policy: MergePolicy,
+        checks: &Arc<TaskChecks>,
     ) -> Arc<BoardFollowup> {
         Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
             let observer: Weak<dyn BoardObserver> = followup.clone();
@@ -97,6 +99,7 @@ impl BaseComponents {
                 self.lead.clone(),
                 worktrees.cloned(),
                 policy,
+                Some(checks.clone()),
             );
             let worktrees = TaskWorktrees::new(
                 self.context.clone(),

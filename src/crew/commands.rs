@@ -75,7 +75,8 @@ impl CommandHandler for Commands {
             Command::Interrupt { agent } => {
                 let hooks = self.context.hooks.as_ref();
                 let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
-                let were_running = self.waits.interrupt(&agent) || hooks_ran;
+                let mut were_running = self.waits.interrupt(&agent) || hooks_ran;
+                were_running |= self.user_actions.stop_checks(&agent);
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
                     interrupted => interrupted,

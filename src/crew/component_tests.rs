@@ -396,7 +396,8 @@ async fn action_of_the_user_is_published_before_its_change_of_the_board() {
     let mut crew = TestCrew::new();
     let (context, signals, board) = (crew.context.clone(), crew.signals.clone(), crew.board());
     let (roster, mailbox) = (crew.team.store().clone(), Mailbox::open(crew.dir.path()));
-    let actions = UserActions::new(context, signals, board, roster, mailbox, None);
+    let checks = crew.checks(&board);
+    let actions = UserActions::new(context, signals, board, roster, mailbox, None, checks);
     let new = task("one");
     actions
         .act(TaskCommand::Add { new }, None, None)

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+use super::checks::CrewChecks;
 use super::context::CrewContext;
 use super::jobs::JobRunner;
 use super::merge_service::MergeService;
@@ -25,7 +27,7 @@ use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::process::AddedEnvironment;
 use crate::protocol::event::AgentEvent;
-use crate::tools::host::{Host, JobSpec, ServerHost, SubagentSpec};
+use crate::tools::host::{CheckedCompletion, Host, JobSpec, ServerHost, SubagentSpec};
 
 /// Maximum number of bytes of a tool's output in one event. Longer output is shortened.
 const CHUNK_MAX: usize = 4 * 1024;
@@ -44,6 +46,7 @@ pub struct CrewHost {
     pub subagents: Arc<Subagents>,
     pub teammates: Arc<Teammates>,
     pub servers: Option<Arc<CrewServers>>,
+    pub checks: Arc<CrewChecks>,
 }
 
 impl CrewHost {
@@ -219,6 +222,15 @@ impl Host for CrewHost {
                 None => Ok(()),
             }
         })
+    }
+
+    fn complete_checked<'a>(
+        &'a self,
+        agent: &'a Name,
+        task: TaskId,
+        wait_max: Option<Duration>,
+    ) -> BoxFuture<'a, Result<Option<CheckedCompletion>, String>> {
+        Box::pin(self.checks.complete(agent, task, wait_max))
     }
 
     fn servers(&self) -> Option<Arc<dyn ServerHost>> {

@@ -10,6 +10,7 @@ use super::context::CrewContext;
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
 use crate::agent::driver::run_blocking;
+use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
@@ -26,6 +27,8 @@ pub struct MergeService {
     /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
     policy: MergePolicy,
+    /// The checks of tasks; `None` only in tests.
+    checks: Option<Arc<TaskChecks>>,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
     user_turn: tokio::sync::Mutex<()>,
 }
@@ -38,6 +41,7 @@ impl MergeService {
         lead: Arc<LeadInbox>,
         worktrees: Option<Worktrees>,
         policy: MergePolicy,
+        checks: Option<Arc<TaskChecks>>,
     ) -> MergeService {
         MergeService {
             context,
@@ -46,6 +50,7 @@ impl MergeService {
             lead,
             worktrees,
             policy,
+            checks,
             user_turn: tokio::sync::Mutex::default(),
         }
     }
@@ -74,6 +79,30 @@ impl MergeService {
         self.policy == MergePolicy::Auto || tree.task_id.is_some_and(|own| own != task)
     }
 
+    /// Checks that the content of a completed task was checked. Other programs can complete a task without its checks.
+    ///
+    /// # Errors
+    /// Fails with a sentence if a check is not green on this content.
+    async fn verify(&self, task: &Task) -> Result<(), String> {
+        match &self.checks {
+            Some(checks) => checks.verify(task).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Merges the branch of a task automatically and publishes the result. Does not merge content that was not checked.
+    async fn merge_checked(&self, task: &Task) {
+        match self.verify(task).await {
+            // The result was already published.
+            Ok(()) => drop(self.merge_and_report(task.id).await),
+            Err(why) => {
+                let text = format!("{why}. Its branch is not merged automatically.");
+                self.lead.note(text.clone());
+                self.context.notice(NoticeLevel::Warn, text).await;
+            }
+        }
+    }
+
     /// Records in the worktree log that a task with a worktree was completed. Then merges the task's branch if the
     /// branch is merged automatically. Does nothing if the task has no worktree.
     pub async fn on_task_completed(&self, task: &Task) {
@@ -94,8 +123,7 @@ impl MergeService {
         let store = store.clone();
         let found = run_blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
-            // The result was already published.
-            let _ = self.merge_and_report(task.id).await;
+            self.merge_checked(task).await;
         }
     }
 
@@ -114,8 +142,7 @@ impl MergeService {
             let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
             let waits = here.iter().rfind(|t| self.merges(tree, t.id));
             if let Some(task) = waits.filter(|_| is_done) {
-                // The result was already published.
-                let _ = self.merge_and_report(task.id).await;
+                self.merge_checked(task).await;
             }
         }
     }
@@ -137,6 +164,10 @@ impl MergeService {
     /// Returns why the branch was not merged. A conflict is an error too: a tool call that merged nothing must not look
     /// successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
+        if let Some(task) = self.current_graph(id).await.get(id) {
+            let verified = self.verify(task).await;
+            verified.map_err(|why| format!("{why}: only the user can merge it"))?;
+        }
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
         if level == NoticeLevel::Warn {
             self.context.notice(level, text.clone()).await;

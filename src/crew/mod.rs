@@ -31,6 +31,7 @@ mod board_followup;
 mod board_view;
 mod branch_status;
 mod budget;
+mod checks;
 mod command_loop;
 mod commands;
 #[cfg(test)]
@@ -65,6 +66,7 @@ mod period_counter;
 mod progress;
 mod prompt_waits;
 mod recovery;
+mod red_question;
 mod registry;
 mod request_broker;
 mod request_reminders;
@@ -100,7 +102,7 @@ pub use external_agents::ExternalParts;
 pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use parts::{
-    BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
+    BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
     SessionParts, TeamLimits,
 };
 pub use request_reminders::REMINDERS_MAX;

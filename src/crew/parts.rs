@@ -11,7 +11,9 @@ use super::first_board::PublishedBoard;
 use super::hooks::HookParts;
 use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
+use crate::checks::{AcceptanceCheck, NoAcceptance};
 use crate::domain::budget::UsageBudgets;
+use crate::domain::checks::CheckSpec;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
 use crate::domain::team_preset::TeamPreset;
@@ -85,9 +87,29 @@ pub struct InstructionParts {
     pub roles: Roles,
 }
 
-/// The user's and the project's MCP servers, hooks and external agents.
+/// The checks that must succeed before a task is completed.
+pub struct CheckParts {
+    /// The checks of the settings. Checks of a project's settings file that the user has not approved are left out.
+    pub specs: Vec<CheckSpec>,
+    /// Maximum number of checks that run at the same time.
+    pub at_once: usize,
+    pub acceptance: Arc<dyn AcceptanceCheck>,
+}
+
+impl Default for CheckParts {
+    fn default() -> CheckParts {
+        CheckParts {
+            specs: Vec::new(),
+            at_once: 1,
+            acceptance: Arc::new(NoAcceptance),
+        }
+    }
+}
+
+/// The user's and the project's MCP servers, hooks, checks and external agents.
 #[derive(Default)]
 pub struct ExtensionParts {
+    pub checks: CheckParts,
     /// The MCP servers; `None` if none is configured.
     pub servers: Option<ServerParts>,
     /// The hooks; `None` if none is configured.

@@ -15,6 +15,7 @@ use super::approvers::Approvers;
 use super::board_followup::BoardFollowup;
 use super::board_view::{BoardObserver, BoardView};
 use super::branch_status::BranchStatus;
+use super::checks::CrewChecks;
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::file_errors::FileErrors;
@@ -29,6 +30,8 @@ use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{AgentModel, Control, FindModel, ModelConfig, ModelOptions};
+use crate::checks::{CheckRunner, NoAcceptance, TaskChecks, TaskChecksParts};
+use crate::domain::checks::CheckSpec;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::named_model::ModelUses;
@@ -160,6 +163,34 @@ impl TestCrew {
             self.lead.clone(),
             worktrees,
             MergePolicy::Asked,
+            None,
+        ))
+    }
+
+    /// Returns the checks of a crew whose settings have none.
+    pub fn checks(&self, board: &Arc<BoardView>) -> Arc<CrewChecks> {
+        self.checks_of(board, Vec::new())
+    }
+
+    /// Returns the checks of a crew without worktrees whose settings have the checks `specs`.
+    pub fn checks_of(&self, board: &Arc<BoardView>, specs: Vec<CheckSpec>) -> Arc<CrewChecks> {
+        let (context, root) = (&self.context, &self.context.root);
+        let redactor = context.event_sender.redactor().clone();
+        let checks = TaskChecks::new(TaskChecksParts {
+            root: root.clone(),
+            specs,
+            runner: CheckRunner::new(root, None, redactor, 1, context.clock),
+            acceptance: Arc::new(NoAcceptance),
+            board: board.store().clone(),
+            worktrees: None,
+        });
+        Arc::new(CrewChecks::new(
+            context.clone(),
+            self.signals.clone(),
+            board.clone(),
+            self.broker(LEAD_DECIDES),
+            self.delivery.clone(),
+            Arc::new(checks),
         ))
     }
 

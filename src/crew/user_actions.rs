@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::board_view::BoardView;
+use super::checks::CrewChecks;
 use super::context::CrewContext;
 use super::hook_session;
 use super::hooks::feedback;
 use super::registry::AgentHandle;
 use super::signals::CrewSignals;
 use crate::agent::driver::run_blocking;
+use crate::domain::checks::CheckRecord;
 use crate::domain::graph::Claimer;
 use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{MessageId, Name, TaskId};
@@ -32,6 +34,8 @@ pub struct ActionStores {
     pub mailbox: Mailbox,
     /// The worktree store; `None` if worktrees are not in use.
     pub worktrees: Option<Worktrees>,
+    /// The results of the checks of the task that is completed; empty for all other actions.
+    pub checks: Vec<CheckRecord>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }
@@ -81,14 +85,18 @@ impl ActionStores {
     /// # Errors
     /// Fails if the user cannot complete the task, or the files cannot be committed.
     pub fn prepare(&self, command: &TaskCommand) -> Result<(), StoreError> {
-        let (TaskCommand::Complete { task }, Some(worktrees)) = (command, &self.worktrees) else {
+        let TaskCommand::Complete { task } = command else {
             return Ok(());
         };
         let id = *task;
         self.board
             .query(move |graph| graph.check_complete(id, &Name::user()))??;
         let task = self.board.get(id)?;
-        let Ok(name) = WorktreeName::new(&task.worktree) else {
+        let Some((worktrees, name)) = self
+            .worktrees
+            .as_ref()
+            .zip(WorktreeName::new(&task.worktree).ok())
+        else {
             return Ok(());
         };
         if self.root.join(".worktrees").join(name.as_str()).is_dir() {
@@ -126,7 +134,7 @@ impl ActionStores {
                 (taken.task, UserAction::Released { from })
             }
             TaskCommand::Complete { task } => (
-                board.complete(task, &Name::user(), now)?,
+                board.complete_checked(task, &Name::user(), &self.checks, now)?,
                 UserAction::Completed,
             ),
             TaskCommand::Add { new } => (board.create_as(reserved, new, now)?, UserAction::Added),
@@ -145,6 +153,7 @@ pub struct UserActions {
     mailbox: Mailbox,
     /// The worktree store; `None` if worktrees are not in use.
     worktrees: Option<Worktrees>,
+    checks: Arc<CrewChecks>,
 }
 
 impl UserActions {
@@ -155,6 +164,7 @@ impl UserActions {
         roster: Roster,
         mailbox: Mailbox,
         worktrees: Option<Worktrees>,
+        checks: Arc<CrewChecks>,
     ) -> UserActions {
         UserActions {
             context,
@@ -163,7 +173,16 @@ impl UserActions {
             roster,
             mailbox,
             worktrees,
+            checks,
         }
+    }
+
+    /// Stops the checks of the tasks that `agent` wants to complete. What the user completes is shown with the lead, so
+    /// interrupting the lead stops it too. Returns whether there were any.
+    pub fn stop_checks(&self, agent: &Name) -> bool {
+        let were_running = self.checks.stop(agent);
+        let were_of_user = agent.is_lead() && self.checks.stop(&Name::user());
+        were_running || were_of_user
     }
 
     /// Runs the hooks of an action that adds or completes a task. The input of `TaskCreated` hooks contains the number
@@ -225,7 +244,7 @@ impl UserActions {
 
     /// Executes an action on the board and publishes the result. If the user interrupts the lead while hooks of the
     /// action run, the hooks end and the action is not executed. With a `host`, the user is asked about a hook that
-    /// blocks the action too often.
+    /// blocks the action too often. Before a task is completed, its checks run; if they are red, the user is asked.
     ///
     /// # Errors
     /// Returns the reason if the action was not executed.
@@ -241,14 +260,19 @@ impl UserActions {
             roster: self.roster.clone(),
             mailbox: self.mailbox.clone(),
             worktrees: self.worktrees.clone(),
+            checks: Vec::new(),
             now: self.context.now(),
             new_id: self.context.new_id,
         };
         let reserved = self.check_hooks(&command, lead, host).await?;
-        let (stores, command) =
+        let (mut stores, command) =
             run_blocking(move || stores.prepare(&command).map(|()| (stores, command)))
                 .await
                 .map_err(|e| e.to_string())?;
+        if let TaskCommand::Complete { task } = &command {
+            stores.checks = self.checks.settle_for_user(*task).await?;
+            stores.now = self.context.now();
+        }
         let change = async {
             let acted = run_blocking(move || stores.act(command, reserved)).await;
             acted.map_err(|e| e.to_string())

@@ -47,6 +47,8 @@ pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     pub runner: Runner,
+    /// Whether the settings have checks. A viewer does not run them.
+    pub has_checks: bool,
     /// Publishes events to the viewer's own screen. The crew does not receive them.
     pub event_sender: EventSender,
     pub clock: fn() -> Timestamp,
@@ -70,6 +72,7 @@ impl Viewer {
             requests: Requests::open(&parts.root),
             roster: Roster::open(&parts.root),
             worktrees: Worktrees::open(&parts.root),
+            has_checks: parts.has_checks,
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
@@ -116,6 +119,7 @@ struct ViewerStores {
     requests: Requests,
     roster: Roster,
     worktrees: Worktrees,
+    has_checks: bool,
     /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
@@ -271,6 +275,20 @@ impl ViewerStores {
         done.await.map(|_| ()).map_err(|e| e.to_string())
     }
 
+    /// Fails if checks could apply to the task, because a viewer does not run them.
+    async fn check_has_no_checks(&self, id: TaskId) -> Result<(), String> {
+        let board = self.board.clone();
+        let task = run_blocking(move || board.get(id)).await;
+        let task = task.map_err(|e| e.to_string())?;
+        if self.has_checks || !task.acceptance.is_empty() {
+            return Err(format!(
+                "task {id} has checks, which a viewer does not run: complete it in the dashboard of the crew, or with crewdeck task done {} --as user",
+                id.0
+            ));
+        }
+        Ok(())
+    }
+
     /// Executes an action of the user on the board. If the crew runs, the crew notices the changed files and publishes
     /// the change. Otherwise the viewer publishes it.
     async fn act(&self, command: TaskCommand) -> Result<(), String> {
@@ -280,9 +298,13 @@ impl ViewerStores {
             roster: self.roster.clone(),
             mailbox: self.mailbox.clone(),
             worktrees: Some(self.worktrees.clone()),
+            checks: Vec::new(),
             now: self.now(),
             new_id: self.new_id,
         };
+        if let TaskCommand::Complete { task } = &command {
+            self.check_has_no_checks(*task).await?;
+        }
         let done = run_blocking(move || {
             stores.prepare(&command)?;
             stores.act(command, None)

@@ -29,6 +29,7 @@ fn fixture() -> ViewerFixture {
     Roster::open(dir.path()).add_member(bob, 16).unwrap();
     let (event_sender, events) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
+        has_checks: false,
         root: dir.path().to_path_buf(),
         runner: Runner::Process(Some(4711)),
         event_sender,

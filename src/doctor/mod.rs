@@ -20,6 +20,7 @@ pub use checks::environment::EnvironmentFacts;
 pub use checks::model::{ModelFacts, ModelListing, ModelServer};
 pub use checks::sandbox::SandboxFacts;
 pub use checks::settings::SettingsFacts;
+pub use checks::task_checks::CheckFacts;
 pub use finding::{Finding, Level};
 pub use fix::Fix;
 
@@ -36,6 +37,7 @@ pub struct DoctorContext {
     /// be used.
     pub named_models: Vec<(String, Result<String, String>)>,
     pub budgets: BudgetFacts,
+    pub checks: CheckFacts,
     pub sandbox: SandboxFacts,
     pub environment: EnvironmentFacts,
 }

@@ -6,6 +6,7 @@ pub mod attachment;
 pub mod budget;
 pub mod call_pattern;
 pub mod chat;
+pub mod checks;
 pub mod code_host;
 pub mod conversation;
 pub mod crash_recovery;

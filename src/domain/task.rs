@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::checks::{self, CheckRecord};
 use super::ids::TaskId;
 use super::timestamp::Timestamp;
 
@@ -92,6 +93,23 @@ pub struct Task {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub taken_from: Vec<String>,
+    /// The command that must succeed in the task's worktree before the task is completed, in addition to the checks of
+    /// the settings; empty if there is none.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub acceptance: String,
+    /// The last result of each check that ran for this task, oldest first, at most
+    /// [`checks::CHECK_RECORDS_MAX`]. Only shown to the user: whether a task may be completed is decided by the results
+    /// that crewdeck keeps by content.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub checks: Vec<CheckRecord>,
     /// Where an imported task comes from: the URL of an issue, or a hash of the item in a file. A later import skips
     /// what is already on the board. Empty if the task was not imported.
     #[serde(
@@ -108,6 +126,11 @@ pub struct Task {
 /// Maximum number of agents in [`Task::taken_from`]. If there are more, the oldest is dropped.
 pub const TAKEN_FROM_MAX: usize = 16;
 
+/// The name of the field [`Task::checks`] in the file.
+const CHECKS: &str = "checks";
+/// The name of the field [`Task::acceptance`] in the file.
+const ACCEPTANCE: &str = "acceptance";
+
 /// Older names of fields, each with its current name.
 const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];
 
@@ -123,7 +146,25 @@ impl<'de> Deserialize<'de> for Task {
                 fields.insert((*new).into(), value);
             }
         }
-        Task::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom)
+        // Fields with these names that have another form belong to another program.
+        let is_foreign = |name: &str, value: &Value| match name {
+            CHECKS => checks::from_json(value).is_none(),
+            _ => !(value.is_string() || value.is_null()),
+        };
+        let mut foreign = Vec::new();
+        for name in [CHECKS, ACCEPTANCE] {
+            if fields
+                .get(name)
+                .is_some_and(|value| is_foreign(name, value))
+                && let Some(value) = fields.shift_remove(name)
+            {
+                foreign.push((name.to_string(), value));
+            }
+        }
+        let mut task =
+            Task::deserialize(Value::Object(fields)).map_err(serde::de::Error::custom)?;
+        task.extra.extend(foreign);
+        Ok(task)
     }
 }
 
@@ -149,6 +190,15 @@ impl Task {
     pub fn was_taken_from(&self, name: &str) -> bool {
         let is_same = |taken: &String| taken.eq_ignore_ascii_case(name);
         self.taken_from.iter().any(is_same)
+    }
+
+    /// Adds results of checks, and replaces earlier ones of the same checks.
+    pub fn add_checks(&mut self, records: &[CheckRecord]) {
+        if records.is_empty() {
+            return;
+        }
+        self.extra.shift_remove(CHECKS);
+        checks::merge(&mut self.checks, records);
     }
 
     /// Returns whether `owner` has claimed the task and not completed it.
@@ -208,6 +258,23 @@ mod tests {
                 (Timestamp(exact), &Value::from(exact))
             );
         }
+    }
+
+    #[test]
+    fn checks_field_of_another_program_survives_until_a_check_runs() {
+        let text = r#"{"id":1,"subject":"s","checks":"by hand","acceptance":{"ok":true}}"#;
+        let mut task: Task = serde_json::from_str(text).unwrap();
+        let back = serde_json::to_value(&task).unwrap();
+        assert_eq!(back["checks"], "by hand");
+        assert_eq!(back["acceptance"]["ok"], true);
+        let record = CheckRecord::running("test", "bob", Timestamp(1.0), "t");
+        task.add_checks(std::slice::from_ref(&record));
+        let text = serde_json::to_string(&task).unwrap();
+        assert_eq!(text.matches("\"checks\"").count(), 1);
+        assert_eq!(
+            serde_json::from_str::<Task>(&text).unwrap().checks,
+            [record]
+        );
     }
 
     #[test]

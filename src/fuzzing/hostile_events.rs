@@ -29,7 +29,9 @@ fn event_values(text: &str, time: f64) -> Vec<Value> {
     let task = |id: u64, status: &str, blocked_by: &[u64]| {
         json!({"id": id, "subject": text, "description": text, "status": status, "blockedBy": blocked_by,
                "owner": if id == 2 { "bob" } else { text }, "worktree": text, "tags": [text, text],
-               "created_at": time, "updated_at": time, "attempts": u32::MAX, "other": text})
+               "created_at": time, "updated_at": time, "attempts": u32::MAX, "other": text, "acceptance": text,
+               "checks": [{"name": text, "by": text, "at": time, "seconds": time, "outcome": "red", "log": text,
+                           "tree": text, "reds": u32::MAX, "override": text}]})
     };
     let request = |kind: &str, status: &str| {
         json!({"type": "request_changed", "request": {

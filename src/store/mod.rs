@@ -10,6 +10,7 @@
 pub mod atomic;
 mod attachments;
 mod board;
+mod checks;
 mod cursor;
 mod environment;
 #[cfg(test)]
@@ -57,6 +58,7 @@ use crate::domain::worktree::WorktreeError;
 pub use attachments::AttachmentStore;
 pub(crate) use board::rewrite_change_log;
 pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
+pub use checks::{CHECK_LOG_MAX, CheckStore, StoredCheck};
 pub use cursor::Cursor;
 pub use environment::environment;
 pub use file_fingerprint::FileFingerprint;

@@ -22,6 +22,14 @@ use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
 use crate::process::AddedEnvironment;
 
+/// The result of a completion after the checks of the task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CheckedCompletion {
+    Completed(Box<Task>),
+    /// The checks need longer than the caller waits. They go on, and the caller gets the result as a message.
+    StillRunning,
+}
+
 /// The services of the crew that tools call. Every error of type `String` is text for the model.
 pub trait Host: Send + Sync {
     fn spawn(&self, by: Name, member: Member, prompt: String) -> BoxFuture<'_, Result<(), String>>;
@@ -133,6 +141,18 @@ pub trait Host: Send + Sync {
         _change: HookInput,
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Runs the checks of a task and completes it for `agent` if they are green. Returns `None`, and does nothing, if no
+    /// check concerns the task; the caller then completes it. Waits at most `wait_max`; `None` means no limit. Fails with
+    /// the reason and the failing part of the output if the task is not completed. Dropping the future stops the checks.
+    fn complete_checked<'a>(
+        &'a self,
+        _agent: &'a Name,
+        _task: TaskId,
+        _wait_max: Option<Duration>,
+    ) -> BoxFuture<'a, Result<Option<CheckedCompletion>, String>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Returns the MCP servers; `None` if none is configured.

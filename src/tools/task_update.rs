@@ -14,6 +14,7 @@ use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
 use crate::store::{Board, StoreError};
+use crate::tools::host::CheckedCompletion;
 
 pub const TOOL: Tool = Tool {
     name: "task_update",
@@ -81,7 +82,7 @@ fn show(input: &Value) -> String {
     crate::domain::text::one_line(format!("#{} {status}", id.trim_matches(['"', '#'])).trim())
 }
 
-async fn update(context: ToolContext, input: Input) -> ToolResult {
+async fn update(context: ToolContext, mut input: Input) -> ToolResult {
     let ToolContext {
         host, agent, board, ..
     } = context.clone();
@@ -92,6 +93,9 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         }
         // Commit before the task is completed: tasks that become ready by its completion build on this branch.
         host.commit_leftovers(&agent).await.map_err(error_output)?;
+        if let Some(output) = complete_checked(&context, &mut input).await? {
+            return Ok(output);
+        }
     }
     let before = own(&board, &agent).await;
     if status == Some(TaskStatus::InProgress) && context.is_external {
@@ -110,6 +114,38 @@ async fn update(context: ToolContext, input: Input) -> ToolResult {
         output.text.push_str(&place);
     }
     Ok(output)
+}
+
+/// Completes the task after its checks, and returns the result of the call. The other changes in `input` are made
+/// before, and taken out of `input`. Returns `None` if no check concerns the task. Fails with text for the model if the
+/// task is not completed.
+async fn complete_checked(
+    context: &ToolContext,
+    input: &mut Input,
+) -> Result<Option<ToolOutput>, ToolOutput> {
+    let changes = Input {
+        task_id: input.task_id.clone(),
+        status: None,
+        add: std::mem::take(&mut input.add),
+        remove: std::mem::take(&mut input.remove),
+        subject: input.subject.take(),
+        description: input.description.take(),
+    };
+    let own = context.clone();
+    let id = on_thread(move || change(&own, changes).map(|(id, _)| id)).await?;
+    let wait_max = context.decision_wait();
+    let completion = context
+        .host
+        .complete_checked(&context.agent, id, wait_max)
+        .await
+        .map_err(error_output)?;
+    match completion {
+        None => Ok(None),
+        Some(CheckedCompletion::Completed(task)) => task_ref::to_output(&task).map(Some),
+        Some(CheckedCompletion::StillRunning) => Ok(Some(ToolOutput::ok(format!(
+            "The checks of task {id} are still running. You get their result as a message. The task is completed when they are green. To wait for them, complete the task again."
+        )))),
+    }
 }
 
 /// Runs the hooks for completed tasks if the agent may complete the task. Fails with text for the model if the agent
@@ -167,6 +203,22 @@ async fn own(board: &Board, agent: &Name) -> Option<Task> {
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
+    let status = input.status;
+    let (id, mut task) = change(context, input)?;
+    if let Some(status) = status {
+        let moved = set_status(context, id, status).map_err(error_output)?;
+        task = Some(moved);
+    }
+    match task {
+        Some(task) => task_ref::to_output(&task),
+        None => Err(error_output(
+            "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
+        )),
+    }
+}
+
+/// Makes the changes of the text and the blockers. Returns the number of the task, and the task if anything was changed.
+fn change(context: &ToolContext, input: Input) -> Result<(TaskId, Option<Task>), ToolOutput> {
     let board = &context.board;
     let id = task_ref::resolve(board, &input.task_id)?;
     let edit = TaskEdit {
@@ -183,16 +235,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
             .map_err(error_output)?;
         task = Some(edited);
     }
-    if let Some(status) = input.status {
-        let moved = set_status(context, id, status).map_err(error_output)?;
-        task = Some(moved);
-    }
-    match task {
-        Some(task) => task_ref::to_output(&task),
-        None => Err(error_output(
-            "nothing to change: pass status, subject, description, addBlockedBy or removeBlockedBy",
-        )),
-    }
+    Ok((id, task))
 }
 
 fn set_status(context: &ToolContext, id: TaskId, status: TaskStatus) -> Result<Task, StoreError> {

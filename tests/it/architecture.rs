@@ -15,6 +15,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("protocol", &["domain", "protocol"]),
     ("process", &["domain", "process"]),
     ("store", &["domain", "store", "process"]),
+    ("checks", &["domain", "process", "store", "checks"]),
     ("http", &["http"]),
     ("model", &["domain", "http", "model"]),
     ("hooks", &["domain", "process", "store", "hooks"]),
@@ -30,8 +31,8 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "crew",
         &[
-            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "acp", "tools",
-            "agent", "crew",
+            "domain", "protocol", "store", "process", "checks", "model", "hooks", "mcp", "acp",
+            "tools", "agent", "crew",
         ],
     ),
     ("ui", &["domain", "protocol", "ui"]),
@@ -45,8 +46,8 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "domain", "protocol", "store", "process", "model", "hooks", "mcp", "acp", "tools",
-            "agent", "crew", "ui", "config", "cli", "commands", "doctor", "app",
+            "domain", "protocol", "store", "process", "checks", "model", "hooks", "mcp", "acp",
+            "tools", "agent", "crew", "ui", "config", "cli", "commands", "doctor", "app",
         ],
     ),
     (

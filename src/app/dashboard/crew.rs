@@ -156,8 +156,12 @@ impl Dashboard {
                 });
             }
             Ok(Built::RunsElsewhere(holder)) => {
-                let viewing =
-                    ViewerSession::start(&blueprint.root, holder, self.event_sender.clone())?;
+                let viewing = ViewerSession::start(
+                    &blueprint.root,
+                    holder,
+                    self.event_sender.clone(),
+                    !blueprint.settings.checks.is_empty(),
+                )?;
                 self.state.forget_crew();
                 self.state.set_role(viewing.role());
                 self.crew = CrewState::Remote(Box::new(viewing));
@@ -182,6 +186,7 @@ impl Dashboard {
                             root,
                             session,
                             self.event_sender.clone(),
+                            !blueprint.settings.checks.is_empty(),
                         )?;
                         self.state.set_role(viewing.role());
                         self.crew = CrewState::Remote(Box::new(viewing));

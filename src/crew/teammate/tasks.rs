@@ -48,10 +48,11 @@ impl TeammateLoop {
                 (None, None)
             }
         };
-        // A teammate with a running background job, or with a request whose decision arrives as a message, waits for it
-        // instead of resuming its task.
-        let awaits =
-            self.crew.jobs.is_running(Some(&name)) || self.crew.broker.has_left_open(&name);
+        // A teammate with a running background job, or with a request or checks whose result arrives as a message, waits
+        // for it instead of resuming its task.
+        let awaits = self.crew.jobs.is_running(Some(&name))
+            || self.crew.broker.has_left_open(&name)
+            || self.crew.checks.owes_result(&name);
         Situation {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),

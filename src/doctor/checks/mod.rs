@@ -16,6 +16,7 @@ pub mod requests;
 pub mod roles;
 pub mod sandbox;
 pub mod settings;
+pub mod task_checks;
 pub mod tasks;
 pub mod team;
 pub mod terminal;
@@ -33,6 +34,7 @@ pub const TABLE: &[fn(&DoctorContext) -> Vec<Finding>] = &[
     model::run,
     named_models::run,
     budgets::run,
+    task_checks::run,
     git::run,
     terminal::run,
     sandbox::run,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
+use super::super::checks::CheckRecord;
 use super::super::ids::{Name, TaskId};
 use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
@@ -13,7 +14,8 @@ use super::super::timestamp::Timestamp;
 use super::super::worktree::WorktreeName;
 use super::rules::join_ids;
 use super::{
-    Claimer, DESCRIPTION_MAX, GraphError, NewTask, PlannedTask, SUBJECT_MAX, TaskEdit, TaskGraph,
+    ACCEPTANCE_MAX, Claimer, DESCRIPTION_MAX, GraphError, NewTask, PlannedTask, SUBJECT_MAX,
+    TaskEdit, TaskGraph,
 };
 
 impl TaskGraph {
@@ -45,6 +47,8 @@ impl TaskGraph {
             updated_at: now,
             attempts: 0,
             taken_from: Vec::new(),
+            acceptance: String::new(),
+            checks: Vec::new(),
             imported_from: String::new(),
             extra: Map::new(),
         }));
@@ -148,6 +152,47 @@ impl TaskGraph {
             }
         });
         Ok(changed)
+    }
+
+    /// Adds results of checks to task `id`. Does not change the time of the task's last change, because the task itself
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// Fails if the task does not exist.
+    pub fn record_checks(
+        &mut self,
+        id: TaskId,
+        records: &[CheckRecord],
+    ) -> Result<Vec<TaskId>, GraphError> {
+        self.require(id)?;
+        self.alter(id, |task| task.add_checks(records));
+        Ok(vec![id])
+    }
+
+    /// Sets the acceptance command of task `id`; an empty text removes it.
+    ///
+    /// # Errors
+    /// Fails if the task does not exist or is completed, or the command is too long.
+    pub fn set_acceptance(
+        &mut self,
+        id: TaskId,
+        command: &str,
+        now: Timestamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        if self.require(id)?.status == TaskStatus::Completed {
+            return Err(GraphError::Completed(id));
+        }
+        if command.len() > ACCEPTANCE_MAX {
+            let text = "acceptance command";
+            return Err(GraphError::TooLong(text, ACCEPTANCE_MAX, "bytes"));
+        }
+        self.alter(id, |task| {
+            // A field of another program with the same name would be written beside it.
+            task.extra.shift_remove("acceptance");
+            task.acceptance = command.trim().to_string();
+            task.updated_at = now;
+        });
+        Ok(vec![id])
     }
 
     /// Marks task `id` of `claimer` as in progress. If the task has no owner, claims it for `claimer` first.

@@ -116,7 +116,12 @@ fn size_of_task(task: &Task) -> usize {
         .values()
         .map(|value| value.to_string().len())
         .sum();
-    TASK_BYTES + task.subject.len() + task.description.len() + extra
+    let checks = match task.checks.as_slice() {
+        [] => 0,
+        checks => serde_json::to_string(checks).map_or(0, |text| text.len()),
+    };
+    let texts = task.subject.len() + task.description.len() + task.acceptance.len();
+    TASK_BYTES + texts + checks + extra
 }
 
 #[cfg(test)]

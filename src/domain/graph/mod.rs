@@ -27,6 +27,8 @@ pub const SUBJECT_MAX: usize = 200;
 pub const ATTEMPTS_MAX: u32 = 5;
 /// Maximum length of a description, in bytes.
 pub const DESCRIPTION_MAX: usize = 64 * 1024;
+/// Maximum length of an acceptance command, in bytes.
+pub const ACCEPTANCE_MAX: usize = 4096;
 /// Maximum length of the invalid input that is quoted in an error message, in characters.
 const QUOTED_MAX: usize = 200;
 

@@ -27,7 +27,8 @@ pub use error::WorktreeError;
 pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
-    BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, WorktreeDiff,
+    BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, TaskContent,
+    WorktreeDiff,
 };
 pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
 pub use ports::{PORTS_PER_WORKTREE, free_ports};

@@ -121,6 +121,20 @@ impl fmt::Display for DiskUse {
     }
 }
 
+/// The committed content of a worktree, and what its branch changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskContent {
+    /// The last commit of the branch.
+    pub commit: String,
+    /// The hash of the git tree.
+    pub tree: String,
+    /// The files that differ from the merge base with the base branch, relative to the project root; `None` if they are
+    /// too many.
+    pub changed: Option<Vec<String>>,
+    /// Whether the commits of the branch itself change anything. Merges of other branches do not count.
+    pub has_own_changes: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ use std::time::Duration;
 use super::StoreError;
 use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
+use crate::domain::checks::CheckRecord;
 use crate::domain::graph::{BoardDelta, Claimer, NewTask, PlannedTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::task::Task;
@@ -347,6 +348,47 @@ impl Board {
     pub fn complete(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
         self.lock()?
             .change(id, |graph| graph.complete(id, who, now))
+    }
+
+    /// Completes a task as [`Board::complete`] does, and adds the results of its checks in the same write.
+    ///
+    /// # Errors
+    /// When the graph rejects the change, or a file cannot be read or written.
+    pub fn complete_checked(
+        &self,
+        id: TaskId,
+        who: &Name,
+        checks: &[CheckRecord],
+        now: Timestamp,
+    ) -> Result<Task, StoreError> {
+        self.lock()?.change(id, |graph| {
+            let changed = graph.complete(id, who, now)?;
+            graph.record_checks(id, checks)?;
+            Ok(changed)
+        })
+    }
+
+    /// Adds results of checks to a task, and replaces earlier results of the same checks.
+    ///
+    /// # Errors
+    /// When the task does not exist, or a file cannot be read or written.
+    pub fn record_checks(&self, id: TaskId, checks: &[CheckRecord]) -> Result<Task, StoreError> {
+        self.lock()?
+            .change(id, |graph| graph.record_checks(id, checks))
+    }
+
+    /// Sets the acceptance command of a task; an empty text removes it.
+    ///
+    /// # Errors
+    /// When the graph rejects the change, or a file cannot be read or written.
+    pub fn set_acceptance(
+        &self,
+        id: TaskId,
+        command: &str,
+        now: Timestamp,
+    ) -> Result<Task, StoreError> {
+        self.lock()?
+            .change(id, |graph| graph.set_acceptance(id, command, now))
     }
 
     /// Returns a task that `who` owns, or that has no owner, to the board, so that others can claim it.

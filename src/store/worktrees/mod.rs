@@ -5,7 +5,9 @@
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
+mod checkout;
 mod command_environment;
+mod content;
 mod create;
 mod debris;
 mod diff;

@@ -8,6 +8,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::one_line;
 use crate::domain::worktree;
 use crate::domain::worktree::{Branch, BranchState};
+use crate::ui::model::board::checks;
 use crate::ui::model::board::index::{BoardStatus, board_status};
 use crate::ui::model::style::StatusDisplay;
 use crate::ui::model::{CrewModel, style};
@@ -84,12 +85,18 @@ pub fn is_mergeable(model: &CrewModel, task: &Task) -> bool {
 }
 
 /// Returns the symbol, label and style of a task's status. A completed task whose branch is not merged has the symbol
-/// [`UNMERGED`].
+/// [`UNMERGED`]. The label also says which checks are not green.
 pub fn look(model: &CrewModel, task: &Task, theme: &Theme) -> StatusDisplay {
+    let (mut shape, mut words, mut style) = style::task(&model.board, task, theme);
     if is_unmerged(model, task) {
-        return (UNMERGED, "done, unmerged".into(), theme.accent);
+        (shape, words, style) = (UNMERGED, "done, unmerged".into(), theme.accent);
+    } else if let Some(symbol) = checks::symbol(task, theme) {
+        (shape, style) = symbol;
     }
-    style::task(&model.board, task, theme)
+    if let Some(checks) = checks::words(task) {
+        words = format!("{words}, {checks}");
+    }
+    (shape, words, style)
 }
 
 /// Returns a description of the task's branch for the page of the task; empty if the branch was removed or nothing is

@@ -1,6 +1,7 @@
 //! The view model of the tasks, and values derived from it.
 
 pub(in crate::ui) mod branches;
+pub(in crate::ui) mod checks;
 pub(in crate::ui) mod critical;
 pub(in crate::ui) mod history;
 pub(in crate::ui) mod index;

@@ -10,6 +10,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::ui::model::CrewModel;
 use crate::ui::model::event_log::attribution::ActionEffect;
+use crate::ui::model::event_log::checks;
 use crate::ui::model::event_log::format::task as titled;
 use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic};
 use crate::ui::text::display_name;
@@ -142,6 +143,7 @@ impl TaskChange<'_> {
         }
         self.push_edit_lines(before, &task, out);
         self.push_worktree_line(before, &task, out);
+        checks::push_lines(before, after, out);
     }
 
     /// Returns the agent or user who changed the task; `None` if no recent tool call or user action explains the

@@ -7,6 +7,7 @@
 mod agents;
 pub(in crate::ui) mod attribution;
 mod board;
+mod checks;
 pub(in crate::ui) mod format;
 
 use std::collections::VecDeque;

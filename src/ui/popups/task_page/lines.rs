@@ -3,6 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::checks;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 use crate::domain::text::{count_noun, one_line};
@@ -106,6 +107,7 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
         let ids = unlocks.iter().take(EDGES_MAX).map(ToString::to_string);
         field("unblocks", ids.collect::<Vec<_>>().join(" "));
     }
+    checks::add(app, task, width, theme, &mut out);
     let on_board =
         |places: &[usize]| -> Vec<TaskId> { places.iter().filter_map(|p| index.id(*p)).collect() };
     let mut before = on_board(index.blockers(place));

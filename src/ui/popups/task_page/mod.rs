@@ -1,6 +1,7 @@
 //! The popup with all details of a task. The keys that work on the selected task of the board also work here, for the
 //! shown task.
 
+mod checks;
 mod lines;
 
 use ratatui::text::Line;

@@ -13,8 +13,8 @@ use crate::ui::app::App;
 use crate::ui::graph::viewport::Zoom;
 use crate::ui::graph::{Drawing, Node, heavy};
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{BoardStatus, Index};
+use crate::ui::model::board::{branches, checks};
 use crate::ui::model::style;
 use crate::ui::panes::board::BoardPane;
 use crate::ui::panes::board::label;
@@ -264,7 +264,8 @@ fn draw_node(
     let (shape, style) = if branches::is_unmerged(app, task) {
         (branches::UNMERGED, theme.accent)
     } else {
-        style::status_symbol(standing, theme)
+        let checks = checks::symbol(task, theme);
+        checks.unwrap_or_else(|| style::status_symbol(standing, theme))
     };
     let label = label::label(task);
     // The number of a task on the critical path is highlighted, like the edges of that path.

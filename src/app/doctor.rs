@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use super::lock::LockAttempt;
-use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
+use super::{block_on, lock, now, root, secrets, settings, supervisor, theme, worktree_commands};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
 use crate::config::extensions::Extensions;
@@ -19,9 +19,10 @@ use crate::doctor::{
     SettingsFacts,
 };
 use crate::domain::text::{clip, escape_control_chars, one_line};
+use crate::domain::worktree::RemovalMode;
 use crate::process::environment;
 use crate::protocol::event::NoticeLevel;
-use crate::store;
+use crate::store::{self, Worktrees};
 use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
@@ -262,6 +263,14 @@ fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Re
             && !confirm(&format!("{}\n  {} [y/N] ", finding.text, act.question()))?
         {
             continue;
+        }
+        if let doctor::Fix::RemoveWorktree { name } = act {
+            let trees = Worktrees::open(&place.root);
+            let is_removed = trees.check_remove(name, RemovalMode::OnlyIfSafe).is_ok();
+            let tear_down = || worktree_commands::tear_down(&place.root, &trees, name);
+            if let Some(text) = is_removed.then(tear_down).flatten() {
+                warn(&text);
+            }
         }
         match act.apply(&place.root, now()) {
             Ok(done) => fixed.push(done),

@@ -44,6 +44,7 @@ mod theme;
 mod trust;
 mod unfinished_work;
 mod viewer_session;
+mod worktree_commands;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -111,6 +112,7 @@ pub fn main(cli: Cli) -> Result<u8> {
                 root: &root,
                 roles: assemble::roles(&root),
                 external_agents: &|| external_agents::find(&root),
+                teardown: &|trees, name| worktree_commands::tear_down(&root, trees, name),
                 format: form,
                 now: now(),
                 new_id,

@@ -19,7 +19,8 @@ use crate::domain::external_agent::ExternalAgentInfo;
 use crate::domain::ids::Name;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::store::{self, Roles};
+use crate::domain::worktree::WorktreeName;
+use crate::store::{self, Roles, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
@@ -30,6 +31,8 @@ pub struct CommandContext<'a> {
     pub roles: Roles,
     /// Finds the external agents of the settings and the presets. Also returns notices for the user.
     pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
+    /// Runs the teardown command of the settings in a worktree that is about to be removed. Returns a warning if it failed.
+    pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Option<String>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }

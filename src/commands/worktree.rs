@@ -188,6 +188,10 @@ fn remove(
     if removal == RemovalMode::OnlyIfSafe {
         check_not_in_use(worktrees, &tree, context)?;
     }
+    if worktrees.check_remove(&tree.name, removal).is_ok() {
+        let warning = (context.teardown)(worktrees, &tree.name);
+        CommandContext::warn(warning.as_slice());
+    }
     let fate = worktrees.remove(&tree.name, removal, context.now);
     let fate = match fate {
         Ok(fate) => fate,

@@ -22,7 +22,7 @@ use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::screen::ImageSetting;
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
-use crate::domain::worktree::MergePolicy;
+use crate::domain::worktree::{MergePolicy, WORKTREE_KEYS, WorktreeSettings};
 use crate::model::providers::PROVIDERS;
 use crate::model::window::WINDOW_MIN;
 
@@ -404,6 +404,16 @@ settings! {
                 is_harmless: |value| value.as_bool() == Some(true),
                 effect: "decides whether each task has its own worktree or all share this directory",
             },
+        }
+        /// Commands for the worktrees of tasks: `setup` runs in each new worktree before its owner begins, `teardown`
+        /// before a worktree is removed. `setup_timeout` is the maximum run time of each, in seconds (600 if not set). They
+        /// run like commands of agents. See [worktrees](worktrees.md#setup).
+        worktree: WorktreeSettings {
+            default: "none",
+            example: "{ setup = \"npm ci\", teardown = \"docker compose down\", setup_timeout = 900 }",
+            in_project: InProject::NeedsApproval { effect: "runs these commands in each worktree" },
+            keys: WORKTREE_KEYS,
+            check: WorktreeSettings::check,
         }
         /// Maximum number of teammates at the same time.
         agents_max: Option<usize> {

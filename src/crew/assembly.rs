@@ -20,7 +20,7 @@ use super::inbox_prompts::InboxPrompts;
 use super::jobs::JobRunner;
 use super::lead::LeadParts;
 use super::models::ModelSwitch;
-use super::parts::CrewParts;
+use super::parts::{CrewParts, WorktreeParts};
 use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
@@ -41,8 +41,7 @@ use crate::agent::budget_gate::BudgetGate;
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
-use crate::domain::worktree::MergePolicy;
-use crate::store::{Board, Worktrees};
+use crate::store::{Board, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The results of the first steps of a crew's start, as input for [`assemble`].
@@ -50,8 +49,8 @@ pub struct StartChecks {
     pub board: Board,
     /// The tasks on the board when it was first published.
     pub graph: TaskGraph,
-    /// The worktree store, and the policy that says what triggers merges. `None` if worktrees are not in use.
-    pub worktrees: Option<(Worktrees, MergePolicy)>,
+    /// The worktree store, and how worktrees are used. `None` if they are not in use.
+    pub worktrees: Option<(Worktrees, WorktreeParts)>,
     pub environment: Environment,
 }
 
@@ -140,10 +139,20 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         tracker: TaskTracker::new(),
         stop: CancellationToken::new(),
     });
-    let (store, policy) = found.worktrees.unzip();
-    let policy = policy.unwrap_or_default();
+    let (store, used) = found.worktrees.unzip();
+    let used = used.unwrap_or_default();
+    let worktree_commands = WorktreeCommands {
+        settings: used.settings,
+        supervisor: parts.supervisor.clone(),
+    };
     let rules = Arc::new(RwLock::new(parts.rules));
-    let followup = base.board(found.board, found.graph, store.as_ref(), policy);
+    let followup = base.board(
+        found.board,
+        found.graph,
+        store.as_ref(),
+        used.merge,
+        worktree_commands.clone(),
+    );
     let (board, worktrees) = (followup.board.clone(), followup.worktrees.clone());
     let (merges, branches) = (followup.merges.clone(), followup.merges.branches().clone());
     let RequestGroup {
@@ -327,7 +336,13 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
                 mailbox,
                 store,
             ),
-            removal: WorktreeRemoval::new(context.clone(), board, branches, merges.clone()),
+            removal: WorktreeRemoval::new(
+                context.clone(),
+                board,
+                branches,
+                merges.clone(),
+                worktree_commands,
+            ),
             context: context.clone(),
             signals: signals.clone(),
             registry: registry.clone(),

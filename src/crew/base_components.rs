@@ -16,7 +16,7 @@ use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::domain::graph::TaskGraph;
 use crate::domain::worktree::MergePolicy;
-use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, WorktreeCommands, Worktrees};
 
 /// The components that are created first, because they use no components outside of this group.
 pub struct BaseComponents {
@@ -73,6 +73,7 @@ impl BaseComponents {
         published: TaskGraph,
         worktrees: Option<&Worktrees>,
         policy: MergePolicy,
+        commands: WorktreeCommands,
     ) -> Arc<BoardFollowup> {
         Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
             let observer: Weak<dyn BoardObserver> = followup.clone();
@@ -103,7 +104,8 @@ impl BaseComponents {
                 self.registry.clone(),
                 board.clone(),
                 worktrees.cloned(),
-            );
+            )
+            .with_commands(commands);
             BoardFollowup::new(
                 self.context.clone(),
                 self.signals.clone(),

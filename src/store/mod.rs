@@ -83,8 +83,8 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, ScanMode, WorktreeList,
-    Worktrees,
+    BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, ScanMode, WorktreeCommands,
+    WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

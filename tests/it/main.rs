@@ -79,4 +79,5 @@ mod viewer;
 mod wire;
 mod worktree_include;
 mod worktree_recovery;
+mod worktree_setup;
 mod worktrees;

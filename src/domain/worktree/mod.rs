@@ -8,6 +8,7 @@ mod index;
 mod outcome;
 mod ports;
 mod removal;
+mod settings;
 mod state;
 
 use std::fmt;
@@ -30,6 +31,7 @@ pub use outcome::{
 };
 pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
+pub use settings::{WORKTREE_KEYS, WorktreeSettings};
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,
 };
@@ -210,6 +212,20 @@ pub struct Worktree {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub include_pending: bool,
+    /// Whether the setup command of the settings is still to be run in the worktree.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub setup_pending: bool,
+    /// Why the setup command failed, such as `exit code 1`; empty if it succeeded or has not run.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub setup_error: String,
     /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -234,6 +250,8 @@ impl Worktree {
             subject: String::new(),
             port: None,
             include_pending: false,
+            setup_pending: false,
+            setup_error: String::new(),
             extra: Map::new(),
         }
     }
@@ -363,7 +381,9 @@ mod tests {
         let name = WorktreeName::new("a").unwrap();
         let tree = Worktree::new(name, String::new(), Timestamp(1.0));
         let text = serde_json::to_value(tree).unwrap();
-        assert!(text.get("port").is_none() && text.get("include_pending").is_none());
+        for absent in ["port", "include_pending", "setup_pending", "setup_error"] {
+            assert!(text.get(absent).is_none(), "{absent}");
+        }
     }
 
     #[test]

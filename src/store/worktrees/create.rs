@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::include;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
-use super::{INITIALIZING, OpenRegistry, Worktrees};
+use super::trash::mark_cache_for_deletion;
+use super::{INITIALIZING, OpenRegistry, Worktrees, commands, include};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -30,6 +30,8 @@ pub struct NewWorktree {
     /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
     /// made one.
     pub made: Option<PathBuf>,
+    /// Whether the setup command of the settings is to be run in the worktree; see [`Worktrees::run_setup`].
+    pub has_setup: bool,
 }
 
 /// Whether a worktree name can be used.
@@ -78,7 +80,14 @@ impl Worktrees {
         tree.subject.clone_from(&new.subject);
         tree.port = tree.port.or_else(|| work.free_ports());
         tree.include_pending = include::is_there(&work.repo.root);
+        tree.setup_pending = new.has_setup;
+        tree.setup_error.clear();
         work.remove_excludes(&name);
+        commands::remove_log(&work.dir, &name);
+        // An earlier worktree of this name may have been removed by hand. A cache that cannot be deleted prevents nothing.
+        if let Ok(Some(cache)) = mark_cache_for_deletion(&work.dir, &name) {
+            let _ = cache.delete();
+        }
         tree.path = path.to_string_lossy().into_owned();
         work.log
             .record(LogEntry::of(super::debris::CREATE, &tree), now)?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
-use super::{OpenRegistry, WorktreeFolder, Worktrees};
+use super::{OpenRegistry, WorktreeFolder, Worktrees, cache};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
     ContentStatus, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
@@ -41,9 +41,12 @@ impl Worktrees {
         work.state(tree)
     }
 
-    /// Returns the disk usage of a worktree's folder. Runs no git; counts at most 50,000 files.
+    /// Returns the disk usage of a worktree's folder and its cache folder. Runs no git; counts at most 50,000 files in
+    /// each.
     pub fn size(&self, name: &WorktreeName) -> DiskUse {
-        size_of(&self.root.join(".worktrees").join(name.as_str()))
+        let dir = self.root.join(".worktrees");
+        let cache = size_of(&cache::path_of(&dir, name));
+        size_of(&dir.join(name.as_str())).plus(cache)
     }
 }
 

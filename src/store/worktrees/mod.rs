@@ -5,7 +5,9 @@
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
+mod cache;
 mod command_environment;
+mod commands;
 mod create;
 mod debris;
 mod diff;
@@ -35,6 +37,7 @@ use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeInde
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;

@@ -264,6 +264,19 @@ pub fn included_files(names: &[String], count: usize) -> String {
     )
 }
 
+/// Returns the text that names the ignored folders that were cloned from the project directory into a new worktree. Empty
+/// if there are none.
+pub fn cloned_folders(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n<worktree>These folders were copied from the project directory and may be outdated for your branch: {}. Git ignores \
+         them.</worktree>",
+        names.join(", ")
+    )
+}
+
 /// Maximum length of the setup command in the text for a model, in characters.
 const SETUP_SHOWN_MAX: usize = 300;
 

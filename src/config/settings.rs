@@ -407,11 +407,12 @@ settings! {
         }
         /// Commands for the worktrees of tasks: `setup` runs in each new worktree before its owner begins, `teardown`
         /// before a worktree is removed. `setup_timeout` is the maximum run time of each, in seconds (600 if not set). They
-        /// run like commands of agents. See [worktrees](worktrees.md#setup).
+        /// run like commands of agents. `clone`: ignored folders that are copied into each new worktree, where the file
+        /// system can share blocks. See [worktrees](worktrees.md#setup).
         worktree: WorktreeSettings {
             default: "none",
-            example: "{ setup = \"npm ci\", teardown = \"docker compose down\", setup_timeout = 900 }",
-            in_project: InProject::NeedsApproval { effect: "runs these commands in each worktree" },
+            example: "{ setup = \"npm ci\", setup_timeout = 900, clone = [\"node_modules\"] }",
+            in_project: InProject::NeedsApproval { effect: "runs these commands in each worktree, and copies these folders into it" },
             keys: WORKTREE_KEYS,
             check: WorktreeSettings::check,
         }

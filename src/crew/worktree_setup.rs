@@ -1,7 +1,7 @@
-//! Prepares the worktrees of tasks for work: runs the setup command of the settings in each new worktree before the first
-//! turn of its owner. The owner is informed about a failure and works nevertheless.
+//! Prepares the worktrees of tasks for work before the first turn of their owners: clones the folders that the settings
+//! name, and runs their setup command. The owner is informed about a failure and works nevertheless.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::process::AddedEnvironment;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{WorktreeCommands, Worktrees};
 
-/// Runs the setup command in worktrees.
+/// Clones folders into new worktrees, and runs the setup command in them.
 pub struct WorktreeSetup {
     context: Arc<CrewContext>,
     store: Worktrees,
@@ -21,6 +21,8 @@ pub struct WorktreeSetup {
     /// Held while the setup command runs in a worktree, so that it runs there only once at a time. An entry is removed
     /// when it is no longer in use.
     turns: Mutex<BTreeMap<WorktreeName, Arc<tokio::sync::Mutex<()>>>>,
+    /// The warnings about cloned folders that the user has seen. Each is shown once.
+    shown_warnings: Mutex<BTreeSet<String>>,
 }
 
 impl WorktreeSetup {
@@ -34,27 +36,28 @@ impl WorktreeSetup {
             store,
             commands,
             turns: Mutex::default(),
+            shown_warnings: Mutex::default(),
         }
     }
 
     /// Returns whether new worktrees are to be prepared.
     pub fn is_configured(&self) -> bool {
-        self.commands.settings.setup.is_some()
+        self.commands.settings.prepares()
     }
 
-    /// Returns whether the setup command is still to be run in the worktree `name`, because crewdeck ended before it had
-    /// ended there. Reads nothing if there is no setup command.
+    /// Returns whether the worktree `name` is still to be prepared, because crewdeck ended before that was done. Reads
+    /// nothing if the settings name nothing to do.
     pub async fn is_pending(&self, name: &WorktreeName) -> bool {
         self.is_configured() && self.find(name).await.is_some_and(|tree| tree.setup_pending)
     }
 
-    /// Runs the setup command in the worktree `name` if it has not run there, and shows the user how it ended. `added` are
-    /// the additions to the environment of commands in the worktree. Returns a text about it for the model of the
-    /// owner: about this run, or about a failure of an earlier one.
+    /// Prepares the worktree `name` if that was not done yet, and shows the user the result. `added` are the additions to
+    /// the environment of commands in the worktree. Returns a text for the model of the owner: about what was done now, or
+    /// about an earlier failure of the setup command.
     pub async fn prepare(&self, name: &WorktreeName, added: AddedEnvironment) -> String {
-        let Some(command) = &self.commands.settings.setup else {
+        if !self.is_configured() {
             return String::new();
-        };
+        }
         let turn = self.turn_of(name);
         let _turn = turn.lock().await;
         let Some(tree) = self.find(name).await else {
@@ -66,6 +69,52 @@ impl WorktreeSetup {
                 why => self.failure_text(name, why).await,
             };
         }
+        let mut text = self.clone_folders(name).await;
+        match &self.commands.settings.setup {
+            Some(command) => text.push_str(&self.run_setup(name, command, added).await),
+            None => self.finish(name, None).await,
+        }
+        text
+    }
+
+    /// Clones the folders of the settings into the worktree `name`. Returns a text for the model of the owner.
+    async fn clone_folders(&self, name: &WorktreeName) -> String {
+        let folders = self.commands.settings.clone_folders.clone();
+        let Some(folders) = folders.filter(|folders| !folders.is_empty()) else {
+            return String::new();
+        };
+        let (store, wanted) = (self.store.clone(), name.clone());
+        let cloned = run_blocking(move || store.clone_folders(&wanted, &folders)).await;
+        let cloned = match cloned {
+            Ok(cloned) => cloned,
+            Err(error) => {
+                let text =
+                    format!("Worktree {name}: no folders are copied (worktree.clone): {error}");
+                self.context.notice(NoticeLevel::Warn, text).await;
+                return String::new();
+            }
+        };
+        if let Some(summary) = cloned.summary() {
+            let text = format!("Worktree {name}: {summary}.");
+            self.context.notice(NoticeLevel::Info, text).await;
+        }
+        for warning in cloned.warnings() {
+            let is_new = lock(&self.shown_warnings).insert(warning.clone());
+            if is_new {
+                self.context.notice(NoticeLevel::Warn, warning).await;
+            }
+        }
+        prompt::cloned_folders(&cloned.names)
+    }
+
+    /// Runs the setup command in the worktree `name`, and shows the user how it ended. Returns a text for the model of the
+    /// owner.
+    async fn run_setup(
+        &self,
+        name: &WorktreeName,
+        command: &str,
+        added: AddedEnvironment,
+    ) -> String {
         let text = format!("Worktree {name}: the setup command is running.");
         self.context.notice(NoticeLevel::Info, text).await;
         let started = Instant::now();
@@ -80,14 +129,7 @@ impl WorktreeSetup {
             return String::new();
         };
         let failure = result.failure_text();
-        let (store, finished, why) = (self.store.clone(), name.clone(), failure.clone());
-        let saved = run_blocking(move || store.finish_setup(&finished, why.as_deref())).await;
-        if let Err(error) = saved {
-            let text = format!(
-                "Worktree {name}: the end of the setup cannot be recorded, so it may run again: {error}"
-            );
-            self.context.notice(NoticeLevel::Warn, text).await;
-        }
+        self.finish(name, failure.clone()).await;
         let seconds = started.elapsed().as_secs();
         let (level, text) = match &failure {
             None if result.had_leftovers => (
@@ -112,6 +154,18 @@ impl WorktreeSetup {
         match &failure {
             None => prompt::setup_done(command, result.had_leftovers),
             Some(why) => self.failure_text(name, why).await,
+        }
+    }
+
+    /// Records in the registry that the worktree `name` is prepared. `failure` says why the setup command failed.
+    async fn finish(&self, name: &WorktreeName, failure: Option<String>) {
+        let (store, finished) = (self.store.clone(), name.clone());
+        let saved = run_blocking(move || store.finish_setup(&finished, failure.as_deref())).await;
+        if let Err(error) = saved {
+            let text = format!(
+                "Worktree {name}: the end of the setup cannot be recorded, so it may run again: {error}"
+            );
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
     }
 

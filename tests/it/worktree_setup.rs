@@ -166,6 +166,42 @@ fn setup_that_hangs_or_leaves_programs_is_killed_and_reported() {
     sleep.wait_for_none();
 }
 
+#[test]
+fn ignored_folder_is_cloned_before_the_setup_or_the_reason_is_shown() {
+    let project = repository();
+    project.write("made-deps/a.js", "a\n");
+    project.write_user_settings(
+        "[worktree]\nclone = ['made-deps', 'missing']\nsetup = 'cat made-deps/a.js || echo none'\n",
+    );
+    let events = work(&project, "setup command has run here", "true");
+    let notices: Vec<&str> = events
+        .iter()
+        .filter(|event| event["type"] == "notice")
+        .filter_map(|event| event["text"].as_str())
+        .filter(|text| text.contains("worktree.clone"))
+        .collect();
+    let [notice] = notices[..] else {
+        panic!("{notices:?}");
+    };
+    let log = fs::read_to_string(project.file(".worktrees/.setup-task-1.log")).unwrap();
+    let copy = project.file(".worktrees/task-1/made-deps/a.js");
+    // It depends on the file system of this machine.
+    if copy.exists() {
+        assert_eq!(
+            notice,
+            "Worktree task-1: made-deps copied (worktree.clone)."
+        );
+        assert_eq!(log, "a\n");
+    } else {
+        assert!(
+            notice.starts_with("worktree.clone copies nothing"),
+            "{notice}"
+        );
+        assert!(log.ends_with("none\n"), "{log}");
+    }
+    assert!(!project.file(".worktrees/.cloning-task-1").exists());
+}
+
 /// Two tasks of which the second builds on the branch of the first. The owner of the first adds a settings file to its
 /// branch.
 const ATTACK: &str = r#"

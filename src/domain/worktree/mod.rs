@@ -2,6 +2,7 @@
 
 mod branch;
 mod checked_out;
+mod cloned;
 mod error;
 mod included;
 mod index;
@@ -23,6 +24,7 @@ use super::timestamp::Timestamp;
 
 pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged_branches};
 pub use checked_out::CheckedOut;
+pub use cloned::ClonedFolders;
 pub use error::WorktreeError;
 pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
@@ -212,7 +214,7 @@ pub struct Worktree {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub include_pending: bool,
-    /// Whether the setup command of the settings is still to be run in the worktree.
+    /// Whether folders are still to be cloned into the worktree, and the setup command is still to be run in it.
     #[serde(
         default,
         deserialize_with = "or_default",

@@ -414,11 +414,9 @@ fn trees(root: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(root.join(".worktrees")) else {
         return Vec::new();
     };
-    let is_cache = |e: &fs::DirEntry| {
-        let name = e.file_name();
-        name.to_string_lossy().starts_with(WORKTREE_CACHE_PREFIX)
-    };
-    let is_folder = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir()) && !is_cache(e);
+    // Caches of worktrees, and worktrees that are being removed.
+    let is_hidden = |e: &fs::DirEntry| e.file_name().as_encoded_bytes().starts_with(b".");
+    let is_folder = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir()) && !is_hidden(e);
     let folders = entries.flatten().filter(is_folder).take(TREES_MAX);
     folders.map(|e| e.path()).collect()
 }

@@ -7,7 +7,7 @@ use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
 use super::trash::mark_cache_for_deletion;
-use super::{INITIALIZING, OpenRegistry, Worktrees, commands, include};
+use super::{INITIALIZING, OpenRegistry, Worktrees, clone, commands, include};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -30,7 +30,8 @@ pub struct NewWorktree {
     /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
     /// made one.
     pub made: Option<PathBuf>,
-    /// Whether the setup command of the settings is to be run in the worktree; see [`Worktrees::run_setup`].
+    /// Whether the settings name what is to be done in the worktree after its creation; see [`Worktrees::run_setup`] and
+    /// [`Worktrees::clone_folders`].
     pub has_setup: bool,
 }
 
@@ -84,6 +85,7 @@ impl Worktrees {
         tree.setup_error.clear();
         work.remove_excludes(&name);
         commands::remove_log(&work.dir, &name);
+        clone::remove_scratch(&work.dir, &name);
         // An earlier worktree of this name may have been removed by hand. A cache that cannot be deleted prevents nothing.
         if let Ok(Some(cache)) = mark_cache_for_deletion(&work.dir, &name) {
             let _ = cache.delete();

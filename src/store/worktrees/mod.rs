@@ -6,6 +6,7 @@
 
 mod branches;
 mod cache;
+mod clone;
 mod command_environment;
 mod commands;
 mod create;

@@ -7,7 +7,7 @@
 
 use super::log::LogEntry;
 use super::trash::{TrashCandidate, TrashedFolder, mark_cache_for_deletion};
-use super::{OpenRegistry, WorktreeFolder, Worktrees, commands};
+use super::{OpenRegistry, WorktreeFolder, Worktrees, clone, commands};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchOutcome, FolderState, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName,
@@ -199,6 +199,7 @@ impl OpenRegistry {
         self.save()?;
         self.remove_excludes(name);
         commands::remove_log(&self.dir, name);
+        clone::remove_scratch(&self.dir, name);
         Ok((fate, folder.into_iter().chain(cache).collect()))
     }
 

@@ -10,7 +10,7 @@ use crate::domain::memory::ProjectMemory;
 use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
 use crate::domain::text::{clip, count_noun, join_names, one_line};
-use crate::domain::worktree::{INCLUDE_FILE, PORTS_PER_WORKTREE};
+use crate::domain::worktree::{INCLUDE_FILE, MissingContent, PORTS_PER_WORKTREE};
 use crate::tools::table::SUBMIT_PLAN;
 
 /// Maximum size, in bytes, of the list of skills in a prompt.
@@ -275,6 +275,27 @@ pub fn cloned_folders(names: &[String]) -> String {
          them.</worktree>",
         names.join(", ")
     )
+}
+
+/// Returns the text that names the submodules and the files of Git LFS that are missing in a worktree. Empty if nothing is
+/// missing.
+pub fn missing_content(missing: &MissingContent) -> String {
+    let mut text = String::new();
+    if missing.submodules.count > 0 {
+        text.push_str(&format!(
+            "\n<worktree>These submodules are empty here: {}. If your task needs one, run `git submodule update --init PATH`, which \
+             needs network access.</worktree>",
+            missing.submodules.list()
+        ));
+    }
+    if missing.lfs_pointers.count > 0 {
+        text.push_str(&format!(
+            "\n<worktree>These files of Git LFS contain only a pointer: {}. If your task needs their content, run `git lfs pull`, \
+             which needs network access.</worktree>",
+            missing.lfs_pointers.list()
+        ));
+    }
+    text
 }
 
 /// Maximum length of the setup command in the text for a model, in characters.

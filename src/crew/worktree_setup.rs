@@ -21,7 +21,7 @@ pub struct WorktreeSetup {
     /// Held while the setup command runs in a worktree, so that it runs there only once at a time. An entry is removed
     /// when it is no longer in use.
     turns: Mutex<BTreeMap<WorktreeName, Arc<tokio::sync::Mutex<()>>>>,
-    /// The warnings about cloned folders that the user has seen. Each is shown once.
+    /// The warnings about cloned folders and missing content that the user has seen. Each is shown once.
     shown_warnings: Mutex<BTreeSet<String>>,
 }
 
@@ -77,6 +77,30 @@ impl WorktreeSetup {
         text
     }
 
+    /// Returns a text for the model of a worktree's owner about submodules and files of Git LFS that are missing in the
+    /// worktree `name`. Shows the user each such warning once.
+    pub async fn missing_content(&self, name: &WorktreeName) -> String {
+        let (store, wanted) = (self.store.clone(), name.clone());
+        let missing = match run_blocking(move || store.missing_content(&wanted)).await {
+            Ok(missing) => missing,
+            Err(error) => {
+                tracing::warn!("worktree {name} is not checked for submodules and LFS: {error}");
+                return String::new();
+            }
+        };
+        self.warn_once(missing.warnings()).await;
+        prompt::missing_content(&missing)
+    }
+
+    async fn warn_once(&self, warnings: Vec<String>) {
+        for warning in warnings {
+            let is_new = lock(&self.shown_warnings).insert(warning.clone());
+            if is_new {
+                self.context.notice(NoticeLevel::Warn, warning).await;
+            }
+        }
+    }
+
     /// Clones the folders of the settings into the worktree `name`. Returns a text for the model of the owner.
     async fn clone_folders(&self, name: &WorktreeName) -> String {
         let folders = self.commands.settings.clone_folders.clone();
@@ -98,12 +122,7 @@ impl WorktreeSetup {
             let text = format!("Worktree {name}: {summary}.");
             self.context.notice(NoticeLevel::Info, text).await;
         }
-        for warning in cloned.warnings() {
-            let is_new = lock(&self.shown_warnings).insert(warning.clone());
-            if is_new {
-                self.context.notice(NoticeLevel::Warn, warning).await;
-            }
-        }
+        self.warn_once(cloned.warnings()).await;
         prompt::cloned_folders(&cloned.names)
     }
 

@@ -150,16 +150,19 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text about it for the owner's model.
+    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the owner's model about it, and
+    /// about what is missing in the worktree.
     async fn prepare(&self, dir: &Path) -> String {
         let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
             return String::new();
         };
-        if !setup.is_configured() {
-            return String::new();
+        let mut text = String::new();
+        if setup.is_configured() {
+            let added = self.environment_of(dir).await.1;
+            text = setup.prepare(&name, added).await;
         }
-        let added = self.environment_of(dir).await.1;
-        setup.prepare(&name, added).await
+        // Afterwards, because the setup command may have fetched it.
+        text + &setup.missing_content(&name).await
     }
 
     /// Returns the name of the worktree in `dir`; `None` if `dir` is not the folder of a worktree.

@@ -3,10 +3,12 @@
 use std::fs;
 use std::process::Stdio;
 
+use crewdeck::domain::worktree::MissingContent;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use crate::common::project::{Project, git};
+use crate::common::repository::{Repository, name};
 use crate::common::supervised::Sleep;
 use crate::common::wait::wait_until;
 
@@ -200,6 +202,58 @@ fn ignored_folder_is_cloned_before_the_setup_or_the_reason_is_shown() {
         assert!(log.ends_with("none\n"), "{log}");
     }
     assert!(!project.file(".worktrees/.cloning-task-1").exists());
+}
+
+#[test]
+fn empty_submodules_and_lfs_pointers_are_found() {
+    let r = Repository::new();
+    for (key, value) in [
+        ("clean", "cat"),
+        ("smudge", "cat"),
+        ("process", ""),
+        ("required", "false"),
+    ] {
+        r.git(&["config", &format!("filter.lfs.{key}"), value]);
+    }
+    let nothing = |trees: &str| {
+        let missing = r.worktrees().missing_content(&name(trees)).unwrap();
+        assert_eq!(missing, MissingContent::default());
+    };
+    r.create(1, &[]);
+    nothing("task-1");
+
+    let commit = r.git(&["rev-parse", "HEAD"]);
+    for path in ["lib", "third party"] {
+        let entry = format!("160000,{commit},{path}");
+        r.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    }
+    let modules = "[submodule \"a\"]\n\tpath = lib\n\turl = ../lib\n[submodule \"b\"]\n\tpath = third party\n\turl = ../b\n\
+                   [submodule \"c\"]\n\tpath = ../..\n\turl = ../c\n";
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n";
+    for (path, text) in [
+        (".gitmodules", modules),
+        (".gitattributes", "*.bin filter=lfs -text\n"),
+        ("a.bin", pointer),
+        ("b.bin", "fetched\n"),
+        ("c.txt", pointer),
+    ] {
+        fs::write(r.root().join(path), text).unwrap();
+        r.git(&["add", "--", path]);
+    }
+    r.git(&["commit", "--quiet", "--message", "modules"]);
+    r.create(2, &[]);
+    let missing = || r.worktrees().missing_content(&name("task-2")).unwrap();
+    assert_eq!(missing().submodules.list(), "lib, third party");
+    assert_eq!(missing().lfs_pointers.list(), "a.bin");
+    assert_eq!(missing().warnings().len(), 2);
+
+    let dir = r.worktree_path("task-2");
+    for path in ["lib", "third party"] {
+        fs::create_dir_all(dir.join(path)).unwrap();
+        fs::write(dir.join(path).join("file"), "").unwrap();
+    }
+    fs::write(dir.join("a.bin"), "fetched\n").unwrap();
+    nothing("task-2");
 }
 
 /// Two tasks of which the second builds on the branch of the first. The owner of the first adds a settings file to its

@@ -6,6 +6,7 @@ mod cloned;
 mod error;
 mod included;
 mod index;
+mod missing;
 mod outcome;
 mod ports;
 mod removal;
@@ -28,6 +29,7 @@ pub use cloned::ClonedFolders;
 pub use error::WorktreeError;
 pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
+pub use missing::{MissingContent, MissingPaths};
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, WorktreeDiff,
 };

@@ -19,6 +19,7 @@ mod interrupted_merge;
 mod log;
 mod merge;
 mod merge_status;
+mod missing_content;
 mod nested_repos;
 mod orphans;
 mod remove;

@@ -301,8 +301,12 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(below) => below.display().to_string(),
         Err(_) => super::assemble::format_path(path),
     };
+    let mut worktree_disk_limit = None;
     let (error, warnings, project) = match config::load(root, super::check_tools) {
-        Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
+        Ok(loaded) => {
+            worktree_disk_limit = loaded.settings.worktree.disk_limit;
+            (None, theme_warnings(&loaded.settings), loaded.project)
+        }
         Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };
     let found = Extensions::load(root);
@@ -320,6 +324,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         warnings,
         waiting,
         ignored,
+        worktree_disk_limit,
         extensions: (found.servers.len(), found.hooks.len()),
         extension_problems: found.problems.iter().map(ToString::to_string).collect(),
         waiting_extensions: found.waiting_notice(),

@@ -178,6 +178,10 @@ mod tests {
                 "worktree.setup is empty: give a command",
             ),
             (
+                "[worktree]\ndisk_limit = '20'",
+                "disk_limit is '20': give a number above 0 with a unit",
+            ),
+            (
                 "[worktree]\nsteup = 'x'",
                 "unknown setting 'worktree.steup': did you mean 'setup'?",
             ),

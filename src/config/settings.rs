@@ -408,10 +408,11 @@ settings! {
         /// Commands for the worktrees of tasks: `setup` runs in each new worktree before its owner begins, `teardown`
         /// before a worktree is removed. `setup_timeout` is the maximum run time of each, in seconds (600 if not set). They
         /// run like commands of agents. `clone`: ignored folders that are copied into each new worktree, where the file
-        /// system can share blocks. See [worktrees](worktrees.md#setup).
+        /// system can share blocks. `disk_limit`: the size of all worktrees above which `crewdeck doctor` warns. See
+        /// [worktrees](worktrees.md#setup).
         worktree: WorktreeSettings {
             default: "none",
-            example: "{ setup = \"npm ci\", setup_timeout = 900, clone = [\"node_modules\"] }",
+            example: "{ setup = \"npm ci\", setup_timeout = 900, clone = [\"node_modules\"], disk_limit = \"20 GiB\" }",
             in_project: InProject::NeedsApproval { effect: "runs these commands in each worktree, and copies these folders into it" },
             keys: WORKTREE_KEYS,
             check: WorktreeSettings::check,

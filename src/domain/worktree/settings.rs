@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::domain::folders::reserved_names;
 use crate::domain::text::{clip, one_line};
 
 /// The names of the settings in the table.
-pub const WORKTREE_KEYS: &[&str] = &["setup", "teardown", "setup_timeout", "clone"];
+pub const WORKTREE_KEYS: &[&str] = &["setup", "teardown", "setup_timeout", "clone", "disk_limit"];
 /// The maximum run time of a command if the setting `setup_timeout` is not set, in seconds.
 const TIMEOUT_DEFAULT: u64 = 600;
 /// The highest accepted value of `setup_timeout`, in seconds: a day.
@@ -32,6 +33,9 @@ pub struct WorktreeSettings {
     /// Folders that git ignores, relative to the root, that are cloned into each new worktree.
     #[serde(rename = "clone")]
     pub clone_folders: Option<Vec<String>>,
+    /// The size of all worktrees together, in bytes, above which `crewdeck doctor` warns.
+    #[serde(deserialize_with = "read_size")]
+    pub disk_limit: Option<u64>,
 }
 
 impl WorktreeSettings {
@@ -43,6 +47,7 @@ impl WorktreeSettings {
             teardown: later.teardown.or(self.teardown),
             setup_timeout: later.setup_timeout.or(self.setup_timeout),
             clone_folders: later.clone_folders.or(self.clone_folders),
+            disk_limit: later.disk_limit.or(self.disk_limit),
         }
     }
 
@@ -97,6 +102,31 @@ impl WorktreeSettings {
     }
 }
 
+fn read_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let text = String::deserialize(from)?;
+    parse_size(&text).map(Some).ok_or_else(|| {
+        let shown = one_line(&clip(&text, NAME_SHOWN_MAX));
+        D::Error::custom(format!(
+            "disk_limit is '{shown}': give a number above 0 with a unit, such as \"500 MiB\", \"20 GiB\" or \"1 TiB\""
+        ))
+    })
+}
+
+/// Parses a size such as `20 GiB`. Returns the number of bytes; `None` if it is 0 or not valid.
+fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(at);
+    let unit = match unit.trim_start() {
+        "MiB" => 1024 * 1024,
+        "GiB" => 1024 * 1024 * 1024,
+        "TiB" => 1024 * 1024 * 1024 * 1024,
+        _ => return None,
+    };
+    let number: u64 = number.parse().ok()?;
+    number.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
 /// Returns whether a path is relative, has no `.` and `..`, and is not in a folder of git or crewdeck.
 fn is_project_folder(path: &str) -> bool {
     let mut parts = path.split('/');
@@ -132,6 +162,27 @@ mod tests {
             WorktreeSettings::default().timeout(),
             Duration::from_secs(TIMEOUT_DEFAULT)
         );
+    }
+
+    #[test]
+    fn sizes_need_a_unit() {
+        const GIB: u64 = 1024 * 1024 * 1024;
+        for (text, bytes) in [
+            ("20 GiB", Some(20 * GIB)),
+            (" 1TiB ", Some(1024 * GIB)),
+            ("512 MiB", Some(GIB / 2)),
+            ("0 GiB", None),
+            ("20", None),
+            ("GiB", None),
+            ("-1 GiB", None),
+            ("1.5 GiB", None),
+            ("20 GB", None),
+            ("99999999999999999999 MiB", None),
+            ("99999999999999 TiB", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_size(text), bytes, "{text}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The commands for worktrees, for a process that runs no crew: `crewdeck worktree remove`, `crewdeck doctor` and a viewer.
+//! The commands for worktrees, for a process that runs no crew: `crewdeck worktree remove`, `crewdeck doctor` and a
+//! viewer.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -31,7 +31,8 @@ pub struct CommandContext<'a> {
     pub roles: Roles,
     /// Finds the external agents of the settings and the presets. Also returns notices for the user.
     pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
-    /// Runs the teardown command of the settings in a worktree that is about to be removed. Returns a warning if it failed.
+    /// Runs the teardown command of the settings in a worktree that is about to be removed. Returns a warning if it
+    /// failed.
     pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Option<String>,
     pub now: Timestamp,
     pub new_id: fn() -> String,

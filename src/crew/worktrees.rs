@@ -35,7 +35,7 @@ pub struct TaskWorktrees {
     board: Arc<BoardView>,
     /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
-    /// Runs the setup command in new worktrees; `None` if worktrees are not in use.
+    /// Prepares new worktrees; `None` if worktrees are not in use.
     setup: Option<WorktreeSetup>,
     /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
     /// Filled when they are needed for the first time.
@@ -77,8 +77,7 @@ impl TaskWorktrees {
         TaskWorktrees { setup, ..self }
     }
 
-    /// Returns whether the setup command is still to be run in the worktree of a task, because crewdeck ended before it had
-    /// ended there.
+    /// Returns whether the worktree of a task is still to be prepared, because crewdeck ended before that was done.
     pub async fn awaits_setup(&self, task: &Task) -> bool {
         match (&self.setup, WorktreeName::new(&task.worktree)) {
             (Some(setup), Ok(name)) => setup.is_pending(&name).await,
@@ -150,8 +149,8 @@ impl TaskWorktrees {
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the owner's model about it, and
-    /// about what is missing in the worktree.
+    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the owner's model about it,
+    /// and about what is missing in the worktree.
     async fn prepare(&self, dir: &Path) -> String {
         let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
             return String::new();

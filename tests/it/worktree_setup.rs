@@ -76,7 +76,7 @@ fn registry(project: &Project) -> Value {
 }
 
 #[test]
-fn setup_runs_before_the_first_turn_and_its_cache_is_removed_with_the_worktree() {
+fn setup_runs_before_first_turn_and_cache_goes_with_worktree() {
     let project = repository();
     project.write_user_settings(
         "[worktree]\nsetup = 'echo \"$CREWDECK_TASK of $PWD\" > made; test $CREWDECK_PORT -ge 20000 && echo cached > \"$CREWDECK_CACHE/file\"'\n",
@@ -169,7 +169,7 @@ fn setup_that_hangs_or_leaves_programs_is_killed_and_reported() {
 }
 
 #[test]
-fn ignored_folder_is_cloned_before_the_setup_or_the_reason_is_shown() {
+fn ignored_folder_is_cloned_before_setup_or_reason_is_shown() {
     let project = repository();
     project.write("made-deps/a.js", "a\n");
     project.write_user_settings(

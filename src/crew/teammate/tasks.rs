@@ -103,8 +103,8 @@ impl TeammateLoop {
 
     /// Restores the worktree of the open task of a resumed member. This is necessary if crewdeck ended after the member
     /// had claimed the task and before the member's conversation mentioned it, or before the setup command had ended in
-    /// the worktree. Returns the text about the task to add to the conversation; `None` if there is nothing to restore. If the worktree cannot be created, releases the task
-    /// and returns `None`.
+    /// the worktree. Returns the text about the task to add to the conversation; `None` if there is nothing to restore.
+    /// If the worktree cannot be created, releases the task and returns `None`.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own =

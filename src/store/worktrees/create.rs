@@ -86,7 +86,7 @@ impl Worktrees {
         work.remove_excludes(&name);
         commands::remove_log(&work.dir, &name);
         clone::remove_scratch(&work.dir, &name);
-        // An earlier worktree of this name may have been removed by hand. A cache that cannot be deleted prevents nothing.
+        // Left if an earlier worktree of this name was removed by hand. A cache that cannot be deleted prevents nothing.
         if let Ok(Some(cache)) = mark_cache_for_deletion(&work.dir, &name) {
             let _ = cache.delete();
         }

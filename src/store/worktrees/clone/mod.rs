@@ -117,11 +117,11 @@ pub(super) fn worktree_of(folder: &str) -> Option<WorktreeName> {
 
 #[cfg(test)]
 mod tests {
+    use super::folder::copy_for_tests;
     use super::*;
     use crate::domain::ids::TaskId;
     use crate::domain::timestamp::Timestamp;
     use crate::store::NewWorktree;
-    use folder::copy_for_tests;
     use pretty_assertions::assert_eq;
 
     #[test]

@@ -141,7 +141,8 @@ impl BoardFollowup {
             }
             let (own, busy) = (Arc::clone(self), self.signals.busy());
             self.context.spawn(async move {
-                let prepared = own.worktrees.workspace_for(&task, &Name::user(), None);
+                let user = Name::user();
+                let prepared = own.worktrees.workspace_for(&task, &user, None);
                 if let Err(error) = prepared.await {
                     tracing::warn!("the worktree of task {} is not set up: {error}", task.id);
                 }

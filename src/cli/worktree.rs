@@ -14,8 +14,12 @@ pub const EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum WorktreeVerb {
-    /// List all worktrees, each with its uncommitted files, unmerged commits and size
-    List,
+    /// List all worktrees, each with its uncommitted files and unmerged commits
+    List {
+        /// Show the size of each worktree and of its cache folder, and of all together; slow if there are many files
+        #[arg(long)]
+        sizes: bool,
+    },
     /// Show what has changed in a worktree since its merge base, committed or not
     Diff {
         /// Name of the worktree, or number of its task

@@ -24,7 +24,8 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::store::{self, Board, Roles};
+use crate::domain::worktree::WorktreeName;
+use crate::store::{self, Board, Roles, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
@@ -37,6 +38,9 @@ pub struct CommandContext<'a> {
     pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
     /// Runs the checks of a task before it is completed.
     pub gate: &'a dyn TaskGate,
+    /// Runs the teardown command of the settings in a worktree that is about to be removed. Returns a warning if it
+    /// failed.
+    pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Option<String>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }

@@ -205,6 +205,18 @@ mod tests {
             ),
             ("tool_timeout_s = 0", "tool_timeout_s is 0: give a number"),
             (
+                "[worktree]\nsetup = ''",
+                "worktree.setup is empty: give a command",
+            ),
+            (
+                "[worktree]\ndisk_limit = '20'",
+                "disk_limit is '20': give a number above 0 with a unit",
+            ),
+            (
+                "[worktree]\nsteup = 'x'",
+                "unknown setting 'worktree.steup': did you mean 'setup'?",
+            ),
+            (
                 "provider = 'anthropic'\n[openai]\nmax_tokens_field = 'zzz'",
                 "openai.max_tokens_field is 'zzz': use max_tokens or max_completion_tokens",
             ),

@@ -13,7 +13,7 @@
 //! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
-//! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
+//! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `branch_status`, `merge_service`, `worktree_removal` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
@@ -91,6 +91,7 @@ mod user_shell;
 mod viewer;
 mod watcher;
 mod worktree_removal;
+mod worktree_setup;
 #[cfg(test)]
 mod worktree_tests;
 mod worktrees;
@@ -103,7 +104,7 @@ pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use parts::{
     BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
-    SessionParts, TeamLimits,
+    SessionParts, TeamLimits, WorktreeParts,
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;

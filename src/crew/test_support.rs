@@ -320,6 +320,7 @@ pub fn repository(root: &Path, files: &[&str]) -> String {
             base: None,
             needs: Vec::new(),
             made: None,
+            has_setup: false,
         };
         let name = trees.create(&new, now).unwrap().worktree.name;
         let dir = root.join(".worktrees").join(name.as_str());

@@ -1,10 +1,11 @@
 //! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
 //! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::attachments;
 use super::branch_status::{branch_events, worktrees_of_tasks};
@@ -30,7 +31,8 @@ use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Worktrees,
+    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError,
+    WorktreeCommands, Worktrees,
 };
 
 /// The process in which the viewed crew runs, if it runs.
@@ -51,6 +53,8 @@ pub struct ViewerParts {
     pub has_checks: bool,
     /// Publishes events to the viewer's own screen. The crew does not receive them.
     pub event_sender: EventSender,
+    /// Returns the commands for worktrees. Called before a worktree is removed.
+    pub worktree_commands: fn(&Path) -> WorktreeCommands,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
 }
@@ -77,6 +81,7 @@ impl Viewer {
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
             event_sender: parts.event_sender,
+            worktree_commands: parts.worktree_commands,
             clock: parts.clock,
             new_id: parts.new_id,
         });
@@ -124,6 +129,7 @@ struct ViewerStores {
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     event_sender: EventSender,
+    worktree_commands: fn(&Path) -> WorktreeCommands,
     clock: fn() -> Timestamp,
     new_id: fn() -> String,
 }
@@ -455,6 +461,19 @@ impl ViewerStores {
 
     async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
+        let (root, commands) = (self.root.clone(), self.worktree_commands);
+        let commands = run_blocking(move || Ok(commands(&root))).await;
+        let warning = Box::pin(worktree_removal::tear_down(
+            &self.board,
+            &self.worktrees,
+            (id, &confirmed),
+            &commands.map_err(|e| e.to_string())?,
+            (self.event_sender.redactor(), &CancellationToken::new()),
+        ))
+        .await?;
+        if let Some(text) = warning {
+            self.notice(text).await;
+        }
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let removed = run_blocking(move || {
             Ok(worktree_removal::remove(

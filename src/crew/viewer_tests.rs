@@ -33,6 +33,7 @@ fn fixture() -> ViewerFixture {
         root: dir.path().to_path_buf(),
         runner: Runner::Process(Some(4711)),
         event_sender,
+        worktree_commands: |_| crate::store::WorktreeCommands::default(),
         clock: || Timestamp(9.0),
         new_id: || "id-1".into(),
     });

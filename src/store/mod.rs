@@ -88,7 +88,7 @@ pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
     BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, ScanMode,
-    WorktreeList, Worktrees,
+    WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

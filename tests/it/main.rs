@@ -81,4 +81,5 @@ mod viewer;
 mod wire;
 mod worktree_include;
 mod worktree_recovery;
+mod worktree_setup;
 mod worktrees;

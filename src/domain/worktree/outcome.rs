@@ -104,6 +104,17 @@ pub struct DiskUse {
     pub at_least: bool,
 }
 
+impl DiskUse {
+    /// Returns the sum of two usages.
+    #[must_use]
+    pub fn plus(self, other: DiskUse) -> DiskUse {
+        DiskUse {
+            bytes: self.bytes.saturating_add(other.bytes),
+            at_least: self.at_least || other.at_least,
+        }
+    }
+}
+
 /// Displays `1.2 MiB`, or `>1.2 MiB` if the real usage is higher.
 impl fmt::Display for DiskUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,8 +5,11 @@
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
+mod cache;
 mod checkout;
+mod clone;
 mod command_environment;
+mod commands;
 mod content;
 mod create;
 mod debris;
@@ -18,6 +21,7 @@ mod interrupted_merge;
 mod log;
 mod merge;
 mod merge_status;
+mod missing_content;
 mod nested_repos;
 mod orphans;
 mod outgoing;
@@ -38,6 +42,7 @@ use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeInde
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;

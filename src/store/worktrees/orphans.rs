@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::trash::is_trash;
-use super::{INITIALIZING, OpenRegistry, Worktrees};
+use super::{INITIALIZING, OpenRegistry, Worktrees, cache, clone};
 use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
 
@@ -66,7 +66,9 @@ impl OpenRegistry {
             let entry = entry.map_err(StoreError::at(&self.dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder || is_registered(&name) || is_trash(&name) {
+            let owner = cache::worktree_of(&name).or_else(|| clone::worktree_of(&name));
+            let is_owned = owner.is_some_and(|name| self.index.get(&name).is_some());
+            if !is_folder || is_registered(&name) || is_trash(&name) || is_owned {
                 continue;
             }
             let is_known = registered.iter().any(|r| r.path == entry.path());

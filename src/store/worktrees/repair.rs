@@ -232,9 +232,10 @@ impl OpenRegistry {
         let is_undone = was_changed && !is_changed()?;
         let mut tree = self.entry_of(name);
         let last = self.log.last_events()?.remove(name.as_str());
-        // Git was killed before the worktree was registered with the files that are to be copied.
-        tree.include_pending |=
-            last.is_some_and(|last| last.event == CREATE) && include::is_there(&self.repo.root);
+        // Git was killed before the worktree was registered with what is to be done in it.
+        let was_created_now = last.is_some_and(|last| last.event == CREATE);
+        tree.include_pending |= was_created_now && include::is_there(&self.repo.root);
+        tree.setup_pending |= was_created_now;
         self.index.put(tree.clone());
         self.save()?;
         self.log

@@ -7,7 +7,7 @@
 //! The registry marks a worktree whose files are not copied yet. If crewdeck is killed, the next start copies the missing
 //! files (`repair.rs`).
 
-mod copy;
+pub(super) mod copy;
 mod excludes;
 mod patterns;
 mod search;

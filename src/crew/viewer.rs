@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::attachments;
 use super::branch_status::{branch_events, worktrees_of_tasks};
@@ -31,7 +31,7 @@ use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError,
+    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Teardown,
     WorktreeCommands, Worktrees,
 };
 
@@ -64,13 +64,17 @@ pub struct ViewerParts {
 pub struct Viewer {
     commands: mpsc::Sender<SentCommand>,
     files: Arc<ViewerStores>,
+    /// Interrupts the teardown commands when the viewer is dropped.
+    _stop: DropGuard,
 }
 
 impl Viewer {
     /// Starts a viewer. It accepts commands immediately.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        let stop = CancellationToken::new();
         let files = Arc::new(ViewerStores {
+            stop: stop.clone(),
             board: Board::open(&parts.root),
             mailbox: Mailbox::open(&parts.root),
             requests: Requests::open(&parts.root),
@@ -86,7 +90,11 @@ impl Viewer {
             new_id: parts.new_id,
         });
         tokio::spawn(command_loop::run(Arc::clone(&files), inbox));
-        Viewer { commands, files }
+        Viewer {
+            commands,
+            files,
+            _stop: stop.drop_guard(),
+        }
     }
 
     pub fn set_runner(&self, runner: Runner) {
@@ -118,6 +126,8 @@ impl Viewer {
 }
 
 struct ViewerStores {
+    /// Cancelled when the viewer is dropped.
+    stop: CancellationToken,
     root: PathBuf,
     board: Board,
     mailbox: Mailbox,
@@ -460,31 +470,44 @@ impl ViewerStores {
     }
 
     async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
-        let _turn = self.merge_turn.lock().await;
-        let (root, commands) = (self.root.clone(), self.worktree_commands);
-        let commands = run_blocking(move || Ok(commands(&root))).await;
-        let warning = Box::pin(worktree_removal::tear_down(
-            &self.board,
-            &self.worktrees,
-            (id, &confirmed),
-            &commands.map_err(|e| e.to_string())?,
-            (self.event_sender.redactor(), &CancellationToken::new()),
-        ))
-        .await?;
-        if let Some(text) = warning {
-            self.notice(text).await;
+        let teardown = self.tear_down(id, &confirmed).await?;
+        if let Some(text) = teardown.warning.clone() {
+            let event = EventKind::notice(NoticeLevel::Warn, text);
+            self.event_sender.publish(event).await;
         }
+        let _turn = self.merge_turn.lock().await;
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
+        // Checks again whether a task is in progress in the worktree.
         let removed = run_blocking(move || {
             Ok(worktree_removal::remove(
                 &board, &worktrees, id, &confirmed, now,
             ))
         })
         .await;
-        let text = removed.map_err(|e: StoreError| e.to_string())??;
+        let removed = removed.map_err(|e: StoreError| e.to_string())?;
+        let text = removed.map_err(|why| teardown.refusal(why))?;
+        drop(teardown);
         self.notice(text).await;
         self.publish_branches().await;
         Ok(())
+    }
+
+    /// Runs the teardown command in the worktree of a task that is about to be removed.
+    ///
+    /// # Errors
+    /// Fails with the reason if the worktree must not be removed, or if the viewer was closed meanwhile.
+    async fn tear_down(&self, id: TaskId, confirmed: &Losses) -> Result<Teardown, String> {
+        let (root, commands) = (self.root.clone(), self.worktree_commands);
+        let commands = run_blocking(move || Ok(commands(&root))).await;
+        let commands = commands.map_err(|e: StoreError| e.to_string())?;
+        if commands.settings.teardown.is_none() {
+            return Ok(Teardown::without_command(&commands));
+        }
+        let (board, trees) = (&self.board, &self.worktrees);
+        let name = worktree_removal::removable(board, trees, (id, confirmed)).await?;
+        self.notice(worktree_removal::teardown_notice(&name)).await;
+        let redactor = self.event_sender.redactor();
+        Box::pin(trees.run_teardown(&name, &commands, redactor, &self.stop)).await
     }
 
     async fn show_diff(&self, id: TaskId) -> Result<(), String> {

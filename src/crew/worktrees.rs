@@ -18,7 +18,7 @@ use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::process::AddedEnvironment;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{NewWorktree, StoreError, TaskSet, WorktreeCommands, Worktrees};
+use crate::store::{CACHE_VARIABLE, NewWorktree, StoreError, TaskSet, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The directory of a claimed task's worktree, and the text that describes the worktree to the model of the task's
@@ -36,7 +36,7 @@ pub struct TaskWorktrees {
     /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
     /// Prepares new worktrees; `None` if worktrees are not in use.
-    setup: Option<WorktreeSetup>,
+    setup: Option<Arc<WorktreeSetup>>,
     /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
     /// Filled when they are needed for the first time.
     environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
@@ -45,16 +45,18 @@ pub struct TaskWorktrees {
 }
 
 impl TaskWorktrees {
+    /// Creates the worktrees of a crew. `used` is the worktree store and the commands for worktrees; `None` if worktrees are
+    /// not in use.
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         board: Arc<BoardView>,
-        store: Option<Worktrees>,
+        used: Option<(Worktrees, WorktreeCommands)>,
     ) -> TaskWorktrees {
-        let commands = WorktreeCommands::default();
-        let setup = store
-            .clone()
-            .map(|store| WorktreeSetup::new(context.clone(), store, commands));
+        let (store, commands) = used.unzip();
+        let setup = store.clone().zip(commands).map(|(store, commands)| {
+            Arc::new(WorktreeSetup::new(context.clone(), store, commands))
+        });
         TaskWorktrees {
             context,
             registry,
@@ -66,22 +68,53 @@ impl TaskWorktrees {
         }
     }
 
-    /// Returns the same worktrees, with the commands of the settings.
-    #[must_use]
-    pub fn with_commands(self, commands: WorktreeCommands) -> TaskWorktrees {
-        let context = &self.context;
-        let setup = self
-            .store
-            .clone()
-            .map(|store| WorktreeSetup::new(context.clone(), store, commands));
-        TaskWorktrees { setup, ..self }
+    /// Interrupts the setups that run for `owner`. Returns whether there were any. They run again when the work in their
+    /// worktrees continues.
+    pub fn interrupt_setup(&self, owner: &Name) -> bool {
+        let setup = self.setup.as_ref();
+        setup.is_some_and(|setup| setup.interrupt(owner))
     }
 
-    /// Returns whether the worktree of a task is still to be prepared, because crewdeck ended before that was done.
-    pub async fn awaits_setup(&self, task: &Task) -> bool {
-        match (&self.setup, WorktreeName::new(&task.worktree)) {
-            (Some(setup), Ok(name)) => setup.is_pending(&name).await,
-            (Some(_) | None, _) => false,
+    /// Prepares the worktree in `dir` if that is still to be done, or waits until it is done. Returns a text for the model
+    /// of `owner` about what was done; empty if nothing was to be done. Called before each turn of a teammate: a setup that
+    /// was interrupted runs again, and the owner gets the result of one that has ended without a waiting caller.
+    pub async fn resume_setup(&self, dir: &Path, owner: &Name) -> String {
+        let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
+            return String::new();
+        };
+        if !setup.is_pending(&name).await {
+            return String::new();
+        }
+        let added = self.environment_of(dir).await.1;
+        setup.prepare(&name, owner, added).await
+    }
+
+    /// Prepares the worktree of a task of the user if that is still to be done. If the settings name nothing to do, forgets
+    /// that it was.
+    pub async fn resume_user_setup(&self, task: &Task) {
+        let Some(dir) = self.dir_of(task) else { return };
+        self.forget_setup(&dir).await;
+        self.resume_setup(&dir, &Name::user()).await;
+    }
+
+    /// Forgets that the worktree in `dir` is still to be prepared, if the settings name nothing to do.
+    async fn forget_setup(&self, dir: &Path) {
+        let is_configured = self
+            .setup
+            .as_ref()
+            .is_some_and(|setup| setup.is_configured());
+        let (Some(store), Some(name)) = (self.store.clone(), self.name_of(dir)) else {
+            return;
+        };
+        if is_configured {
+            return;
+        }
+        let forgotten = run_blocking(move || store.forget_setup(&name)).await;
+        if let Err(error) = forgotten {
+            tracing::warn!(
+                "the worktree in {} may be set up later: {error}",
+                dir.display()
+            );
         }
     }
 
@@ -91,19 +124,38 @@ impl TaskWorktrees {
 
     /// Returns the absolute path of a task's worktree; `None` if the folder does not exist or worktrees are not in use.
     pub fn dir_of(&self, task: &Task) -> Option<PathBuf> {
-        self.store.as_ref()?;
-        let name = WorktreeName::new(&task.worktree).ok()?;
-        let dir = self.context.root.join(".worktrees").join(name.as_str());
+        let store = self.store.as_ref()?;
+        let dir = store.path_of(&WorktreeName::new(&task.worktree).ok()?);
         dir.is_dir().then_some(dir)
     }
 
+    /// Finds or creates the worktree of a task that `owner` has claimed, as [`TaskWorktrees::find_or_create`] does, and
+    /// prepares it for work.
+    ///
+    /// # Errors
+    /// As [`TaskWorktrees::find_or_create`].
+    pub async fn workspace_for(
+        &self,
+        task: &Task,
+        owner: &Name,
+        host: Option<&dyn Host>,
+    ) -> Result<Option<TaskWorkspace>, StoreError> {
+        let found = self.find_or_create(task, owner, host).await?;
+        let Some(mut workspace) = found else {
+            return Ok(None);
+        };
+        let prepared = Box::pin(self.prepare(&workspace.dir, owner));
+        workspace.text.push_str(&prepared.await);
+        Ok(Some(workspace))
+    }
+
     /// Finds or creates the worktree of a task that `owner` has claimed, and merges the branches of the task's blockers
-    /// into it. Records a new worktree in the task, and runs the setup command in it. Returns `None` if worktrees are not
-    /// in use. With a `host`, the user is asked about a hook that prevents the creation too often.
+    /// into it. Records a new worktree in the task. Returns `None` if worktrees are not in use. With a `host`, the user is
+    /// asked about a hook that prevents the creation too often.
     ///
     /// # Errors
     /// Fails if a hook prevents the creation, or if git or the state files fail.
-    pub async fn workspace_for(
+    pub async fn find_or_create(
         &self,
         task: &Task,
         owner: &Name,
@@ -113,12 +165,16 @@ impl TaskWorktrees {
             return Ok(None);
         };
         if let Some(dir) = self.dir_of(task) {
-            let mut text = self.describe(task, owner, &dir).await;
-            text.push_str(&self.prepare(&dir).await);
+            self.forget_setup(&dir).await;
+            let text = self.describe(task, owner, &dir).await;
             return Ok(Some(TaskWorkspace { dir, text }));
         }
-        let (store, now, id) = (store.clone(), self.context.now(), task.id);
+        let (trees, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;
+        let is_configured = self
+            .setup
+            .as_ref()
+            .is_some_and(|setup| setup.is_configured());
         let new = NewWorktree {
             task: task.id,
             subject: task.subject.clone(),
@@ -126,50 +182,55 @@ impl TaskWorktrees {
             base: None,
             needs,
             made: None,
-            has_setup: self
-                .setup
-                .as_ref()
-                .is_some_and(WorktreeSetup::is_configured),
+            has_setup: is_configured,
         };
         let made = self.made_by_hook(task, owner, host).await?;
-        let created = run_blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
+        let created = run_blocking(move || trees.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
         // An earlier worktree may have had this name.
         lock(&self.environments).remove(&name);
+        if let Some(setup) = &self.setup {
+            setup.forget(&name);
+        }
         self.report_included(&created).await;
         run_blocking(move || board.bind(id, &name, now)).await?;
         self.board.read(TaskSet::These([id].into())).await;
-        let dir = self
-            .context
-            .root
-            .join(".worktrees")
-            .join(created.worktree.name.as_str());
-        let mut text = new_workspace_text(&created, &dir.display().to_string());
-        text.push_str(&self.prepare(&dir).await);
+        let dir = store.path_of(&created.worktree.name);
+        let text = new_workspace_text(&created, &dir.display().to_string());
+        let text = text + &self.environment_text(&dir).await;
         Ok(Some(TaskWorkspace { dir, text }))
     }
 
-    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the owner's model about it,
-    /// and about what is missing in the worktree.
-    async fn prepare(&self, dir: &Path) -> String {
+    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the model of `owner` about
+    /// it, about an earlier failure of the setup, and about what is missing in the worktree.
+    async fn prepare(&self, dir: &Path, owner: &Name) -> String {
         let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
             return String::new();
         };
-        let mut text = String::new();
-        if setup.is_configured() {
-            let added = self.environment_of(dir).await.1;
-            text = setup.prepare(&name, added).await;
-        }
+        let text = if setup.is_pending(&name).await {
+            self.resume_setup(dir, owner).await
+        } else if setup.is_configured() {
+            setup.earlier_failure(&name).await
+        } else {
+            String::new()
+        };
         // Afterwards, because the setup command may have fetched it.
         text + &setup.missing_content(&name).await
     }
 
     /// Returns the name of the worktree in `dir`; `None` if `dir` is not the folder of a worktree.
     fn name_of(&self, dir: &Path) -> Option<WorktreeName> {
-        let parent = self.context.root.join(".worktrees");
-        let name = dir.file_name()?.to_str()?;
-        let is_worktree = dir.parent() == Some(parent.as_path());
-        WorktreeName::new(name).ok().filter(|_| is_worktree)
+        self.store.as_ref()?.name_at(dir)
+    }
+
+    /// Returns a text for the model of an owner about the ports and the cache folder of the worktree in `dir`.
+    async fn environment_text(&self, dir: &Path) -> String {
+        let (port, added) = self.environment_of(dir).await;
+        let mut text = port.map_or_else(String::new, prompt::worktree_ports);
+        if let Some(path) = added.variables.get(CACHE_VARIABLE) {
+            text.push_str(&prompt::worktree_cache(path));
+        }
+        text
     }
 
     /// Shows the user how many files were copied into a new worktree. Warns about files that were not copied and about
@@ -207,7 +268,10 @@ impl TaskWorktrees {
         let (store, wanted) = (store.clone(), name.clone());
         match run_blocking(move || store.command_environment(&wanted)).await {
             Ok(found) => {
-                lock(&self.environments).insert(name, found.clone());
+                // Without a cache folder, the next caller tries to create it again.
+                if found.1.variables.contains_key(CACHE_VARIABLE) {
+                    lock(&self.environments).insert(name, found.clone());
+                }
                 found
             }
             Err(error) => {
@@ -295,6 +359,7 @@ impl TaskWorktrees {
             let Ok(name) = WorktreeName::new(&task.worktree) else {
                 return task;
             };
+            self.forget_setup(&store.path_of(&name)).await;
             let store = store.clone();
             if let Err(error) = run_blocking(move || store.unlock(&name)).await {
                 tracing::warn!(
@@ -366,9 +431,7 @@ impl TaskWorktrees {
         };
         let shown = dir.display().to_string();
         let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
-        if let Some(port) = self.environment_of(dir).await.0 {
-            text.push_str(&prompt::worktree_ports(port));
-        }
+        text.push_str(&self.environment_text(dir).await);
         if let Some(error) = error.filter(|_| !branches.is_empty()) {
             text.push_str(&prompt::missing_branches(&branches, &error.to_string()));
         }
@@ -407,9 +470,6 @@ impl TaskWorktrees {
 fn new_workspace_text(created: &Created, dir: &str) -> String {
     let BranchMerges { merged, conflicts } = &created.branch_merges;
     let mut text = prompt::worktree(dir, &created.worktree.name.branch(), merged);
-    if let Some(port) = created.worktree.port {
-        text.push_str(&prompt::worktree_ports(port));
-    }
     let included = &created.included;
     text.push_str(&prompt::included_files(&included.names, included.count));
     for conflict in conflicts {

@@ -226,6 +226,14 @@ pub struct Worktree {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub setup_pending: bool,
+    /// Whether the teardown command has begun in the worktree, but the worktree was not removed. Reset when the setup
+    /// command has run again.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub torn_down: bool,
     /// Why the setup command failed, such as `exit code 1`; empty if it succeeded or has not run.
     #[serde(
         default,
@@ -258,6 +266,7 @@ impl Worktree {
             port: None,
             include_pending: false,
             setup_pending: false,
+            torn_down: false,
             setup_error: String::new(),
             extra: Map::new(),
         }
@@ -300,6 +309,8 @@ impl Worktree {
     pub fn mark_removed(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);
+        self.setup_pending = false;
+        self.torn_down = false;
     }
 
     /// Returns the message of the commit that merges the worktree's branch, such as `task #3: subject`.
@@ -388,7 +399,13 @@ mod tests {
         let name = WorktreeName::new("a").unwrap();
         let tree = Worktree::new(name, String::new(), Timestamp(1.0));
         let text = serde_json::to_value(tree).unwrap();
-        for absent in ["port", "include_pending", "setup_pending", "setup_error"] {
+        for absent in [
+            "port",
+            "include_pending",
+            "setup_pending",
+            "torn_down",
+            "setup_error",
+        ] {
             assert!(text.get(absent).is_none(), "{absent}");
         }
     }

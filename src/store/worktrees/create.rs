@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
-use super::trash::mark_cache_for_deletion;
-use super::{INITIALIZING, OpenRegistry, Worktrees, clone, commands, include};
+use super::{INITIALIZING, OpenRegistry, Worktrees, clone, commands, include, trash};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -82,14 +81,13 @@ impl Worktrees {
         tree.port = tree.port.or_else(|| work.free_ports());
         tree.include_pending = include::is_there(&work.repo.root);
         tree.setup_pending = new.has_setup;
+        tree.torn_down = false;
         tree.setup_error.clear();
         work.remove_excludes(&name);
         commands::remove_log(&work.dir, &name);
         clone::remove_scratch(&work.dir, &name);
-        // Left if an earlier worktree of this name was removed by hand. A cache that cannot be deleted prevents nothing.
-        if let Ok(Some(cache)) = mark_cache_for_deletion(&work.dir, &name) {
-            let _ = cache.delete();
-        }
+        // Left if an earlier worktree of this name was removed by hand. A cache that cannot be renamed prevents nothing.
+        let old_cache = trash::mark_cache_for_deletion(&work.dir, &name).unwrap_or_default();
         tree.path = path.to_string_lossy().into_owned();
         work.log
             .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
@@ -107,7 +105,7 @@ impl Worktrees {
             let included = work.copy_included(&name, now)?;
             Ok((brought?, included))
         });
-        match made {
+        let created = match made {
             Ok((branch_merges, included)) => {
                 work.log
                     .record(LogEntry::of("worktree.create.after", &tree), now)?;
@@ -125,7 +123,10 @@ impl Worktrees {
                 work.log.record(note, now)?;
                 Err(error)
             }
-        }
+        };
+        // What cannot be deleted is deleted by a later access.
+        let _ = trash::delete_unlocked(work, old_cache.into_iter().collect());
+        created
     }
 
     /// Returns the name that the next worktree of a task gets if it starts from what the main worktree has checked out.

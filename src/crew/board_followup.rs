@@ -11,6 +11,7 @@ use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
+use super::spare_worktree::SpareWorktrees;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::TaskGraph;
@@ -26,6 +27,7 @@ pub struct BoardFollowup {
     lead: Arc<LeadInbox>,
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
+    pub spares: Arc<SpareWorktrees>,
     pub merges: Arc<MergeService>,
     /// The user's tasks whose worktree is being created, or could not be created since the crew started. For these
     /// tasks, no further creation is started.
@@ -36,6 +38,7 @@ impl BoardObserver for BoardFollowup {
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         self.report_progress(known, changed);
         self.follow_user(known, changed);
+        self.spares.board_changed();
     }
 }
 
@@ -49,7 +52,14 @@ impl BoardFollowup {
         worktrees: Arc<TaskWorktrees>,
         merges: Arc<MergeService>,
     ) -> BoardFollowup {
+        let spares = SpareWorktrees::new(
+            context.clone(),
+            registry.clone(),
+            board.clone(),
+            worktrees.clone(),
+        );
         BoardFollowup {
+            spares: Arc::new(spares),
             context,
             signals,
             registry,

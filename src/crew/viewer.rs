@@ -1,6 +1,8 @@
 //! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
 //! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
+mod removal;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +21,6 @@ use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
-use super::worktree_removal;
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -458,56 +459,6 @@ impl ViewerStores {
         }
         self.publish_branches().await;
         Ok(())
-    }
-
-    async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
-        let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
-        let judged =
-            run_blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
-        let event = judged.map_err(|e: StoreError| e.to_string())??;
-        self.event_sender.publish(event).await;
-        Ok(())
-    }
-
-    async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
-        let teardown = self.tear_down(id, &confirmed).await?;
-        if let Some(text) = teardown.warning.clone() {
-            let event = EventKind::notice(NoticeLevel::Warn, text);
-            self.event_sender.publish(event).await;
-        }
-        let _turn = self.merge_turn.lock().await;
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        // Checks again whether a task is in progress in the worktree.
-        let removed = run_blocking(move || {
-            Ok(worktree_removal::remove(
-                &board, &worktrees, id, &confirmed, now,
-            ))
-        })
-        .await;
-        let removed = removed.map_err(|e: StoreError| e.to_string())?;
-        let text = removed.map_err(|why| teardown.refusal(why))?;
-        drop(teardown);
-        self.notice(text).await;
-        self.publish_branches().await;
-        Ok(())
-    }
-
-    /// Runs the teardown command in the worktree of a task that is about to be removed.
-    ///
-    /// # Errors
-    /// Fails with the reason if the worktree must not be removed, or if the viewer was closed meanwhile.
-    async fn tear_down(&self, id: TaskId, confirmed: &Losses) -> Result<Teardown, String> {
-        let (root, commands) = (self.root.clone(), self.worktree_commands);
-        let commands = run_blocking(move || Ok(commands(&root))).await;
-        let commands = commands.map_err(|e: StoreError| e.to_string())?;
-        if commands.settings.teardown.is_none() {
-            return Ok(Teardown::without_command(&commands));
-        }
-        let (board, trees) = (&self.board, &self.worktrees);
-        let name = worktree_removal::removable(board, trees, (id, confirmed)).await?;
-        self.notice(worktree_removal::teardown_notice(&name)).await;
-        let redactor = self.event_sender.redactor();
-        Box::pin(trees.run_teardown(&name, &commands, redactor, &self.stop)).await
     }
 
     async fn show_diff(&self, id: TaskId) -> Result<(), String> {

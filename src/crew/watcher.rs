@@ -82,6 +82,7 @@ impl Watcher {
         self.followup
             .create_user_worktrees(self.board.graph().tasks());
         self.followup.resume_user_setups();
+        self.followup.spares.board_changed();
         self.branches.read_head().await;
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;

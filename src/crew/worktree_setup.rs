@@ -13,7 +13,8 @@ use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
-use crate::domain::worktree::{Worktree, WorktreeName};
+use crate::domain::timestamp::Timestamp;
+use crate::domain::worktree::{RemovalMode, Worktree, WorktreeName};
 use crate::process::AddedEnvironment;
 use crate::protocol::event::{AgentEvent, NoticeLevel};
 use crate::store::{CommandTurn, WorktreeCommands, Worktrees};
@@ -118,8 +119,50 @@ impl WorktreeSetup {
         text
     }
 
+    /// Waits until the setup of the worktree `name` has ended, if it runs. It runs for `owner` from now on. The next caller
+    /// of [`WorktreeSetup::prepare`] gets its result.
+    pub async fn wait_for(&self, name: &WorktreeName, owner: &Name) {
+        let result = lock(&self.runs).get_mut(name).map(|run| {
+            run.owner = owner.clone();
+            run.result.clone()
+        });
+        if let Some(mut result) = result {
+            // Fails only if the task was aborted at the end of the process.
+            let _ = result.wait_for(Option::is_some).await;
+        }
+    }
+
+    /// Removes a worktree in which no agent has worked, after its teardown. Interrupts its setup.
+    ///
+    /// # Errors
+    /// Fails with the reason if the worktree is not removed, because it has content of its own, or its teardown or the
+    /// removal failed.
+    pub async fn discard(&self, name: &WorktreeName, now: Timestamp) -> Result<(), String> {
+        if let Some(run) = lock(&self.runs).get(name) {
+            run.cancel.cancel();
+        }
+        let (store, wanted) = (self.store.clone(), name.clone());
+        let checked = run_blocking(move || store.check_remove(&wanted, RemovalMode::OnlyIfSafe));
+        checked.await.map_err(|e| e.to_string())?;
+        let redactor = self.context.event_sender.redactor();
+        let stop = &self.context.stop;
+        // Waits for the end of the interrupted setup.
+        let ran = Box::pin(
+            self.store
+                .run_teardown(name, &self.commands, redactor, stop),
+        );
+        let teardown = ran.await?;
+        if let Some(text) = &teardown.warning {
+            self.context.notice(NoticeLevel::Warn, text.clone()).await;
+        }
+        let (store, wanted) = (self.store.clone(), name.clone());
+        let removed = run_blocking(move || store.remove(&wanted, RemovalMode::OnlyIfSafe, now));
+        let removed = removed.await.map(drop);
+        removed.map_err(|e| teardown.refusal(e.to_string()))
+    }
+
     /// Starts the setup of a worktree in a task of its own, unless there is one already. Returns where its result arrives.
-    fn start(
+    pub fn start(
         self: &Arc<Self>,
         name: &WorktreeName,
         owner: &Name,
@@ -127,7 +170,10 @@ impl WorktreeSetup {
     ) -> watch::Receiver<Option<String>> {
         let mut runs = lock(&self.runs);
         if let Some(run) = runs.get_mut(name) {
-            run.owner = owner.clone();
+            // A spare worktree is prepared in the name of the user.
+            if !owner.is_user() {
+                run.owner = owner.clone();
+            }
             return run.result.clone();
         }
         let (sender, result) = watch::channel(None);

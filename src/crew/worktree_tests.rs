@@ -9,7 +9,7 @@ use pretty_assertions::assert_eq;
 use super::board_view::BoardView;
 use super::test_support::{TestCrew, bob, repository};
 use super::worktrees::TaskWorktrees;
-use crate::domain::graph::{Claimer, NewTask};
+use crate::domain::graph::NewTask;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -113,19 +113,12 @@ fn worktrees_with(crew: &TestCrew, board: &Arc<BoardView>, setup: &str) -> TaskW
     )
 }
 
-/// Creates a task and claims it for bob.
-fn claimed(board: &BoardView, subject: &str) -> Task {
+fn add_task(board: &BoardView, subject: &str) -> Task {
     let new = NewTask {
         subject: subject.into(),
         ..NewTask::default()
     };
-    let id = board.store().create(new, Timestamp(1.0)).unwrap().id;
-    let claimer = Claimer {
-        name: bob(),
-        tags: Vec::new(),
-    };
-    let claimed = board.store().claim(Some(id), &claimer, Timestamp(1.0));
-    claimed.unwrap().unwrap()
+    board.store().create(new, Timestamp(1.0)).unwrap()
 }
 
 /// Waits until a file exists.
@@ -147,7 +140,7 @@ async fn dropped_caller_does_not_end_the_setup_and_the_next_turn_gets_its_result
     let board = crew.board();
     let setup = "echo run >> \"$CREWDECK_CACHE/runs\"; until test -e \"$CREWDECK_CACHE/go\"; do sleep 0.02; done";
     let worktrees = Arc::new(worktrees_with(&crew, &board, setup));
-    let task = claimed(&board, "one");
+    let task = add_task(&board, "one");
     let (own, dir) = (Arc::clone(&worktrees), root.join(".worktrees/task-1"));
     let caller = tokio::spawn(async move { drop(own.workspace_for(&task, &bob(), None).await) });
     let cache = root.join(".worktrees/.cache-task-1");
@@ -171,7 +164,7 @@ async fn interrupted_setup_is_reported_and_runs_again_before_the_next_turn() {
     let board = crew.board();
     let setup = "if test -e \"$CREWDECK_CACHE/first\"; then exit 0; fi; touch \"$CREWDECK_CACHE/first\"; sleep 600";
     let worktrees = Arc::new(worktrees_with(&crew, &board, setup));
-    let task = claimed(&board, "one");
+    let task = add_task(&board, "one");
     let (own, dir) = (Arc::clone(&worktrees), root.join(".worktrees/task-1"));
     let caller = tokio::spawn(async move { own.workspace_for(&task, &bob(), None).await });
     wait_for(&root.join(".worktrees/.cache-task-1/first")).await;
@@ -206,7 +199,7 @@ async fn setups_do_not_run_at_the_same_time_beyond_the_limit() {
     let board = crew.board();
     let setup = "mkdir ../.only-one && sleep 0.3 && rmdir ../.only-one";
     let worktrees = worktrees_with(&crew, &board, setup);
-    let (one, two) = (claimed(&board, "one"), claimed(&board, "two"));
+    let (one, two) = (add_task(&board, "one"), add_task(&board, "two"));
     let owner = bob();
     let (first, second) = tokio::join!(
         worktrees.workspace_for(&one, &owner, None),
@@ -227,8 +220,8 @@ async fn setup_is_forgotten_if_work_continues_without_the_setting() {
     let before = worktrees_with(&crew, &board, "true");
     let store = Worktrees::open(&root);
     for (task, is_resumed) in [
-        (claimed(&board, "one"), false),
-        (claimed(&board, "two"), true),
+        (add_task(&board, "one"), false),
+        (add_task(&board, "two"), true),
     ] {
         before.find_or_create(&task, &bob(), None).await.unwrap();
         let task = Task::clone(&board.store().get(task.id).unwrap());

@@ -1,6 +1,8 @@
 //! The worktrees of the team's tasks: creates a worktree for each claimed task, and commits the uncommitted files in
 //! it.
 
+mod preparation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -68,54 +70,9 @@ impl TaskWorktrees {
         }
     }
 
-    /// Interrupts the setups that run for `owner`. Returns whether there were any. They run again when the work in their
-    /// worktrees continues.
-    pub fn interrupt_setup(&self, owner: &Name) -> bool {
-        let setup = self.setup.as_ref();
-        setup.is_some_and(|setup| setup.interrupt(owner))
-    }
-
-    /// Prepares the worktree in `dir` if that is still to be done, or waits until it is done. Returns a text for the model
-    /// of `owner` about what was done; empty if nothing was to be done. Called before each turn of a teammate: a setup that
-    /// was interrupted runs again, and the owner gets the result of one that has ended without a waiting caller.
-    pub async fn resume_setup(&self, dir: &Path, owner: &Name) -> String {
-        let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
-            return String::new();
-        };
-        if !setup.is_pending(&name).await {
-            return String::new();
-        }
-        let added = self.environment_of(dir).await.1;
-        setup.prepare(&name, owner, added).await
-    }
-
-    /// Prepares the worktree of a task of the user if that is still to be done. If the settings name nothing to do, forgets
-    /// that it was.
-    pub async fn resume_user_setup(&self, task: &Task) {
-        let Some(dir) = self.dir_of(task) else { return };
-        self.forget_setup(&dir).await;
-        self.resume_setup(&dir, &Name::user()).await;
-    }
-
-    /// Forgets that the worktree in `dir` is still to be prepared, if the settings name nothing to do.
-    async fn forget_setup(&self, dir: &Path) {
-        let is_configured = self
-            .setup
-            .as_ref()
-            .is_some_and(|setup| setup.is_configured());
-        let (Some(store), Some(name)) = (self.store.clone(), self.name_of(dir)) else {
-            return;
-        };
-        if is_configured {
-            return;
-        }
-        let forgotten = run_blocking(move || store.forget_setup(&name)).await;
-        if let Err(error) = forgotten {
-            tracing::warn!(
-                "the worktree in {} may be set up later: {error}",
-                dir.display()
-            );
-        }
+    /// Returns the worktree store; `None` if worktrees are not in use.
+    pub fn store(&self) -> Option<&Worktrees> {
+        self.store.as_ref()
     }
 
     pub fn are_used(&self) -> bool {
@@ -164,6 +121,7 @@ impl TaskWorktrees {
         let Some(store) = &self.store else {
             return Ok(None);
         };
+        self.await_spare(task.id, owner).await;
         if let Some(dir) = self.dir_of(task) {
             self.forget_setup(&dir).await;
             let text = self.describe(task, owner, &dir).await;
@@ -171,10 +129,6 @@ impl TaskWorktrees {
         }
         let (trees, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;
-        let is_configured = self
-            .setup
-            .as_ref()
-            .is_some_and(|setup| setup.is_configured());
         let new = NewWorktree {
             task: task.id,
             subject: task.subject.clone(),
@@ -182,15 +136,13 @@ impl TaskWorktrees {
             base: None,
             needs,
             made: None,
-            has_setup: is_configured,
+            has_setup: self.prepares(),
         };
         let made = self.made_by_hook(task, owner, host).await?;
         let created = run_blocking(move || trees.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
-        // An earlier worktree may have had this name.
-        lock(&self.environments).remove(&name);
-        if let Some(setup) = &self.setup {
-            setup.forget(&name);
+        if !created.was_spare {
+            self.forget_earlier(&name);
         }
         self.report_included(&created).await;
         run_blocking(move || board.bind(id, &name, now)).await?;
@@ -199,23 +151,6 @@ impl TaskWorktrees {
         let text = new_workspace_text(&created, &dir.display().to_string());
         let text = text + &self.environment_text(&dir).await;
         Ok(Some(TaskWorkspace { dir, text }))
-    }
-
-    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the model of `owner` about
-    /// it, about an earlier failure of the setup, and about what is missing in the worktree.
-    async fn prepare(&self, dir: &Path, owner: &Name) -> String {
-        let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
-            return String::new();
-        };
-        let text = if setup.is_pending(&name).await {
-            self.resume_setup(dir, owner).await
-        } else if setup.is_configured() {
-            setup.earlier_failure(&name).await
-        } else {
-            String::new()
-        };
-        // Afterwards, because the setup command may have fetched it.
-        text + &setup.missing_content(&name).await
     }
 
     /// Returns the name of the worktree in `dir`; `None` if `dir` is not the folder of a worktree.
@@ -384,7 +319,7 @@ impl TaskWorktrees {
     }
 
     /// Returns the branches of the task's blockers. Blockers without a worktree have no branch.
-    async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
+    pub async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {
             let blockers = graph.blockers(id);

@@ -397,10 +397,8 @@ fn worktree_claimed_during_its_teardown_stays_and_is_set_up_again() {
         "{error}"
     );
     let entry = &registry(&project)[0];
-    assert_eq!(
-        (&entry["setup_pending"], &entry["torn_down"]),
-        (&true.into(), &true.into())
-    );
+    assert_eq!(entry["setup_pending"], true);
+    assert_eq!(entry["phase"], "torn_down");
     assert!(project.file(".worktrees/task-1/a.txt").exists());
 
     // The next crew sets the worktree up again for the user.
@@ -410,7 +408,7 @@ fn worktree_claimed_during_its_teardown_stays_and_is_set_up_again() {
     let runs = fs::read_to_string(cache.join("runs")).unwrap();
     assert_eq!(runs, "run\nrun\n", "{}", ran.out());
     let entry = &registry(&project)[0];
-    assert!(entry.get("torn_down").is_none(), "{entry}");
+    assert!(entry.get("phase").is_none(), "{entry}");
 }
 
 /// Two tasks of which the second builds on the branch of the first, both by bob.
@@ -425,7 +423,7 @@ rules:
   - agent: bob
     when: "Task #1"
     calls:
-      - { tool: bash, input: { command: "echo new > b.txt" } }
+      - { tool: write_file, input: { path: b.txt, content: new } }
       - { tool: task_update, input: { task_id: 1, status: completed } }
   - agent: bob
     when: "Task #2"

@@ -160,6 +160,26 @@ impl fmt::Display for WorktreeStatus {
     }
 }
 
+/// How far a worktree is in its life, besides its [`WorktreeStatus`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorktreePhase {
+    /// The owner of a task works in it or has worked in it.
+    #[default]
+    Used,
+    /// It was created before an agent claimed its task, and no agent has worked in it.
+    Spare,
+    /// The teardown command has begun in it, but it was not removed. Ends when the setup command has run again.
+    TornDown,
+}
+
+impl WorktreePhase {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    fn is_default(&self) -> bool {
+        *self == WorktreePhase::default()
+    }
+}
+
 /// A worktree as stored in `.worktrees/index.json`. Unknown fields are kept in `extra` and written back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worktree {
@@ -226,14 +246,13 @@ pub struct Worktree {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub setup_pending: bool,
-    /// Whether the teardown command has begun in the worktree, but the worktree was not removed. Reset when the setup
-    /// command has run again.
+    /// How far the worktree is in its life.
     #[serde(
         default,
         deserialize_with = "or_default",
-        skip_serializing_if = "std::ops::Not::not"
+        skip_serializing_if = "WorktreePhase::is_default"
     )]
-    pub torn_down: bool,
+    pub phase: WorktreePhase,
     /// Why the setup command failed, such as `exit code 1`; empty if it succeeded or has not run.
     #[serde(
         default,
@@ -266,7 +285,7 @@ impl Worktree {
             port: None,
             include_pending: false,
             setup_pending: false,
-            torn_down: false,
+            phase: WorktreePhase::default(),
             setup_error: String::new(),
             extra: Map::new(),
         }
@@ -310,7 +329,7 @@ impl Worktree {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);
         self.setup_pending = false;
-        self.torn_down = false;
+        self.phase = WorktreePhase::default();
     }
 
     /// Returns the message of the commit that merges the worktree's branch, such as `task #3: subject`.
@@ -403,7 +422,7 @@ mod tests {
             "port",
             "include_pending",
             "setup_pending",
-            "torn_down",
+            "phase",
             "setup_error",
         ] {
             assert!(text.get(absent).is_none(), "{absent}");

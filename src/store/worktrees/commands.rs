@@ -18,7 +18,7 @@ use super::command_environment::CACHE_VARIABLE;
 use crate::domain::redact::Redactor;
 use crate::domain::sandbox::Network;
 use crate::domain::text::{clip, count_noun, one_line};
-use crate::domain::worktree::{WorktreeName, WorktreeSettings};
+use crate::domain::worktree::{WorktreeName, WorktreePhase, WorktreeSettings};
 use crate::process::supervisor::Supervisor;
 use crate::process::{
     self, AddedEnvironment, CommandSpec, ContentOrigin, HeadTailBuffer, HistoryReach, JobExit,
@@ -154,7 +154,10 @@ impl WorktreeCommands {
             Ok(report) => report,
             Err(error) => {
                 let why = format!("cannot be started: {}", os_errors::explain(&error));
-                return Some(WorktreeCommandResult::not_started(why));
+                return Some(WorktreeCommandResult {
+                    is_network_withheld: network.is_withheld,
+                    ..WorktreeCommandResult::not_started(why)
+                });
             }
         };
         let failure = match report.ended {
@@ -254,7 +257,9 @@ impl Worktrees {
         let mut work = self.begin_change()?;
         work.index.change(name, |tree| {
             tree.setup_pending = false;
-            tree.torn_down = false;
+            if tree.phase == WorktreePhase::TornDown {
+                tree.phase = WorktreePhase::Used;
+            }
             tree.setup_error = one_line(&clip(failure.unwrap_or_default(), REASON_MAX));
         })?;
         work.save()
@@ -283,7 +288,9 @@ impl Worktrees {
         let mut work = self.begin_change()?;
         work.index.change(name, |tree| {
             tree.setup_pending = false;
-            tree.torn_down = false;
+            if tree.phase == WorktreePhase::TornDown {
+                tree.phase = WorktreePhase::Used;
+            }
         })?;
         work.save()
     }
@@ -317,7 +324,7 @@ impl Worktrees {
     fn content_origin(&self, name: &WorktreeName) -> Result<ContentOrigin, StoreError> {
         let work = self.read()?;
         let tree = work.index.find(name)?;
-        if tree.torn_down || !tree.setup_pending {
+        if tree.phase == WorktreePhase::TornDown || !tree.setup_pending {
             return Ok(ContentOrigin::Agents);
         }
         let (git, _) = work.valid_folder(&tree.name)?;

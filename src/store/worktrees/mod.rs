@@ -27,6 +27,7 @@ mod orphans;
 mod outgoing;
 mod remove;
 mod repair;
+mod spare;
 mod teardown;
 mod trash;
 
@@ -39,7 +40,9 @@ use super::git::{Git, Repo, RepoCache};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
+use crate::domain::worktree::{
+    FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName, WorktreePhase,
+};
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
@@ -189,10 +192,16 @@ impl Worktrees {
     /// When there is no worktree with that name, or the registry cannot be read or written.
     pub fn set_owner(&self, name: &WorktreeName, owner: &str) -> Result<(), StoreError> {
         let mut work = self.begin_change()?;
-        if work.index.find(name)?.owner == owner {
+        let tree = work.index.find(name)?;
+        if tree.owner == owner && tree.phase != WorktreePhase::Spare {
             return Ok(());
         }
-        work.index.change(name, |tree| tree.owner = owner.into())?;
+        work.index.change(name, |tree| {
+            tree.owner = owner.into();
+            if tree.phase == WorktreePhase::Spare {
+                tree.phase = WorktreePhase::Used;
+            }
+        })?;
         work.save()
     }
 

@@ -131,7 +131,8 @@ impl Worktrees {
             Ok((fate, trash)) => {
                 work.log
                     .record(LogEntry::of("worktree.remove.after", &tree), now)?;
-                delete_unlocked(work, trash)?;
+                let trees = work.dir.clone();
+                delete_unlocked(&trees, trash, move || drop(work))?;
                 Ok(fate)
             }
             Err(error) => {

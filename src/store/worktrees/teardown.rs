@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Worktrees;
 use super::commands::{WorktreeCommands, without_cache};
 use crate::domain::redact::Redactor;
-use crate::domain::worktree::{WorktreeError, WorktreeName};
+use crate::domain::worktree::{WorktreeError, WorktreeName, WorktreePhase};
 use crate::process::ContentOrigin;
 use crate::store::StoreError;
 use crate::store::atomic::Lock;
@@ -182,7 +182,7 @@ impl Worktrees {
         let mut work = self.begin_change()?;
         work.index.change(name, |tree| {
             tree.setup_pending = true;
-            tree.torn_down = true;
+            tree.phase = WorktreePhase::TornDown;
         })?;
         work.save()
     }

@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{OpenRegistry, cache};
+use super::cache;
 use crate::domain::worktree::WorktreeName;
 use crate::store::StoreError;
 use crate::store::atomic::Lock;
@@ -72,18 +72,23 @@ impl TrashCandidate {
 #[derive(Debug)]
 pub struct TrashedFolder(PathBuf);
 
-/// Releases the worktree lock, and then deletes `folders`.
+/// Releases the worktree lock by calling `release`, and then deletes `folders` in the worktrees folder `dir`.
 ///
 /// # Errors
 /// When a folder cannot be deleted. Every later access tries again.
-pub fn delete_unlocked(work: OpenRegistry, folders: Vec<TrashedFolder>) -> Result<(), StoreError> {
+pub fn delete_unlocked(
+    dir: &Path,
+    folders: Vec<TrashedFolder>,
+    release: impl FnOnce(),
+) -> Result<(), StoreError> {
     if folders.is_empty() {
+        release();
         return Ok(());
     }
-    let path = work.dir.join(DELETION_LOCK);
+    let path = dir.join(DELETION_LOCK);
     // If possible taken before the worktree lock is released, so that no other process deletes the folders under it.
     let at_once = Lock::take_within(&path, Duration::ZERO)?;
-    drop(work);
+    release();
     let _deletion = match at_once {
         Some(lock) => lock,
         None => Lock::take(&path)?,

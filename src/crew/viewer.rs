@@ -28,7 +28,7 @@ use crate::domain::mail::MailMessage;
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{Losses, Merge};
+use crate::domain::worktree::Merge;
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{

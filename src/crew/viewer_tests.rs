@@ -4,7 +4,7 @@ use super::super::test_support::{git, repository};
 use super::*;
 use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
-use crate::domain::worktree::BranchState;
+use crate::domain::worktree::{BranchState, Losses};
 use crate::protocol::bus::bus;
 use crate::protocol::event::UserAction;
 use crate::protocol::{CommandId, CrewEvent, EventReceiver};

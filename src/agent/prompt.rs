@@ -9,7 +9,8 @@ use crate::domain::ids::Name;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
-use crate::domain::text::{clip, count_noun};
+use crate::domain::text::{clip, count_noun, join_names};
+use crate::domain::worktree::{INCLUDE_FILE, PORTS_PER_WORKTREE};
 use crate::tools::table::SUBMIT_PLAN;
 
 /// Maximum size, in bytes, of the list of skills in a prompt.
@@ -239,6 +240,27 @@ pub fn worktree(dir: &str, branch: &str, has: &[String]) -> String {
     format!(
         "\n<worktree>You work in {dir}, your own git worktree on branch {branch}.{has} No other agent changes \
          files there. Uncommitted changes are committed when you complete the task.</worktree>"
+    )
+}
+
+/// Returns the text that names the ports for servers in a worktree. `first` is the first of them.
+pub fn worktree_ports(first: u16) -> String {
+    let last = first.saturating_add(PORTS_PER_WORKTREE - 1);
+    format!(
+        "\n<worktree>For servers, use the ports {first} to {last}: they are reserved for this worktree.</worktree>"
+    )
+}
+
+/// Returns the text that names files that were copied from the project directory into a new worktree. `names` contains
+/// the first ones, `count` is the number of all of them. Empty if there are none.
+pub fn included_files(names: &[String], count: usize) -> String {
+    if count == 0 {
+        return String::new();
+    }
+    let names = join_names(names, names.len(), count);
+    format!(
+        "\n<worktree>These files were copied from the project directory, as the user requests in {INCLUDE_FILE}: \
+         {names}. They are not part of the branch: do not commit them.</worktree>"
     )
 }
 

@@ -5,6 +5,7 @@ mod mail;
 pub mod manual;
 mod mcp;
 mod task;
+mod task_import;
 mod team;
 pub mod trust;
 mod worktree;
@@ -21,6 +22,7 @@ pub use agents::AgentsVerb;
 pub use mail::MailVerb;
 pub use mcp::McpVerb;
 pub use task::TaskVerb;
+pub use task_import::ImportArgs;
 pub use team::TeamVerb;
 pub use worktree::WorktreeVerb;
 

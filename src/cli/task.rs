@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::task_import::{self, ImportArgs};
 use crate::domain::ids::TaskRef;
 
 /// Shown at the end of `crewdeck task --help`.
@@ -13,7 +14,9 @@ pub const EXAMPLES: &str = "Examples:
   crewdeck task claim --as alice               exit status 3 if no task is ready
   crewdeck task done 1 --as alice
   crewdeck task edit 3 --blocked-by 2          task 3 waits for task 2
-  crewdeck task show 3";
+  crewdeck task show 3
+  echo \"- [ ] Print it\" | crewdeck task import -
+  crewdeck task import --from github --label bug";
 
 #[derive(Debug, Subcommand)]
 pub enum TaskVerb {
@@ -34,6 +37,9 @@ pub enum TaskVerb {
         #[arg(long, value_name = "COMMAND")]
         accept: Option<String>,
     },
+    /// Add tasks from a check list, from JSON or from issues of GitHub or GitLab: all of them or none
+    #[command(after_help = task_import::EXAMPLES)]
+    Import(ImportArgs),
     /// List the tasks with status, owner, tags and open blockers
     List {
         /// Only tasks that can be claimed now

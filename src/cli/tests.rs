@@ -107,3 +107,59 @@ fn resume_does_not_take_a_subcommand_as_id() {
         assert_eq!(cli.global.resume.as_deref(), Some(id), "{line}");
     }
 }
+
+/// Parses a `crewdeck task import` command line.
+fn read_import(options: &str) -> Result<ImportArgs, clap::Error> {
+    let cli = read(&format!("crewdeck task import {options}"))?;
+    let Some(Verb::Files(FileVerb::Task(TaskVerb::Import(args)))) = cli.verb else {
+        panic!("unexpected subcommand");
+    };
+    Ok(args)
+}
+
+#[test]
+fn import_reads_either_a_file_or_issues() {
+    for options in [
+        "plan.md",
+        "-",
+        "plan.md --format markdown --dependencies known --dry-run --no-tags",
+        "- --format md",
+        "x --format jsonl --json",
+        "--from github",
+        "--from gitlab --label bug --label ui --limit 1000 --repo acme/tool",
+    ] {
+        assert!(read_import(options).is_ok(), "{options}");
+    }
+    for options in [
+        "--dry-run",
+        "plan.md --from github",
+        "plan.md more.md",
+        "plan.md --label bug",
+        "plan.md --limit 3",
+        "plan.md --repo acme/tool",
+        "plan.md --format toml",
+        "--from jira",
+        "--from github --format json",
+        "--from github --limit 0",
+        "--from github --limit 1001",
+    ] {
+        let error = read_import(options).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{options}");
+    }
+    assert_eq!(read_import("--from github").unwrap().limit(), 50);
+    let limited = read_import("--from github --limit=7 --label=--web").unwrap();
+    assert_eq!((limited.limit(), &limited.labels[0][..]), (7, "--web"));
+}
+
+#[test]
+fn import_examples_are_valid_command_lines() {
+    let lines = task_import::EXAMPLES.lines().skip(1);
+    let commands = lines.flat_map(|line| line.split('|').filter(|part| part.contains("crewdeck")));
+    let mut count = 0;
+    for command in commands {
+        let command = command.trim().split("   ").next().unwrap();
+        assert!(read(command).is_ok(), "{command}");
+        count += 1;
+    }
+    assert_eq!(count, 6);
+}

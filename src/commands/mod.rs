@@ -1,8 +1,10 @@
 //! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team` and `worktree`.
 
 mod agents;
+mod issue_client;
 mod mail;
 mod task;
+mod task_import;
 mod team;
 mod worktree;
 

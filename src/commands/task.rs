@@ -1,11 +1,11 @@
-//! The `crewdeck task` subcommands: add, list, claim, complete and change tasks.
+//! The `crewdeck task` subcommands: add, import, list, claim, complete and change tasks.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
-use super::{CommandContext, CommandOutcome, CompletionRequest, parse_name};
-use crate::cli::TaskVerb;
+use super::{CommandContext, CommandOutcome, CompletionRequest, parse_name, task_import};
+use crate::cli::{ImportArgs, TaskVerb};
 use crate::domain::checks;
 use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{MessageId, Name, TaskId, TaskRef};
@@ -20,6 +20,9 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     let task = match verb {
         TaskVerb::List { ready } => {
             return list(&board, *ready, context);
+        }
+        TaskVerb::Import(args) => {
+            return import(&board, args, context);
         }
         TaskVerb::Show { id } => {
             let task = board.get(board.resolve(id)?)?;
@@ -233,6 +236,26 @@ fn list(board: &Board, only_ready: bool, context: &CommandContext<'_>) -> Result
             .map(|t| task_line(graph, t, &branches))
             .collect();
         lines.join("\n")
+    })?;
+    Ok(CommandOutcome::Done)
+}
+
+/// Imports tasks and prints them, one line each.
+fn import(
+    board: &Board,
+    args: &ImportArgs,
+    context: &CommandContext<'_>,
+) -> Result<CommandOutcome> {
+    let imported = task_import::run(args, board, context)?;
+    CommandContext::warn(&imported.notices);
+    let graph = board.read()?.graph;
+    context.print(&imported.tasks, || {
+        if imported.tasks.is_empty() {
+            return "Nothing to import.".into();
+        }
+        let tasks = imported.tasks.iter();
+        let lines = tasks.map(|task| task_line(&graph, task, &BTreeMap::new()));
+        lines.collect::<Vec<String>>().join("\n")
     })?;
     Ok(CommandOutcome::Done)
 }

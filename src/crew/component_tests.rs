@@ -25,6 +25,7 @@ use crate::domain::request::{NewRequest, RequestKind};
 use crate::domain::task::Task;
 use crate::domain::team::{Member, MemberStatus};
 use crate::domain::timestamp::Timestamp;
+use crate::process::AddedEnvironment;
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
 use crate::store::{Mailbox, TaskSet, Worktrees};
@@ -220,6 +221,7 @@ async fn end_of_a_job_waits_for_its_agent() {
             command: "echo hello".into(),
             workdir: crew.dir.path().to_path_buf(),
             timeout: Duration::from_secs(60),
+            added: AddedEnvironment::default(),
         })
         .unwrap();
     assert!(jobs.is_running(Some(&bob())) && !jobs.is_running(Some(&Name::lead())));

@@ -25,6 +25,7 @@ use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKin
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
+use crate::process::AddedEnvironment;
 use crate::protocol::event::AgentEvent;
 use crate::tools::host::{CheckedCompletion, Host, JobSpec, ServerHost, SubagentSpec};
 
@@ -161,6 +162,10 @@ impl Host for CrewHost {
 
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(self.merges.merge(task))
+    }
+
+    fn added_environment<'a>(&'a self, dir: &'a Path) -> BoxFuture<'a, AddedEnvironment> {
+        Box::pin(self.worktrees.added_environment(dir))
     }
 
     fn start_job(&self, order: JobSpec) -> Result<Job, String> {

@@ -208,6 +208,7 @@ impl JobRunner {
             timeout: order.timeout,
             keep: NOTED_MAX,
             supervisor: self.supervisor.clone(),
+            added: order.added,
         };
         let mut part: Vec<u8> = Vec::new();
         let mut clean = self.context.event_sender.redactor().stream();

@@ -90,6 +90,8 @@ mod user_shell;
 mod viewer;
 mod watcher;
 mod worktree_removal;
+#[cfg(test)]
+mod worktree_tests;
 mod worktrees;
 
 pub use approvers::Approvers;

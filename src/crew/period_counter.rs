@@ -82,7 +82,7 @@ impl PeriodCounter {
     /// Tries once more to add the usage that could not be written.
     pub async fn save(&self) {
         if !lock(&self.unsaved).is_empty() {
-            // The first failure was reported to the user.
+            // The first failure was reported to the user, and no notice is read when the crew ends.
             let _ = self.add(UsageTotal::default()).await;
         }
     }

@@ -1,11 +1,12 @@
 //! The worktrees of the team's tasks: creates a worktree for each claimed task, and commits the uncommitted files in
 //! it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::board_view::BoardView;
-use super::context::CrewContext;
+use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
@@ -14,6 +15,8 @@ use crate::domain::hook::HookEvent;
 use crate::domain::ids::Name;
 use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
+use crate::process::AddedEnvironment;
+use crate::protocol::event::NoticeLevel;
 use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
 use crate::tools::host::Host;
 
@@ -31,6 +34,11 @@ pub struct TaskWorktrees {
     board: Arc<BoardView>,
     /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
+    /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
+    /// Filled when they are needed for the first time.
+    environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
+    /// The warnings about `.worktreeinclude` that the user has seen. Each is shown once.
+    shown_warnings: Mutex<BTreeSet<String>>,
 }
 
 impl TaskWorktrees {
@@ -45,6 +53,8 @@ impl TaskWorktrees {
             registry,
             board,
             store,
+            environments: Mutex::default(),
+            shown_warnings: Mutex::default(),
         }
     }
 
@@ -92,6 +102,9 @@ impl TaskWorktrees {
         let made = self.made_by_hook(task, owner, host).await?;
         let created = run_blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
+        // An earlier worktree may have had this name.
+        lock(&self.environments).remove(&name);
+        self.report_included(&created).await;
         run_blocking(move || board.bind(id, &name, now)).await?;
         self.board.read(TaskSet::These([id].into())).await;
         let dir = self
@@ -101,6 +114,57 @@ impl TaskWorktrees {
             .join(created.worktree.name.as_str());
         let text = new_workspace_text(&created, &dir.display().to_string());
         Ok(Some(TaskWorkspace { dir, text }))
+    }
+
+    /// Shows the user how many files were copied into a new worktree. Warns about files that were not copied and about
+    /// wrong patterns, unless the same warning was shown before.
+    async fn report_included(&self, created: &Created) {
+        if let Some(summary) = created.included.summary() {
+            let text = format!("Worktree {}: {summary}.", created.worktree.name);
+            self.context.notice(NoticeLevel::Info, text).await;
+        }
+        for warning in created.included.warnings() {
+            let is_new = lock(&self.shown_warnings).insert(warning.clone());
+            if is_new {
+                self.context.notice(NoticeLevel::Warn, warning).await;
+            }
+        }
+    }
+
+    /// Returns the additions to the environment of a command in `dir`. Empty if `dir` is not a worktree.
+    pub async fn added_environment(&self, dir: &Path) -> AddedEnvironment {
+        self.environment_of(dir).await.1
+    }
+
+    /// Returns the first reserved port of the worktree in `dir`, and the additions to the environment of commands in it.
+    async fn environment_of(&self, dir: &Path) -> (Option<u16>, AddedEnvironment) {
+        let none = || (None, AddedEnvironment::default());
+        let Some(store) = &self.store else {
+            return none();
+        };
+        let parent = self.context.root.join(".worktrees");
+        let is_worktree = dir.parent() == Some(parent.as_path());
+        let name = dir.file_name().and_then(|name| name.to_str());
+        let name = name.filter(|_| is_worktree);
+        let Some(name) = name.and_then(|name| WorktreeName::new(name).ok()) else {
+            return none();
+        };
+        if let Some(known) = lock(&self.environments).get(&name) {
+            return known.clone();
+        }
+        let (store, wanted) = (store.clone(), name.clone());
+        match run_blocking(move || store.command_environment(&wanted)).await {
+            Ok(found) => {
+                lock(&self.environments).insert(name, found.clone());
+                found
+            }
+            Err(error) => {
+                tracing::warn!(
+                    "commands in worktree {name} run without CREWDECK_TASK and CREWDECK_PORT: {error}"
+                );
+                none()
+            }
+        }
     }
 
     /// Lets a hook create the directory for the worktree of a task. Returns the directory. Returns `None` if no hook
@@ -250,6 +314,9 @@ impl TaskWorktrees {
         };
         let shown = dir.display().to_string();
         let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
+        if let Some(port) = self.environment_of(dir).await.0 {
+            text.push_str(&prompt::worktree_ports(port));
+        }
         if let Some(error) = error.filter(|_| !branches.is_empty()) {
             text.push_str(&prompt::missing_branches(&branches, &error.to_string()));
         }
@@ -288,6 +355,11 @@ impl TaskWorktrees {
 fn new_workspace_text(created: &Created, dir: &str) -> String {
     let BranchMerges { merged, conflicts } = &created.branch_merges;
     let mut text = prompt::worktree(dir, &created.worktree.name.branch(), merged);
+    if let Some(port) = created.worktree.port {
+        text.push_str(&prompt::worktree_ports(port));
+    }
+    let included = &created.included;
+    text.push_str(&prompt::included_files(&included.names, included.count));
     for conflict in conflicts {
         text.push_str(&prompt::unmerged_branch(&conflict.branch, &conflict.files));
     }

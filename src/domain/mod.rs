@@ -41,6 +41,7 @@ pub mod slash_command;
 pub mod spending;
 pub mod subagent;
 pub mod task;
+pub mod task_import;
 pub mod team;
 pub mod team_preset;
 pub mod text;

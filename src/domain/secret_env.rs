@@ -109,6 +109,8 @@ const EXEMPT_NAMES: &[&str] = &[
     "GIT_SSL_CAINFO",
     "CARGO_HTTP_CAINFO",
 ];
+/// Beginnings of names to which the same applies. `GIT_CONFIG_KEY_0` contains the name of a setting of git.
+const EXEMPT_PREFIXES: &[&str] = &["XDG_", "GIT_CONFIG_KEY_"];
 /// Values that only switch something on or off.
 const SWITCHES: &[&str] = &[
     "", "0", "1", "true", "false", "yes", "no", "on", "off", "none",
@@ -187,7 +189,8 @@ fn is_pin_name(name: &str, value: &str) -> bool {
 
 fn is_exempt(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    EXEMPT_NAMES.contains(&upper.as_str()) || upper.starts_with("XDG_")
+    let has_exempt_prefix = EXEMPT_PREFIXES.iter().any(|start| upper.starts_with(start));
+    EXEMPT_NAMES.contains(&upper.as_str()) || has_exempt_prefix
 }
 
 /// Returns whether the value is one of the [`SWITCHES`]. Always returns false for the variables of model and cloud

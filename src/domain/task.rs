@@ -110,6 +110,14 @@ pub struct Task {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub checks: Vec<CheckRecord>,
+    /// Where an imported task comes from: the URL of an issue, or a hash of the item in a file. A later import skips
+    /// what is already on the board. Empty if the task was not imported.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub imported_from: String,
     /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

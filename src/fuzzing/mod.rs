@@ -10,6 +10,7 @@ mod editing;
 mod extensions;
 mod files;
 mod hostile_events;
+mod import;
 mod mcp;
 mod model_io;
 mod screen;
@@ -36,6 +37,7 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("script", model_io::script),
     ("edit", editing::edit),
     ("task", files::task),
+    ("import", import::import),
     ("messages", files::messages),
     ("roster", files::roster),
     ("worktrees", files::worktrees),

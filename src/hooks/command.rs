@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Ended, Inner, format_seconds, variables};
 use crate::domain::hook::{HookContext, HookEvent, HookResult, HookSpec};
 use crate::process::separate_output::{SeparateReport, run_separate};
-use crate::process::{CommandSpec, JobExit, JobInput, Reach};
+use crate::process::{AddedEnvironment, CommandSpec, JobExit, JobInput, Reach};
 
 /// Maximum number of bytes that are kept of each of the hook's two outputs, stdout and stderr.
 const OUTPUT_MAX: usize = 1024 * 1024;
@@ -73,6 +73,7 @@ pub async fn run(
         keep: OUTPUT_MAX,
         supervisor: inner.host.supervisor.clone(),
         reach: Reach::default(),
+        added: AddedEnvironment::default(),
     };
     match run_separate(&job, input, cancel, FLOOD).await {
         Ok(report) => {

@@ -22,7 +22,8 @@ use crate::process::sandbox::Sandbox;
 use crate::process::separate_output::run_separate;
 use crate::process::supervisor::Supervisor;
 use crate::process::{
-    self, CommandSpec, HistoryReach, JobExit, JobInput, NetworkReach, Reach, environment,
+    self, AddedEnvironment, CommandSpec, HistoryReach, JobExit, JobInput, NetworkReach, Reach,
+    environment,
 };
 use crate::store::regular_file;
 
@@ -222,6 +223,7 @@ async fn evaluate(
             history: HistoryReach::default(),
             network,
         },
+        added: AddedEnvironment::default(),
     };
     let scratch = scratch.to_owned();
     let stdin = tokio::task::spawn_blocking(move || write_input(&scratch, &code));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{PoisonError, RwLock};
 
+use super::added_environment::replaced_git_settings;
 use crate::domain::secret_env::{self, WithheldReason};
 
 /// Names of the variables that child processes get although they look like secrets (setting `pass_env`). Global,
@@ -27,16 +28,19 @@ pub fn set_withheld(names: BTreeSet<String>) {
 }
 
 /// Removes secrets from the environment of `command`: the variables that look like secrets, and those of
-/// [`set_withheld`]. Keeps the variables of [`set_allowed`].
+/// [`set_withheld`]. Keeps the variables of [`set_allowed`]. A setting of git that is a secret is replaced by a setting
+/// without meaning, because git fails if one of the numbered settings is missing.
 pub fn scrub(command: &mut Command) {
     let allowed = ALLOWED.read().unwrap_or_else(PoisonError::into_inner);
     let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);
     let secrets = secrets(std::env::vars_os()).map(|(name, _)| name);
-    for name in secrets.chain(withheld.iter().map(OsString::from)) {
-        if !name.to_str().is_some_and(|name| allowed.contains(name)) {
-            command.env_remove(name);
-        }
+    let names = secrets.chain(withheld.iter().map(OsString::from));
+    let is_allowed = |name: &OsString| name.to_str().is_some_and(|name| allowed.contains(name));
+    let removed: Vec<OsString> = names.filter(|name| !is_allowed(name)).collect();
+    for name in &removed {
+        command.env_remove(name);
     }
+    command.envs(replaced_git_settings(&removed));
 }
 
 /// Returns whether commands must not get a variable: it looks like a secret or is one of [`set_withheld`], and
@@ -101,6 +105,41 @@ pub fn find_program(program: &str, dir: &Path) -> Option<PathBuf> {
     paths.find(is_executable)
 }
 
+/// Returns the path of the program `name` in the folders of `PATH`, but only outside of the folder `project`, so that the
+/// project does not decide which program runs. Folders of `PATH` that are relative to the current directory are skipped.
+/// `project` must be absolute and must not contain symbolic links.
+///
+/// # Errors
+/// If the program is not found, returns the first path in the project at which it was skipped; `None` if there is none.
+pub fn find_program_outside(name: &str, project: &Path) -> Result<PathBuf, Option<PathBuf>> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    find_in_folders(name, std::env::split_paths(&folders), project)
+}
+
+fn find_in_folders(
+    name: &str,
+    folders: impl Iterator<Item = PathBuf>,
+    project: &Path,
+) -> Result<PathBuf, Option<PathBuf>> {
+    let mut skipped = None;
+    for folder in folders.filter(|folder| folder.is_absolute()) {
+        let path = folder.join(name);
+        let is_executable = rustix::fs::access(&path, rustix::fs::Access::EXEC_OK).is_ok();
+        if !is_executable || !path.is_file() {
+            continue;
+        }
+        // The folder or the program may be a link to or from the project.
+        let is_inside = [folder.canonicalize(), path.canonicalize()]
+            .iter()
+            .any(|real| real.as_ref().map_or(true, |real| real.starts_with(project)));
+        if !is_inside {
+            return Ok(path);
+        }
+        skipped.get_or_insert(path);
+    }
+    Err(skipped)
+}
+
 fn secrets(
     all: impl Iterator<Item = (OsString, OsString)>,
 ) -> impl Iterator<Item = (OsString, WithheldReason)> {
@@ -108,4 +147,41 @@ fn secrets(
         let reason = secret_env::reason(&name.to_string_lossy(), &value.to_string_lossy())?;
         Some((name, reason))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn program_is_found_only_outside_of_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let [project, tools, links] = ["project", "tools", "links"].map(|name| root.join(name));
+        for folder in [&project, &tools, &links] {
+            fs::create_dir(folder).unwrap();
+        }
+        for folder in [&project, &tools] {
+            let program = folder.join("gh");
+            fs::write(&program, "").unwrap();
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        symlink(project.join("gh"), links.join("gh")).unwrap();
+        symlink(&project, root.join("linked")).unwrap();
+        let find = |folders: &[PathBuf]| find_in_folders("gh", folders.iter().cloned(), &project);
+        let linked = root.join("linked");
+        let found: Result<PathBuf, Option<PathBuf>> = Ok(tools.join("gh"));
+        assert_eq!(find(&[project.clone(), tools.clone()]), found);
+        assert_eq!(find(&[links.clone(), linked.clone(), tools.clone()]), found);
+        assert_eq!(find(&[links.clone(), linked]), Err(Some(links.join("gh"))));
+        for folder in ["", ".", "tools"] {
+            assert_eq!(find(&[folder.into()]), Err(None), "{folder:?}");
+        }
+        let no_program = tools.join("gh");
+        fs::set_permissions(&no_program, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(find(&[tools]), Err(None));
+    }
 }

@@ -5,6 +5,7 @@
 //! process group, and in a [sandbox], as far as the operating system and the settings allow. Without a supervisor, only
 //! the process group is killed.
 
+mod added_environment;
 pub mod blocking;
 pub mod browser;
 pub mod environment;
@@ -34,6 +35,7 @@ use tokio::io::AsyncRead;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
+pub use added_environment::AddedEnvironment;
 pub use head_tail_buffer::HeadTailBuffer;
 pub use log_tail::LogTail;
 use pipe::OutputPipe;
@@ -63,6 +65,7 @@ pub struct CommandSpec {
     /// `None`: only the job's process group is killed, there is no sandbox, and `reach` restricts nothing.
     pub supervisor: Option<Arc<Supervisor>>,
     pub reach: Reach,
+    pub added: AddedEnvironment,
 }
 
 /// The standard input of a job, and its additional environment variables.
@@ -260,9 +263,13 @@ impl JobHandle {
             .stderr(Stdio::piped())
             .process_group(0);
         environment::scrub(command.as_std_mut());
+        let mut env = BTreeMap::new();
         if let Some(input) = input {
-            command.stdin(Stdio::from(input.stdin)).envs(&input.env);
+            command.stdin(Stdio::from(input.stdin));
+            env = input.env;
         }
+        job.added.add_to(&mut env);
+        command.envs(&env);
         let child = command.spawn()?;
         let group = ProcessGroup::new(child.id());
         Ok((child, JobHandle::ProcessGroup(group)))

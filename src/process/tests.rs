@@ -13,6 +13,7 @@ fn job(script: &str) -> CommandSpec {
         keep: 4096,
         supervisor: None,
         reach: Reach::default(),
+        added: AddedEnvironment::default(),
     }
 }
 

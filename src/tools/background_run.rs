@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::host::JobSpec;
 use super::{
-    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, bash, call_now,
-    error_output, schema_of,
+    Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, bash, call, error_output,
+    schema_of,
 };
 
 /// Default time limit of a background command. The 300 seconds of learn-claude-code are too short for many builds.
@@ -24,7 +24,7 @@ pub const TOOL: Tool = Tool {
     audience: Audience::Members,
     used_for: ToolUse::Work,
     show: bash::TOOL.show,
-    run: |context, input| call_now(context, input, run),
+    run: |context, input| call(context, input, run),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ struct Input {
     timeout_s: Option<u64>,
 }
 
-fn run(context: &ToolContext, input: Input) -> ToolResult {
+async fn run(context: ToolContext, input: Input) -> ToolResult {
     if input.command.trim().is_empty() {
         return Err(error_output("the command is empty"));
     }
@@ -48,6 +48,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
         command: input.command,
         workdir: context.workdir.clone(),
         timeout,
+        added: context.host.added_environment(&context.workdir).await,
     };
     let job = context.host.start_job(order).map_err(error_output)?;
     let (id, title) = (&job.id, job.title());

@@ -75,6 +75,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
         timeout: asked.min(context.timeout),
         keep: OUTPUT_MAX,
         supervisor: context.supervisor.clone(),
+        added: context.host.added_environment(&context.workdir).await,
     };
     // Buffer the output here and not in the process: secrets must be redacted before the output is cut.
     let mut clean = context.redactor.stream();

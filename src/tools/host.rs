@@ -20,6 +20,7 @@ use crate::domain::subagent::SubagentKind;
 use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::todo::TodoList;
+use crate::process::AddedEnvironment;
 
 /// The result of a completion after the checks of the task.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +91,11 @@ pub trait Host: Send + Sync {
     /// Merges the branch of a completed task and returns a description of the merge as text. Fails if the branch cannot
     /// be merged, for example because of a conflict.
     fn merge(&self, task: TaskId) -> BoxFuture<'_, Result<String, String>>;
+
+    /// Returns what the environment of a command in `dir` gets in addition. Empty unless `dir` is the worktree of a task.
+    fn added_environment<'a>(&'a self, _dir: &'a Path) -> BoxFuture<'a, AddedEnvironment> {
+        Box::pin(std::future::ready(AddedEnvironment::default()))
+    }
 
     /// Starts a background command and returns without waiting for its end. Fails with the reason if it cannot be
     /// started.
@@ -205,6 +211,7 @@ pub struct JobSpec {
     pub command: String,
     pub workdir: PathBuf,
     pub timeout: Duration,
+    pub added: AddedEnvironment,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

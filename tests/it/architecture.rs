@@ -38,7 +38,10 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("ui", &["domain", "protocol", "ui"]),
     ("config", &["domain", "store", "model", "tools", "config"]),
     ("cli", &["domain", "model", "cli"]),
-    ("commands", &["domain", "store", "cli", "commands"]),
+    (
+        "commands",
+        &["domain", "store", "process", "cli", "commands"],
+    ),
     ("doctor", &["domain", "store", "process", "doctor"]),
     (
         "app",

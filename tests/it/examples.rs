@@ -24,6 +24,7 @@ fn can_run(example: &str) -> bool {
         "acp",
         "run",
         "replay",
+        "task import --from",
         "trust",
         "mcp approve",
         "mcp test",

@@ -154,6 +154,19 @@ fn embed_payload(name: &str, payload: &str) -> Vec<Vec<u8>> {
         "task" => vec![format!(
             "{{\"id\":1,\"subject\":{json},\"description\":{json},\"owner\":{json},\"worktree\":{json},\"tags\":[{json}],{json}:{json}}}"
         )],
+        "import" => vec![
+            format!("\u{0}# {payload}\n- [ ] {payload}\n  {payload}\n- [ ] #{payload}\n"),
+            format!(
+                "\u{2}{{\"id\":1,\"subject\":{json},\"tags\":[{json}],\"imported_from\":{json},{json}:{json}}}"
+            ),
+            format!("\u{1}[{{\"subject\":{json}}},{json}]"),
+            format!(
+                "\u{3}[{{\"number\":1,\"title\":{json},\"body\":{json},\"labels\":[{{\"name\":{json}}}],\"url\":\"https://a/1\"}},{{\"number\":2,\"title\":\"x\",\"url\":{json}}}]"
+            ),
+            format!(
+                "\u{4}[{{\"iid\":1,\"title\":{json},\"description\":{json},\"labels\":[{json}],\"web_url\":\"https://a/1\"}}]"
+            ),
+        ],
         "messages" => vec![format!(
             "{{\"type\":{json},\"from\":{json},\"to\":{json},\"content\":{json},{json}:1}}\n{payload}\n{{\"from\":\"a\"}}\n"
         )],

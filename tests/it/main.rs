@@ -67,6 +67,7 @@ mod settings_approval;
 mod skills;
 #[cfg(target_os = "linux")]
 mod supervisor;
+mod task_import;
 mod team;
 mod terminal;
 #[cfg(target_os = "linux")]
@@ -77,5 +78,6 @@ mod user_actions;
 mod vendors;
 mod viewer;
 mod wire;
+mod worktree_include;
 mod worktree_recovery;
 mod worktrees;

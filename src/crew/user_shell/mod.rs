@@ -166,6 +166,7 @@ impl UserShell {
         dir: PathBuf,
         cancel: &CancellationToken,
     ) -> (Outcome, String) {
+        let added = self.worktrees.added_environment(&dir).await;
         let spec = CommandSpec {
             // The network setting restricts agents, not the user.
             reach: Reach::default(),
@@ -174,6 +175,7 @@ impl UserShell {
             timeout: TIMEOUT,
             keep: OUTPUT_MAX,
             supervisor: self.supervisor.clone(),
+            added,
         };
         // Secrets are redacted before the output is shortened, because a shortened secret would not be recognized.
         let mut clean = self.context.event_sender.redactor().stream();

@@ -57,6 +57,7 @@ fn remedy(debris: &Debris) -> &'static str {
         Debris::Lock(_)
         | Debris::Incomplete(_)
         | Debris::MissingWork(_)
+        | Debris::MissingFiles(_)
         | Debris::Merge(_)
         | Debris::Removal(_)
         | Debris::Branch(_) => REPAIR,

@@ -14,7 +14,8 @@ use super::super::timestamp::Timestamp;
 use super::super::worktree::WorktreeName;
 use super::rules::join_ids;
 use super::{
-    ACCEPTANCE_MAX, Claimer, DESCRIPTION_MAX, GraphError, NewTask, SUBJECT_MAX, TaskEdit, TaskGraph,
+    ACCEPTANCE_MAX, Claimer, DESCRIPTION_MAX, GraphError, NewTask, PlannedTask, SUBJECT_MAX,
+    TaskEdit, TaskGraph,
 };
 
 impl TaskGraph {
@@ -48,12 +49,47 @@ impl TaskGraph {
             taken_from: Vec::new(),
             acceptance: String::new(),
             checks: Vec::new(),
+            imported_from: String::new(),
             extra: Map::new(),
         }));
         let mut changed = vec![id];
         for blocker in blockers {
             changed.extend(self.connect(id, blocker, now));
         }
+        Ok(unique(changed))
+    }
+
+    /// Adds several pending tasks, which may wait for each other in any order. They get the numbers from `first` on, in
+    /// the given order. These numbers must be new. The returned ids begin with those of the new tasks.
+    ///
+    /// # Errors
+    /// Fails as [`TaskGraph::create`] does, and if the dependencies of the new tasks form a cycle. No task is added
+    /// then.
+    pub fn create_all(
+        &mut self,
+        first: TaskId,
+        planned: &[PlannedTask],
+        now: Timestamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        let mut next = self.clone();
+        let ids: Vec<TaskId> = (first.0..).map(TaskId).take(planned.len()).collect();
+        let mut changed = ids.clone();
+        for (id, task) in ids.iter().zip(planned) {
+            changed.extend(next.create(*id, task.new.clone(), now)?);
+            next.alter(*id, |new| {
+                new.imported_from.clone_from(&task.imported_from);
+            });
+        }
+        for (id, task) in ids.iter().zip(planned) {
+            let on = task.waits_for.iter().filter_map(|at| ids.get(*at).copied());
+            let on: Vec<TaskId> = on.collect();
+            // Each blocker is checked after the earlier ones are connected, so that no two of them close a cycle.
+            for blocker in on {
+                next.checked_blockers(*id, &[blocker])?;
+                next.connect(*id, blocker, now);
+            }
+        }
+        *self = next;
         Ok(unique(changed))
     }
 
@@ -330,6 +366,8 @@ impl TaskGraph {
     }
 
     fn checked_blockers(&self, id: TaskId, on: &[TaskId]) -> Result<BTreeSet<TaskId>, GraphError> {
+        // Without a task that waits for `id`, no chain leads to it. The search would make large imports slow.
+        let can_close_cycle = !self.index.tasks_waiting_for(id).is_empty();
         for blocker in on {
             if *blocker == id {
                 return Err(GraphError::SelfBlock(id));
@@ -337,7 +375,7 @@ impl TaskGraph {
             if self.require(*blocker)?.status == TaskStatus::Completed {
                 return Err(GraphError::CompletedBlocker(*blocker));
             }
-            if let Some(path) = self.path(*blocker, id) {
+            if can_close_cycle && let Some(path) = self.path(*blocker, id) {
                 return Err(GraphError::Cycle {
                     task: id,
                     on: *blocker,

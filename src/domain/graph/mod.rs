@@ -45,6 +45,17 @@ pub struct NewTask {
     pub worktree: String,
 }
 
+/// A task that is added together with others by an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlannedTask {
+    /// The task. Its blockers are already on the board.
+    pub new: NewTask,
+    /// The tasks of the same import that must be completed first, by their index.
+    pub waits_for: Vec<usize>,
+    /// See [`Task::imported_from`].
+    pub imported_from: String,
+}
+
 /// The changes to make to a task. `None` in a field, or an empty list in `block_on` or `unblock`, means no change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskEdit {

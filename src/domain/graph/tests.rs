@@ -114,6 +114,35 @@ fn rejected_edit_changes_nothing() {
     assert_eq!(graph, before);
 }
 
+#[test]
+fn planned_tasks_wait_for_each_other_in_any_order() {
+    let planned = |subject: &str, blocked_by: &[u64], waits_for: &[usize]| PlannedTask {
+        new: new(subject, blocked_by),
+        waits_for: waits_for.to_vec(),
+        imported_from: format!("from {subject}"),
+    };
+    let mut graph = join();
+    let set = [planned("d", &[3], &[1]), planned("e", &[], &[])];
+    let changed = graph.create_all(TaskId(7), &set, NOW).unwrap();
+    assert_eq!(changed, [TaskId(7), TaskId(8), TaskId(3)]);
+    let first = graph.get(TaskId(7)).unwrap();
+    assert_eq!(first.blocked_by, [TaskId(3), TaskId(8)]);
+    assert_eq!(first.imported_from, "from d");
+    assert_eq!(graph.get(TaskId(8)).unwrap().blocks, [TaskId(7)]);
+    assert_eq!(graph.get(TaskId(3)).unwrap().blocks, [TaskId(7)]);
+    // A set with a cycle or an invalid task changes nothing.
+    let before = graph.clone();
+    for set in [
+        [planned("f", &[], &[1]), planned("g", &[], &[0])],
+        [planned("f", &[], &[0]), planned("g", &[], &[])],
+        [planned("f", &[], &[]), planned("", &[], &[])],
+        [planned("f", &[], &[]), planned("g", &[99], &[])],
+    ] {
+        assert!(graph.create_all(TaskId(9), &set, NOW).is_err(), "{set:?}");
+        assert_eq!(graph, before);
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Create(Vec<u64>),

@@ -145,6 +145,7 @@ const HARMLESS_VARIABLES: &[(&str, &str)] = &[
     ("KEYBOARD_LAYOUT", "de"),
     ("KEYMAP", "de-latin1"),
     ("KEYTIMEOUT", "20"),
+    ("GIT_CONFIG_KEY_0", "http.extraHeader"),
     ("GIT_AUTHOR_NAME", "Ada Lovelace"),
     ("GIT_AUTHOR_DATE", "2026-11-22T14:53:00Z"),
     ("AUTHORS", "Ada"),

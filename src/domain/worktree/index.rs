@@ -74,6 +74,12 @@ impl WorktreeIndex {
             })
     }
 
+    /// Returns the first port of each block of ports that is reserved for an existing worktree.
+    pub fn reserved_ports(&self) -> Vec<u16> {
+        let existing = self.known_worktrees().filter(|t| t.exists());
+        existing.filter_map(|tree| tree.port).collect()
+    }
+
     /// Adds a worktree, or replaces the existing worktree of the same name. If removed worktrees have that name, the
     /// new entry is inserted before their entries, because learn-claude-code uses the first entry with a name.
     pub fn put(&mut self, tree: Worktree) {

@@ -3,14 +3,16 @@
 mod branch;
 mod checked_out;
 mod error;
+mod included;
 mod index;
 mod outcome;
+mod ports;
 mod removal;
 mod state;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{Name, TaskId};
@@ -21,11 +23,13 @@ use super::timestamp::Timestamp;
 pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged_branches};
 pub use checked_out::CheckedOut;
 pub use error::WorktreeError;
+pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, TaskContent,
     WorktreeDiff,
 };
+pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,
@@ -192,6 +196,21 @@ pub struct Worktree {
     /// empty.
     #[serde(default, deserialize_with = "or_default")]
     pub subject: String,
+    /// The first of the [`PORTS_PER_WORKTREE`] ports that are reserved for servers in the worktree; `None` if none are
+    /// reserved yet.
+    #[serde(
+        default,
+        deserialize_with = "port_or_none",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub port: Option<u16>,
+    /// Whether the files that [`INCLUDE_FILE`] lists are still to be copied into the worktree.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub include_pending: bool,
     /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -214,6 +233,8 @@ impl Worktree {
             base_commit: String::new(),
             owner: String::new(),
             subject: String::new(),
+            port: None,
+            include_pending: false,
             extra: Map::new(),
         }
     }
@@ -270,6 +291,13 @@ impl Worktree {
     }
 }
 
+/// Deserializes a port. Any other value counts as none, because other programs may use the field for something else.
+fn port_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    let value = Option::<Value>::deserialize(deserializer)?;
+    let number = value.and_then(|value| value.as_u64());
+    Ok(number.and_then(|number| u16::try_from(number).ok()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,6 +349,22 @@ mod tests {
         tree.task_id = None;
         tree.subject.clear();
         assert_eq!(tree.message(), "worktree task-3");
+    }
+
+    #[test]
+    fn port_that_is_no_port_counts_as_none() {
+        let read = |port: Value| {
+            let text = serde_json::json!({"name": "a", "port": port});
+            serde_json::from_value::<Worktree>(text).unwrap().port
+        };
+        assert_eq!(read(20_010.into()), Some(20_010));
+        for other in [Value::Null, "20010".into(), 70_000.into(), (-1).into()] {
+            assert_eq!(read(other), None);
+        }
+        let name = WorktreeName::new("a").unwrap();
+        let tree = Worktree::new(name, String::new(), Timestamp(1.0));
+        let text = serde_json::to_value(tree).unwrap();
+        assert!(text.get("port").is_none() && text.get("include_pending").is_none());
     }
 
     #[test]

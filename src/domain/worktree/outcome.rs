@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Worktree;
+use super::{IncludedFiles, Worktree};
 
 /// A branch that was not merged into a worktree. Either the merge had conflicts and was undone, or it was not tried,
 /// because it would have run git in nested repositories.
@@ -23,6 +23,8 @@ pub struct Created {
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
     pub branch_merges: BranchMerges,
+    /// The untracked files of the root that were copied into the worktree.
+    pub included: IncludedFiles,
 }
 
 /// The branch that a new worktree was created from.

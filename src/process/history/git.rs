@@ -29,12 +29,12 @@ const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// the command waits up to 2 s for the lock.
 pub fn command(common: &Path) -> Command {
     let mut command = Command::new("git");
+    environment::scrub(&mut command);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GIT_") {
             command.env_remove(name);
         }
     }
-    environment::scrub(&mut command);
     command
         .args(["-c", "core.hooksPath=/dev/null"])
         .args(["-c", "core.fsmonitor=false"])

@@ -15,22 +15,13 @@ use tokio::process::{Child, Command};
 
 use super::protocol::{LINE_MAX, MARK, StartRequest, SupervisorEvent};
 use super::{BY_CREWDECK, Supervisor, VERB, WITH_STDIN, process_tree, stdin_passing};
+use crate::process::added_environment::add_git_setting;
 use crate::process::history::CommandTransfer;
 use crate::process::sandbox::{HistoryProtection, HistoryReach, SandboxPlan};
 use crate::process::{
     CommandSpec, JobExit, JobInput, NetworkReach, ProcessGroup, ServiceSpec, ended_from,
     environment,
 };
-
-/// Disables git hooks for all processes that `command` starts, through the environment variables `GIT_CONFIG_*`.
-fn disable_hooks(command: &mut Command) {
-    let count = std::env::var("GIT_CONFIG_COUNT").ok();
-    let count: usize = count.and_then(|text| text.parse().ok()).unwrap_or(0);
-    command
-        .env("GIT_CONFIG_COUNT", (count + 1).to_string())
-        .env(format!("GIT_CONFIG_KEY_{count}"), "core.hooksPath")
-        .env(format!("GIT_CONFIG_VALUE_{count}"), "/dev/null");
-}
 
 /// Returns the command that starts a supervisor in `dir`, without crewdeck's secrets in its environment.
 fn supervisor_command(program: &Path, dir: &Path) -> Command {
@@ -95,13 +86,17 @@ impl SupervisorClient {
             }
             None => (None, None),
         };
-        let (stdin, env) = match input {
+        let (stdin, mut env) = match input {
             Some(input) => (Some(input.stdin), input.env),
             // With `PATH` or a setting of git in a folder that agents can write, an approved git command could run a
             // program of an agent with access to the history.
             None if job.reach.history == HistoryReach::Repository => (None, BTreeMap::new()),
             None => (None, BTreeMap::clone(&supervisor.variables.current())),
         };
+        job.added.add_to(&mut env);
+        if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
+            add_git_setting(&mut env, "core.hooksPath", "/dev/null");
+        }
         let request = StartRequest {
             argv: job.argv.clone(),
             dir: job.dir.clone(),
@@ -114,9 +109,6 @@ impl SupervisorClient {
         let mut command = supervisor_command(&supervisor.program, &job.dir);
         for name in plan.iter().flat_map(|plan| &plan.unset) {
             command.env_remove(name);
-        }
-        if plan.as_ref().is_some_and(|plan| plan.is_without_hooks) {
-            disable_hooks(&mut command);
         }
         let (child, mut client) = SupervisorClient::spawn(command, &request, stdin).await?;
         client.plan = plan;

@@ -39,6 +39,8 @@ pub(super) struct Cache {
     refreshed_at: Option<Instant>,
     /// Temporary files found by the last full refresh.
     pub temps: Vec<PathBuf>,
+    /// Whether the last full refresh found an import that is being written or was interrupted.
+    pub has_import: bool,
     /// Problems of the whole folder, as found by the last full refresh.
     folder_problems: FolderProblems,
     /// The folder problems that [`Cache::take_unreported`] has already returned.
@@ -102,6 +104,7 @@ impl Cache {
         }
         self.last = self.last.max(names.last);
         self.temps = names.temps;
+        self.has_import = names.has_import;
         self.folder_problems.unrecognized = names.unrecognized;
         if std::mem::take(&mut self.has_changes) {
             self.folder_problems.cycle = self.graph.find_cycle();

@@ -122,18 +122,32 @@ impl ChangeLog {
     /// Adds a change of the tasks `ids` and writes the log to `file`, the lock file.
     pub(super) fn append(&mut self, ids: &[TaskId], file: &File) -> std::io::Result<()> {
         self.add(ids);
+        self.write(file)
+    }
+
+    /// Adds a change that may concern every task, and writes the log to `file`, the lock file. Every process then lists
+    /// the whole folder before its next change.
+    pub(super) fn append_all(&mut self, file: &File) -> std::io::Result<()> {
+        self.add_set(TaskSet::All);
+        self.write(file)
+    }
+
+    fn write(&mut self, file: &File) -> std::io::Result<()> {
         let text = self.text();
         file.write_all_at(text.as_bytes(), 0)?;
         file.set_len(text.len() as u64)
     }
 
     fn add(&mut self, ids: &[TaskId]) {
-        self.revision.change += 1;
-        let which = if ids.len() <= IDS_MAX {
+        self.add_set(if ids.len() <= IDS_MAX {
             TaskSet::These(ids.iter().copied().collect())
         } else {
             TaskSet::All
-        };
+        });
+    }
+
+    fn add_set(&mut self, which: TaskSet) {
+        self.revision.change += 1;
         self.changes.insert(0, which);
     }
 

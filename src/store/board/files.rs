@@ -10,6 +10,8 @@ use crate::domain::ids::TaskId;
 /// File with the highest task number ever used. Numbers are not reused.
 pub(super) const LAST_ID: &str = ".last_id";
 pub(super) const LOCK: &str = ".lock";
+/// File with all tasks of an import while their task files are written (`store/board/import.rs`).
+pub(super) const IMPORT: &str = ".import";
 
 /// The task files and temporary files in the folder of a board.
 #[derive(Debug, Default, PartialEq)]
@@ -22,6 +24,8 @@ pub(super) struct FolderListing {
     pub temps: Vec<PathBuf>,
     /// Files named `task_*.json` without a valid number: the name of the first one, and how many there are.
     pub unrecognized: Option<(String, usize)>,
+    /// Whether an import is being written, or was interrupted.
+    pub has_import: bool,
 }
 
 /// Lists the task files and temporary files in the folder `dir` of a board. A missing folder counts as empty.
@@ -42,6 +46,7 @@ pub(super) fn list(dir: &Path) -> Result<FolderListing, StoreError> {
                 names.last = names.last.max(id.0);
             }
             Some((id, _)) => names.last = names.last.max(id.0),
+            None if name == IMPORT => names.has_import = true,
             None if atomic::is_temporary(&name) => names.temps.push(entry.path()),
             None if name.starts_with("task_") && name.ends_with(".json") => {
                 let (first, count) = names.unrecognized.take().unwrap_or((name.to_string(), 0));
@@ -122,6 +127,7 @@ mod tests {
             "task_bar.json",
             ".tmp-Ab12Cd",
             ".lock",
+            ".import",
             "notes.txt",
         ] {
             fs::write(dir.path().join(name), "").unwrap();
@@ -133,6 +139,7 @@ mod tests {
                 last: 12,
                 temps: vec![dir.path().join(".tmp-Ab12Cd")],
                 unrecognized: Some(("task_bar.json".into(), 2)),
+                has_import: true,
             }
         );
         assert_eq!(

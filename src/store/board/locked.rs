@@ -192,19 +192,8 @@ impl LockedBoard<'_> {
 
     /// Returns the new content of a task file, or `None` if the task is no longer in the graph, so that its file is to be
     /// deleted. Fails if the content would be larger than [`FILE_MAX`].
-    fn file_content(&self, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(task) = self.cache.graph.get(id) else {
-            return Ok(None);
-        };
-        let mut text = serde_json::to_vec_pretty(task)?;
-        text.push(b'\n');
-        if text.len() as u64 > FILE_MAX {
-            return Err(StoreError::TooLong(format!(
-                "task {id} would be too large for its file ({} MiB at most): shorten its description or remove dependencies",
-                FILE_MAX / 1024 / 1024
-            )));
-        }
-        Ok(Some(text))
+    pub(super) fn file_content(&self, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.cache.graph.get(id).map(file_text).transpose()
     }
 
     /// Adds a change of the tasks `ids` to the change log. Call this before their files are written.
@@ -212,11 +201,16 @@ impl LockedBoard<'_> {
         let path = self.dir.join(LOCK);
         let recorded = self.log.append(ids, self.lock.file());
         recorded.map_err(StoreError::at(path))?;
+        self.advance_past(ids);
+        Ok(())
+    }
+
+    /// Records that the cache contains the last change of the log, and that the files of the tasks `ids` will change.
+    pub(super) fn advance_past(&mut self, ids: &[TaskId]) {
         self.cache.advance_to(self.log.revision().clone());
         for id in ids {
             self.cache.invalidate(*id);
         }
-        Ok(())
     }
 
     /// Records the task number `id` as the highest one, so that it is never used again.
@@ -238,13 +232,7 @@ impl LockedBoard<'_> {
     /// Returns the number for a new task, which no earlier task had. Fails if a file cannot be read or no number is
     /// left.
     pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
-        let path = self.dir.join(LAST_ID);
-        let recorded: u64 = match regular_file::read_text(&path, LAST_ID_MAX) {
-            Ok(text) => text.trim().parse().unwrap_or(0),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => 0,
-            Err(e) => return Err(StoreError::at(path)(e)),
-        };
-        let last = recorded.max(self.cache.last);
+        let last = recorded_last_id(self.dir)?.max(self.cache.last);
         // A program that ignores the lock may have used the next number.
         let last = if files::path(self.dir, TaskId(last.saturating_add(1))).exists() {
             self.cache.refresh(self.dir, &TaskSet::All)?;
@@ -260,5 +248,29 @@ impl LockedBoard<'_> {
             return Err(StoreError::TooLong(text));
         }
         Ok(TaskId(last + 1))
+    }
+}
+
+/// Returns the content of the file of a task. Fails if it would be larger than [`FILE_MAX`].
+pub(super) fn file_text(task: &Task) -> Result<Vec<u8>, StoreError> {
+    let mut text = serde_json::to_vec_pretty(task)?;
+    text.push(b'\n');
+    if text.len() as u64 > FILE_MAX {
+        return Err(StoreError::TooLong(format!(
+            "task {} would be too large for its file ({} MiB at most): shorten its description or remove dependencies",
+            task.id,
+            FILE_MAX / 1024 / 1024
+        )));
+    }
+    Ok(text)
+}
+
+/// Returns the highest task number that is recorded as used in the folder `dir`; 0 if none is.
+pub(super) fn recorded_last_id(dir: &Path) -> Result<u64, StoreError> {
+    let path = dir.join(LAST_ID);
+    match regular_file::read_text(&path, LAST_ID_MAX) {
+        Ok(text) => Ok(text.trim().parse().unwrap_or(0)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(StoreError::at(path)(e)),
     }
 }

@@ -3,6 +3,7 @@
 mod cache;
 mod change_log;
 mod files;
+mod import;
 mod locked;
 mod task_set;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use super::StoreError;
 use super::atomic::{self, Lock};
 use super::read_stable::{self, StableRead};
 use crate::domain::checks::CheckRecord;
-use crate::domain::graph::{BoardDelta, Claimer, NewTask, TaskEdit, TaskGraph};
+use crate::domain::graph::{BoardDelta, Claimer, NewTask, PlannedTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -26,11 +27,15 @@ use cache::Cache;
 use change_log::ChangeLog;
 pub(crate) use change_log::rewrite_change_log;
 use files::LOCK;
-use locked::{FirstWrite, LockedBoard};
+use locked::{FirstWrite, LockedBoard, recorded_last_id};
 pub use task_set::TaskSet;
 
 /// Maximum number of notices about files that cannot be used. One more line has the number of further notices.
 const NOTICES_MAX: usize = 20;
+
+/// Maximum number of attempts to add the tasks of an import. An attempt fails if a program that ignores the lock uses one
+/// of their numbers at the same time.
+const ATTEMPTS_MAX: usize = 10;
 
 /// The board of a project. Clones share a cache of the tasks.
 ///
@@ -227,6 +232,67 @@ impl Board {
         }
     }
 
+    /// Adds several tasks: all of them, or none if one is rejected. If this process is killed in between, the next process
+    /// that changes or lists the board adds the rest. `plan` returns the tasks; it gets the graph with every change that is
+    /// on disk, which no other crewdeck process can change before the tasks are added. It may be called several times.
+    ///
+    /// # Errors
+    /// When `plan` fails, the graph rejects a task, a file cannot be read or written, or no number is left. No task is
+    /// added then.
+    pub fn create_all<E: From<StoreError>>(
+        &self,
+        mut plan: impl FnMut(&TaskGraph) -> Result<Vec<PlannedTask>, E>,
+        now: Timestamp,
+    ) -> Result<Vec<Task>, E> {
+        let mut locked = self.lock()?;
+        let mut attempts = ATTEMPTS_MAX;
+        loop {
+            locked.cache.refresh(&self.dir, &TaskSet::All)?;
+            let planned = plan(&locked.cache.graph)?;
+            if planned.is_empty() {
+                return Ok(Vec::new());
+            }
+            match locked.create_all(&planned, now) {
+                // If the attempt could not be undone, the next writer finishes it. Another attempt would replace its file.
+                Err(StoreError::File { why, .. })
+                    if why.kind() == ErrorKind::AlreadyExists
+                        && attempts > 1
+                        && !locked.cache.has_import =>
+                {
+                    attempts -= 1;
+                }
+                created => return Ok(created?),
+            }
+        }
+    }
+
+    /// Returns the tasks that [`Board::create_all`] would add, with the numbers that they would get. Changes nothing and
+    /// takes no lock.
+    ///
+    /// # Errors
+    /// When `plan` fails, the graph rejects a task, or a file cannot be read.
+    pub fn preview_all<E: From<StoreError>>(
+        &self,
+        plan: impl FnOnce(&TaskGraph) -> Result<Vec<PlannedTask>, E>,
+        now: Timestamp,
+    ) -> Result<Vec<Task>, E> {
+        let mut graph = Arc::unwrap_or_clone(self.read()?.graph);
+        // The tasks of an interrupted import count as added, because the next writer adds them first.
+        for task in import::stored_tasks(&self.dir) {
+            if graph.get(task.id).is_none() {
+                graph.put(Arc::new(task));
+            }
+        }
+        let planned = plan(&graph)?;
+        let recorded = recorded_last_id(&self.dir)?;
+        let highest = graph.tasks().next_back().map_or(0, |task| task.id.0);
+        let last = recorded.max(highest).max(self.cache().last);
+        let changed = graph.create_all(TaskId(last.saturating_add(1)), &planned, now);
+        let changed = changed.map_err(StoreError::from)?;
+        let new = changed.iter().take(planned.len());
+        Ok(new.filter_map(|id| graph.get(*id).cloned()).collect())
+    }
+
     /// Checks a new task and returns a number for it, to pass to [`Board::create_as`]. No other crewdeck process uses this
     /// number. If the task is not created, no task has that number.
     ///
@@ -381,15 +447,17 @@ impl Board {
     }
 
     /// Renames each task file that the last refresh found damaged to `NAME.damaged-N`, unless the file was fixed since
-    /// then. Returns a notice for each renamed file. Also deletes the temporary files of killed writers.
+    /// then. Returns a notice for each renamed file. Also deletes the temporary files of killed writers, and finishes an
+    /// import whose writer was killed.
     ///
     /// # Errors
     /// When a damaged file cannot be renamed, or another file cannot be read or written.
     pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
         self.sweep();
+        let mut notices: Vec<String> = self.finish_import().into_iter().collect();
         let damaged = self.cache().damaged_tasks();
         if damaged.is_empty() {
-            return Ok(Vec::new());
+            return Ok(notices);
         }
         let mut locked = self.lock()?;
         // The highest number is recorded as used, so that no process uses the numbers of the damaged files again, not
@@ -400,7 +468,6 @@ impl Board {
             .fold(TaskId(locked.cache.last), TaskId::max);
         locked.write_last_id(last)?;
         locked.record_change(&damaged)?;
-        let mut notices = Vec::new();
         for id in damaged {
             let path = files::path(&self.dir, id);
             // Another process may have fixed or moved the file during the wait for the lock.
@@ -430,6 +497,21 @@ impl Board {
         }
     }
 
+    /// Finishes an import whose writer was killed, if the last refresh found one. Returns a notice if tasks were added, or
+    /// if the import cannot be finished. Does nothing while the lock is held, because its holder writes the import or
+    /// finishes it.
+    fn finish_import(&self) -> Option<String> {
+        if !self.cache().has_import {
+            return None;
+        }
+        // If the lock cannot be taken, for example on a read-only file system, a later writer finishes the import.
+        let lock = Lock::take_within(&self.dir.join(LOCK), Duration::ZERO).ok()??;
+        match self.locked_with(lock) {
+            Ok((_, added)) => import::notice(&added),
+            Err(error) => Some(format!("an interrupted import cannot be finished: {error}")),
+        }
+    }
+
     /// Takes the lock, waiting for it without a limit, and reads what other processes have changed.
     fn lock(&self) -> Result<LockedBoard<'_>, StoreError> {
         if !self.cache().is_loaded() {
@@ -438,15 +520,23 @@ impl Board {
         }
         // The lock between processes comes first, so that waiting for it does not block readers in this process.
         let lock = Lock::take(&self.dir.join(LOCK))?;
+        self.locked_with(lock).map(|(locked, _)| locked)
+    }
+
+    /// Reads what other processes have changed, and finishes an import whose writer was killed. Also returns the tasks that
+    /// this has added. `lock` is the lock of this board.
+    fn locked_with(&self, lock: Lock) -> Result<(LockedBoard<'_>, Vec<TaskId>), StoreError> {
         let mut cache = self.cache();
         let log = ChangeLog::read(lock.file()).unwrap_or_else(ChangeLog::empty);
         cache.apply_log(&self.dir, &log)?;
-        Ok(LockedBoard {
+        let mut locked = LockedBoard {
             dir: &self.dir,
             log,
             cache,
             lock,
-        })
+        };
+        let added = locked.finish_import()?;
+        Ok((locked, added))
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {

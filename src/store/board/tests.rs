@@ -1,6 +1,8 @@
 //! Tests of the board with two `Board` values and a program that ignores the lock. Each value has its own cache, like a
 //! process.
 
+mod imports;
+
 use std::time::{Duration, SystemTime};
 
 use pretty_assertions::assert_eq;

@@ -104,6 +104,8 @@ pub struct Git {
     /// Additional environment variables for git, such as the paths of the repository's folders and of the index. Git
     /// uses these paths instead of searching for them.
     extra_env: Vec<(&'static str, PathBuf)>,
+    /// The file with patterns of ignored files that git uses in place of the user's own one; `None` to use the user's.
+    excludes: Option<PathBuf>,
     hooks: Hooks,
     /// A lock that git inherits if it runs no hooks, so that the lock is held until git ends.
     lock: Option<Arc<File>>,
@@ -134,6 +136,7 @@ impl Git {
             program: "git".into(),
             ceiling: None,
             extra_env: Vec::new(),
+            excludes: None,
             hooks: Hooks::Skip,
             lock: None,
             identity: Vec::new(),
@@ -184,6 +187,15 @@ impl Git {
         let mut git = self.clone();
         git.extra_env.push(("GIT_INDEX_FILE", index.to_path_buf()));
         git
+    }
+
+    /// Returns a copy that uses the file `excludes` in place of the user's `core.excludesFile`.
+    #[must_use]
+    pub fn with_excludes(&self, excludes: &Path) -> Git {
+        Git {
+            excludes: Some(excludes.to_path_buf()),
+            ..self.clone()
+        }
     }
 
     /// Returns a copy that does not fetch the missing objects of a partial clone. A fetch can start programs that are
@@ -305,6 +317,11 @@ impl Git {
         for setting in settings.chain(self.identity.iter().map(String::as_str)) {
             all.push("-c".into());
             all.push(setting.into());
+        }
+        if let Some(path) = &self.excludes {
+            let mut setting = OsString::from("core.excludesFile=");
+            setting.push(path);
+            all.extend(["-c".into(), setting]);
         }
         all.extend(args.iter().map(OsString::from));
         let set = SET

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::include;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
@@ -45,7 +46,7 @@ enum NameStatus {
 impl Worktrees {
     /// Creates a worktree for a task: a new branch from the base, with the blockers' branches merged into it. If the task
     /// already has a worktree, the new name gets a number. If the folder of a worktree was lost and its branch exists,
-    /// creates the folder again from the branch.
+    /// creates the folder again from the branch. Copies the untracked files that `.worktreeinclude` lists.
     ///
     /// # Errors
     /// When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
@@ -75,6 +76,9 @@ impl Worktrees {
         };
         tree.task_id = Some(new.task);
         tree.subject.clone_from(&new.subject);
+        tree.port = tree.port.or_else(|| work.free_ports());
+        tree.include_pending = include::is_there(&work.repo.root);
+        work.remove_excludes(&name);
         tree.path = path.to_string_lossy().into_owned();
         work.log
             .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
@@ -86,16 +90,22 @@ impl Worktrees {
             // Registered before anything is merged into it, so that a later failure does not lose it.
             work.index.put(tree.clone());
             work.save()?;
-            work.merge_into_worktree(&name, &new.needs, now)
+            let brought = work.merge_into_worktree(&name, &new.needs, now);
+            // Also after a failed merge, because the worktree stays. After the merges, because they may bring files of
+            // the same names.
+            let included = work.copy_included(&name, now)?;
+            Ok((brought?, included))
         });
         match made {
-            Ok(brought) => {
+            Ok((branch_merges, included)) => {
                 work.log
                     .record(LogEntry::of("worktree.create.after", &tree), now)?;
+                tree.include_pending = false;
                 Ok(Created {
                     worktree: tree,
                     origin,
-                    branch_merges: brought,
+                    branch_merges,
+                    included,
                 })
             }
             Err(error) => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::log::WorktreeLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{WorktreeIndex, WorktreeName};
+use crate::domain::worktree::{INCLUDE_FILE, WorktreeIndex, WorktreeName};
 use crate::process::history;
 use crate::store::atomic::Lock;
 use crate::store::git::locks;
@@ -46,6 +46,8 @@ pub enum Debris {
     Unlinked(WorktreeName),
     /// The worktree of a task that lacks work of the task's blockers: not all of their branches were merged into it.
     MissingWork(WorktreeName),
+    /// A worktree into which not all files that `.worktreeinclude` lists were copied.
+    MissingFiles(WorktreeName),
     /// An interrupted merge of this worktree's branch into its base branch.
     Merge(WorktreeName),
     /// An interrupted removal of this worktree.
@@ -76,6 +78,10 @@ impl fmt::Display for Debris {
             Debris::MissingWork(name) => write!(
                 f,
                 "worktree {name} lacks work of the tasks it depends on: git was killed during the merge"
+            ),
+            Debris::MissingFiles(name) => write!(
+                f,
+                "worktree {name} may lack files that {INCLUDE_FILE} lists: crewdeck was killed while it created the worktree"
             ),
             Debris::Merge(name) => write!(f, "the merge of {} was interrupted", name.branch()),
             Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),
@@ -183,6 +189,12 @@ impl RepoPaths {
                 MERGE if stands => found.push(Debris::Merge(name)),
                 REMOVE if stands && !is_there => found.push(Debris::Removal(name)),
                 _ => {}
+            }
+        }
+        for tree in index.existing_worktrees() {
+            let is_whole = entries.get(&tree.name) == Some(&true);
+            if tree.include_pending && is_whole && self.dir.join(tree.name.as_str()).exists() {
+                found.push(Debris::MissingFiles(tree.name.clone()));
             }
         }
         found.sort();

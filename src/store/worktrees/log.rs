@@ -83,7 +83,7 @@ impl LogEntry {
         self
     }
 
-    /// Adds the paths of the files in conflict to the entry.
+    /// Adds the paths of files to the entry: those in conflict, or those that were copied.
     #[must_use]
     pub fn files(mut self, files: &[String]) -> LogEntry {
         self.worktree.insert("files".into(), json!(files));

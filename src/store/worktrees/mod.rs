@@ -5,11 +5,13 @@
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
+mod command_environment;
 mod content;
 mod create;
 mod debris;
 mod diff;
 mod hook_made;
+mod include;
 mod inspect;
 mod interrupted_merge;
 mod log;
@@ -318,10 +320,7 @@ impl OpenRegistry {
             Ok(_) => {}
         }
         if let Some(own) = self.repo.git_dir_of(&dir) {
-            let git = self
-                .repo
-                .git
-                .in_worktree(&self.dir, &dir, &own, self.repo.common());
+            let git = self.git_of(name, &dir, &own);
             return WorktreeFolder {
                 git: Some((git, own)),
                 ..on_disk(FolderState::Whole)
@@ -333,6 +332,17 @@ impl OpenRegistry {
         } else {
             FolderState::Foreign
         })
+    }
+
+    /// Returns a [`Git`] that runs in `dir`, the folder of the worktree `name`. `own` is the worktree's git folder. Git
+    /// ignores the files that were copied into the worktree.
+    fn git_of(&self, name: &WorktreeName, dir: &Path, own: &Path) -> Git {
+        let git = &self.repo.git;
+        let git = git.in_worktree(&self.dir, dir, own, self.repo.common());
+        match self.excludes_of(name) {
+            Some(excludes) => git.with_excludes(&excludes),
+            None => git,
+        }
     }
 
     /// Returns a [`Git`] that runs in a worktree's folder, and the worktree's git folder. Fails if the worktree is missing or

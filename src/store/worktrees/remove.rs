@@ -161,6 +161,7 @@ impl OpenRegistry {
         };
         self.index.change(name, |tree| tree.mark_removed(now))?;
         self.save()?;
+        self.remove_excludes(name);
         Ok((fate, trash))
     }
 
@@ -174,13 +175,9 @@ impl OpenRegistry {
         allowed: Allowed<'_>,
     ) -> Result<(), StoreError> {
         let dir = candidate.dir.clone();
-        let git = found.git.map(|(_, own)| {
-            let git = self
-                .repo
-                .git
-                .in_worktree(&self.dir, &dir, &own, self.repo.common());
-            (git, own)
-        });
+        let git = found
+            .git
+            .map(|(_, own)| (self.git_of(&tree.name, &dir, &own), own));
         let on_disk = found.on_disk;
         let state = self.state_in(tree, &WorktreeFolder { on_disk, dir, git })?;
         Ok(allowed.check(tree, &state)?)

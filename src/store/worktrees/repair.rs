@@ -4,14 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::debris::{Debris, RepoPaths, is_empty_worktree};
+use super::debris::{CREATE, Debris, RepoPaths, is_empty_worktree};
+use super::include;
 use super::interrupted_merge::{self, FastForward, is_prefix_of_blob};
 use super::log::LogEntry;
 use super::nested_repos::split_nul;
 use super::{OpenRegistry, Worktrees};
 use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName};
+use crate::domain::worktree::{
+    FolderState, GitOperation, RemovalMode, Worktree, WorktreeError, WorktreeName,
+};
 use crate::process::history;
 use crate::store::git::locks;
 use crate::store::git::{Git, busy_in, commit_of, is_hash};
@@ -95,7 +98,10 @@ impl OpenRegistry {
         let mut removals = Vec::new();
         for debris in paths.debris_except_locks()? {
             match debris {
-                Debris::Lock(_) | Debris::InvisibleLock(_) | Debris::Incomplete(_) => {}
+                Debris::Lock(_)
+                | Debris::InvisibleLock(_)
+                | Debris::Incomplete(_)
+                | Debris::MissingFiles(_) => {}
                 Debris::Unlinked(name) => report.push(format!(
                     ".worktrees/{name} was kept: it is incomplete and holds files that git does not track. Move it away, then run crewdeck doctor --mend"
                 )),
@@ -105,6 +111,8 @@ impl OpenRegistry {
                 Debris::Branch(name) => report.extend(self.delete_unused_branch(&name, now)?),
             }
         }
+        // Last, because an interrupted creation may have ended before the registry recorded that files are to be copied.
+        self.copy_missing_files(now, report)?;
         Ok(removals)
     }
 
@@ -159,6 +167,36 @@ impl OpenRegistry {
         )))
     }
 
+    /// Copies the files that `.worktreeinclude` lists into the worktrees whose creation was interrupted before that was
+    /// done. Adds a line for each of them to `report`, and one for each problem.
+    fn copy_missing_files(
+        &mut self,
+        now: Timestamp,
+        report: &mut Vec<String>,
+    ) -> Result<(), StoreError> {
+        let trees = self.index.existing_worktrees();
+        let pending = trees.into_iter().filter(|tree| tree.include_pending);
+        let pending: Vec<WorktreeName> = pending.map(|tree| tree.name.clone()).collect();
+        for name in pending {
+            if self.folder(&name).on_disk != FolderState::Whole {
+                // Without a log entry, which would hide an interrupted removal.
+                self.index
+                    .change(&name, |tree| tree.include_pending = false)?;
+                self.save()?;
+                continue;
+            }
+            let included = self.copy_included(&name, now)?;
+            if let Some(summary) = included.summary() {
+                report.push(format!("completed worktree {name}: {summary}"));
+            }
+            report.extend(included.warnings());
+            let tree = self.entry_of(&name);
+            self.log
+                .record(LogEntry::of("worktree.create.after", &tree), now)?;
+        }
+        Ok(())
+    }
+
     /// Undoes the interrupted merge of a blocker's branch into the new worktree `name`. The blockers' branches are
     /// merged again when the task starts. Returns a line for the report, or `None` if there was nothing to undo.
     fn undo_interrupted_start(
@@ -192,7 +230,11 @@ impl OpenRegistry {
             git.ok(&["merge", "--quit"])?;
         }
         let is_undone = was_changed && !is_changed()?;
-        let tree = self.entry_of(name);
+        let mut tree = self.entry_of(name);
+        let last = self.log.last_events()?.remove(name.as_str());
+        // Git was killed before the worktree was registered with the files that are to be copied.
+        tree.include_pending |=
+            last.is_some_and(|last| last.event == CREATE) && include::is_there(&self.repo.root);
         self.index.put(tree.clone());
         self.save()?;
         self.log

@@ -62,6 +62,15 @@ pub fn only_here(name: &str, args: &[Word]) -> bool {
 /// Returns whether an option of the program `name` may contain the address of a server or a proxy, or the name of a file
 /// with addresses: a value may follow a short option directly, as in `-xproxy`.
 fn may_hold_address(name: &str, option: &str) -> bool {
+    // Options whose value, the next argument, is a file with addresses. Programs accept the beginning of a long name.
+    let (short, long) = if name == "curl" {
+        ("-K", "--config")
+    } else {
+        ("-i", "--input-file")
+    };
+    if option == short || option.len() > 2 && long.starts_with(option) {
+        return true;
+    }
     if option.starts_with("--") {
         return option.contains(['.', ':', '=']);
     }

@@ -224,7 +224,12 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
         "chmod" | "chown" | "chgrp" if has_flag(args, 'R', "--recursive") => {
             Some(format!("{name} -R changes many files at once"))
         }
-        "chmod" if args.iter().any(|a| a.text.ends_with("777")) => {
+        // A range of numbers, such as `{777..777}`, is not expanded.
+        "chmod"
+            if args
+                .iter()
+                .any(|a| a.text.ends_with("777") || a.globs && a.text.contains("..")) =>
+        {
             Some("chmod makes a file writable for every user".into())
         }
         "npm" | "yarn" | "pnpm" | "cargo" | "twine" | "gem" if publishes(args) => {

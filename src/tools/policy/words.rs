@@ -310,7 +310,7 @@ impl Lexer<'_> {
         let mut braces = 0;
         while let Some(c) = self.peek() {
             has_quotes |= matches!(c, '\'' | '"' | '\\');
-            if c == '{' && self.chars.get(self.at + 1) != Some(&'}') {
+            if c == '{' {
                 braces += 1;
                 if braces > braces::BRACES_MAX {
                     return Err(braces::TOO_MANY_BRACES.into());
@@ -369,6 +369,9 @@ impl Lexer<'_> {
             // The text no longer shows which braces and commas are quoted and which words come from a substitution.
             return Err("a word has braces beside quotes or variables".into());
         }
+        if braces > 0 && !braces::is_regular(&word.text) {
+            return Err("its braces and commas do not form plain lists".into());
+        }
         Ok(word)
     }
 
@@ -376,7 +379,7 @@ impl Lexer<'_> {
     /// a list to several words, and leaves other braces unchanged.
     fn is_brace_list(&self) -> bool {
         let mut separates = false;
-        // A word with a list and quotes is refused, so quotes need no attention here.
+        // Words with a list and quotes are refused, and so are those in which a brace closes a list without a separator.
         for c in &self.chars[self.at..] {
             match c {
                 '}' => return separates,

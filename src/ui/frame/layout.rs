@@ -127,18 +127,23 @@ pub fn shows_one(app: &App) -> bool {
     )
 }
 
-/// Returns whether the screen has an extra line or card that announces open requests: a line above the pane, a card
-/// above the composer, or the tour line. This is the case if the screen is narrow, shows one pane at a time, and does
-/// not show the pane "Needs you".
+/// Returns whether a line above the pane, a card above the composer or the tour line announces open requests. This is the
+/// case if the screen is narrow, shows one pane at a time, and does not show the pane "Needs you".
 pub fn has_request_line(app: &App) -> bool {
     class(app.size) == SizeClass::Narrow && shows_one(app) && app.focus.pane() != Pane::Needs
 }
 
-/// Returns whether the first line below the status line has a tab that counts the open requests. This is the case if the
-/// screen is narrow and shows one pane at a time, except in the layout `Focus`, which omits the tabs there.
+/// Returns whether the line below the status line has a tab that counts the open requests. This is the case if the screen
+/// is narrow and shows one pane at a time, unless the tabs are omitted.
 pub fn has_request_tab(app: &App) -> bool {
-    let is_bare = app.arrangement.screen.layout == PaneLayout::Focus;
-    class(app.size) == SizeClass::Narrow && shows_one(app) && !is_bare
+    let class = class(app.size);
+    let omits = omits_tabs(class, app.arrangement.screen.layout);
+    class == SizeClass::Narrow && shows_one(app) && !omits
+}
+
+/// Returns whether the layout omits the tabs to save a row.
+pub fn omits_tabs(class: SizeClass, arrangement: PaneLayout) -> bool {
+    class == SizeClass::Narrow && arrangement == PaneLayout::Focus
 }
 
 pub fn is_one_pane(class: SizeClass, height: u16, arrangement: PaneLayout) -> bool {

@@ -74,9 +74,11 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Returns the delivery as text for the screen, such as `1/3 read` while not all recipients have read a broadcast.
+    /// Returns the delivery as text for the screen, such as `1/3 read` while not all recipients have read a broadcast. If
+    /// none can read it, returns why.
     pub fn words(self) -> String {
-        if self.recipients > 1 && self.read < self.recipients {
+        let is_waiting = self.read > 0 || self.status == MessageStatus::At(DeliveryState::Sent);
+        if self.recipients > 1 && self.read < self.recipients && is_waiting {
             return format!("{}/{} read", self.read, self.recipients);
         }
         self.status.word().into()
@@ -128,7 +130,22 @@ impl MessageLog {
         });
         self.next += 1;
         if self.messages.len() > MESSAGES_MAX {
-            self.messages.pop_front();
+            self.drop_oldest();
+        }
+    }
+
+    /// Drops the oldest message. If it is the first copy of a broadcast, the next copy becomes the first one.
+    fn drop_oldest(&mut self) {
+        let Some(dropped) = self.messages.pop_front() else {
+            return;
+        };
+        let is_copy = |t: &&mut TrackedMessage| t.copy_of == Some(dropped.number);
+        let mut copies = self.messages.iter_mut().filter(is_copy);
+        let Some(first) = copies.next() else { return };
+        first.copy_of = None;
+        let number = first.number;
+        for copy in copies {
+            copy.copy_of = Some(number);
         }
     }
 
@@ -162,24 +179,16 @@ impl MessageLog {
         all.filter(move |t| t.copy_of.unwrap_or(t.number) == first)
     }
 
-    /// Returns whether the message has a row of its own in a list. All copies of a broadcast share the row of the first
-    /// one.
-    fn has_row(&self, traced: &TrackedMessage) -> bool {
-        let is_there = |first| self.place(first).is_some();
-        !traced.copy_of.is_some_and(is_there)
-    }
-
     /// Returns the number of the message whose row stands for the message `number`: for a copy of a broadcast the first
     /// copy, otherwise `number`.
     pub fn row_of(&self, number: u64) -> u64 {
         let first = self.get(number).and_then(|traced| traced.copy_of);
-        let first = first.filter(|first| self.place(*first).is_some());
         first.unwrap_or(number)
     }
 
-    /// Returns the number of rows of all messages in a list.
+    /// Returns the number of rows of all messages in a list. All copies of a broadcast share the row of the first one.
     pub fn rows(&self) -> usize {
-        self.messages.iter().filter(|t| self.has_row(t)).count()
+        self.messages.iter().filter(|t| t.copy_of.is_none()).count()
     }
 
     /// Returns how far a message was delivered. Of a broadcast, all recipients count.
@@ -249,7 +258,7 @@ impl MessageLog {
             Arc::new(
                 self.messages
                     .iter()
-                    .filter(|traced| self.has_row(traced))
+                    .filter(|traced| traced.copy_of.is_none())
                     .filter(fits)
                     .map(|t| t.number)
                     .collect(),
@@ -305,8 +314,8 @@ fn filtered_name(name: &str) -> String {
     }
 }
 
-/// Returns whether `a` and `b` are the same message. The copies of a broadcast have the same id, so the recipients must
-/// be equal too. A message without an id is equal to none, not even to itself.
+/// Returns whether `a` and `b` are the same message. Another program may write one id to several recipients, so these
+/// must be equal too. A message without an id is equal to none, not even to itself.
 fn same(a: &MailMessage, b: &MailMessage) -> bool {
     !b.id.0.is_empty() && a.id == b.id && a.to == b.to
 }
@@ -391,6 +400,12 @@ mod tests {
         let delivered = MessageStatus::At(DeliveryState::Delivered);
         assert_eq!(words(3), (delivered, "delivered".into()));
         assert_eq!(log.unread(&team), 2);
+        // Without the first copy, the others still have one row.
+        log.drop_oldest();
+        assert_eq!(log.matching_numbers("hello").to_vec(), [1, 3, 4]);
+        assert_eq!((log.rows(), log.row_of(2)), (3, 1));
+        let delivery = log.delivery(log.get(1).unwrap(), &team);
+        assert_eq!(delivery.words(), "0/2 read");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crewdeck::domain::sandbox::{CommandLimits, NetworkRules};
 use crewdeck::process::sandbox::{GitDirs, Sandbox};
 use crewdeck::process::session_variables::SessionVariables;
 use crewdeck::process::supervisor::Supervisor;
-use crewdeck::process::{self, CommandSpec, JobReport, Reach};
+use crewdeck::process::{self, AddedEnvironment, CommandSpec, JobReport, Reach};
 use tokio_util::sync::CancellationToken;
 
 /// Returns the path of crewdeck, which also runs as the supervisor.
@@ -64,6 +64,7 @@ pub fn job(supervisor: &Arc<Supervisor>, dir: &Path, command: &str) -> CommandSp
         keep: 50_000,
         supervisor: Some(Arc::clone(supervisor)),
         reach: Reach::default(),
+        added: AddedEnvironment::default(),
     }
 }
 

@@ -7,6 +7,32 @@ pub const BRACES_MAX: usize = 64;
 /// Why a word with more than [`BRACES_MAX`] opening braces is not parsed.
 pub const TOO_MANY_BRACES: &str = "a word has more than 64 braces";
 
+/// Returns whether each brace in `text`, a word without quotes, belongs to a list with a separator of its own, or the word
+/// has no comma. Otherwise, the shell may take a brace for text: it expands `{a{b},c}` to `a{b}` and `c`.
+pub fn is_regular(text: &str) -> bool {
+    if !text.contains(',') {
+        return true;
+    }
+    // For each open brace, whether a separator is directly inside of it.
+    let mut open = Vec::new();
+    let mut before = ' ';
+    for c in text.chars() {
+        match c {
+            '{' => open.push(false),
+            '}' if open.pop() != Some(true) => return false,
+            '.' if before != '.' => {}
+            ',' | '.' => {
+                if let Some(separates) = open.last_mut() {
+                    *separates = true;
+                }
+            }
+            _ => {}
+        }
+        before = c;
+    }
+    open.is_empty()
+}
+
 /// Returns the words to which the shell expands `text`, a word without quotes. A range of numbers such as `{1..3}` stays
 /// as it is: its results are numbers.
 ///
@@ -94,6 +120,30 @@ mod tests {
         ] {
             let all: Vec<String> = words.split(' ').map(String::from).collect();
             assert_eq!(expand(text), Ok(all), "{text}");
+        }
+    }
+
+    #[test]
+    fn braces_that_the_shell_may_take_for_text_are_irregular() {
+        for text in [
+            "{a,b}",
+            "{a,{b,c}d}x{1..3}",
+            "HEAD@{0}",
+            "a{b}..c",
+            "a,b",
+            "{}",
+        ] {
+            assert!(is_regular(text), "{text}");
+        }
+        for text in [
+            "{a{b},c}",
+            "{a},c}",
+            "x{},c}",
+            "{HEAD@{0},--hard}",
+            "{a,b",
+            "{1.2}{a,b}",
+        ] {
+            assert!(!is_regular(text), "{text}");
         }
     }
 

@@ -43,7 +43,10 @@ pub fn working_teammates(app: &App, columns: usize, theme: &Theme) -> Vec<Span<'
         };
         let own: usize = teammate.iter().map(|span| width(&span.content)).sum();
         if used + width(gap) + own + others > columns {
-            out.push(Span::styled(format!("{gap}+{left}"), theme.dim));
+            let rest = format!("{gap}+{left}");
+            if used + width(&rest) <= columns {
+                out.push(Span::styled(rest, theme.dim));
+            }
             break;
         }
         used += width(gap) + own;

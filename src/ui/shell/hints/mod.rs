@@ -97,7 +97,11 @@ pub fn hints(state: &UiState) -> Vec<Hint> {
     let card = card_actions(state);
     out.sort_by_key(|hint| {
         let on_card = card.iter().position(|action| *action == hint.action);
-        on_card.map_or((sort_key(state, hint), 0), |at| (0, at))
+        match on_card {
+            Some(at) => (0, at),
+            None if is_early(state, hint) => (1, 0),
+            None => (2, 0),
+        }
     });
     out
 }
@@ -158,15 +162,10 @@ fn shown_key(state: &UiState, binding: &KeyBinding, key: &str) -> String {
     }
 }
 
-/// Returns the rank of a hint; hints with a lower rank are shown first:
-///
-/// - 1: ending a filter or search, leaving the conversation of a teammate, deciding the previewed request, merging the
-///   selected task, and interrupting the agent directly after Esc has left the composer, because Esc interrupts in
-///   similar programs
-/// - 2: all other hints
-///
-/// The caller puts the keys of a card before all of these.
-fn sort_key(app: &App, hint: &Hint) -> u8 {
+/// Returns whether a hint is shown before the others: ending a filter or search, leaving the conversation of a teammate,
+/// deciding the previewed request, merging the selected task, and interrupting the agent directly after Esc has left the
+/// composer, because Esc interrupts in similar programs.
+fn is_early(app: &App, hint: &Hint) -> bool {
     let ends = [CLEAR_FILTER, END_SEARCH].contains(&hint.words.as_str());
     let is_peek = app.popups.top::<Peek>().is_some();
     let answers = [Action::Approve, Action::Reject].contains(&hint.action);
@@ -174,8 +173,7 @@ fn sort_key(app: &App, hint: &Hint) -> u8 {
     let merges = hint.action == Action::Merge;
     let is_entered = app.focus == Focus::Pane(Pane::Lead) && !app.shown.is_lead();
     let leaves = hint.action == Action::Back && is_entered && app.popups.is_empty();
-    let is_early = ends || stops || merges || leaves || is_peek && answers;
-    if is_early { 1 } else { 2 }
+    ends || stops || merges || leaves || is_peek && answers
 }
 
 /// Returns whether the action of `binding` would have an effect now.

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::screen::PaneLayout;
 use crate::ui::app::{App, answering};
-use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST, viewport};
+use crate::ui::frame::layout::{BESIDE_TEXT, Layout, SizeClass, TEXT_WIDEST, omits_tabs, viewport};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::panes::feature::PaneFeature;
 use crate::ui::panes::lead::conversation_area;
@@ -22,9 +22,7 @@ use crate::ui::widgets::cut::{cut_left, cut_top};
 /// that announces it. On narrow screens, the layout `Focus` omits the tabs to save a row.
 pub fn one(state: &UiState, out: &mut Layout, body: Rect) {
     let pane = state.focus.pane();
-    let is_bare =
-        out.class == SizeClass::Narrow && state.arrangement.screen.layout == PaneLayout::Focus;
-    let body = if is_bare {
+    let body = if omits_tabs(out.class, state.arrangement.screen.layout) {
         body
     } else {
         let (tabs, body) = cut_top(body, 1);

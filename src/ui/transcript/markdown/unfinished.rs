@@ -11,6 +11,8 @@ use crate::ui::transcript::markdown::options;
 const MARKS: [char; 6] = ['*', '_', '~', '`', '[', '\\'];
 /// A line that consists only of these characters and blanks may still become a list item, a heading, a rule or text.
 const BLOCK_MARKS: &str = "-=+>#*_~`";
+/// Maximum length, in bytes, of a last line that is completed. The time for it grows with the square of the length.
+const LINE_MAX: usize = 4096;
 /// The beginnings of the checkbox of a task. A link may begin in the same way.
 const CHECKBOXES: [&str; 6] = ["[ ", "[x", "[X", "[ ]", "[x]", "[X]"];
 
@@ -20,7 +22,8 @@ const CHECKBOXES: [&str; 6] = ["[ ", "[x", "[X", "[ ]", "[x]", "[X]"];
 pub fn complete(source: &str) -> Option<String> {
     let line = source.rfind('\n').map_or(0, |at| at + 1);
     let last = &source[line..];
-    if !last.contains(MARKS) && !is_block_mark(last) {
+    let has_marks = last.contains(MARKS) || is_block_mark(last);
+    if !has_marks || last.len() > LINE_MAX {
         return None;
     }
     if ends_in_verbatim(source) {
@@ -149,7 +152,10 @@ fn unmatched_marks(source: &str) -> Vec<usize> {
                 | TagEnd::Link
                 | TagEnd::Image,
             ) => marks.truncate(before.pop().unwrap_or(0)),
-            Event::Start(_) | Event::SoftBreak | Event::HardBreak | Event::Rule => marks.clear(),
+            Event::Start(_) | Event::SoftBreak | Event::HardBreak | Event::Rule => {
+                marks.clear();
+                before.fill(0);
+            }
             Event::Text(_) => {
                 let text = source[range.clone()].bytes().zip(range.start..);
                 let is_mark =

@@ -109,6 +109,13 @@ fn no_mark_of_a_streamed_text_is_ever_visible() {
     }
 }
 
+#[test]
+fn very_long_line_of_marks_is_drawn_as_it_is() {
+    for mark in ["[a ", "*a ", "[a](<b)"] {
+        assert_eq!(complete(&mark.repeat(100_000)), None);
+    }
+}
+
 proptest! {
     /// Whatever a model writes, no word is lost, and the complete lines stay as they are.
     #[test]

@@ -1,0 +1,16 @@
+//! Reads tasks from check lists, JSON and issues, and plans how they are added to the board. Nothing is planned unless
+//! the whole set is valid.
+
+mod dependencies;
+mod fence;
+mod format;
+mod issue;
+mod item;
+mod json;
+mod markdown;
+mod plan;
+
+pub use format::ImportFormat;
+pub use issue::{IssueTracker, parse_issues};
+pub use item::{ITEMS_MAX, ImportError, ImportItem, ItemOrigin, ItemRef};
+pub use plan::{DependencyMode, ImportPlan, plan};

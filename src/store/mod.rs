@@ -85,8 +85,9 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, ScanMode, WorktreeList,
-    Worktrees,
+    BranchSnapshot, CombineOutcome, CombinedBranch, CombinedBranches, Debris, Landing, NewWorktree,
+    OrphanKind, OrphanWorktree, ScanMode, TrainBranch, TrainLock, TrainPlan, TrainPlans,
+    WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -104,6 +104,18 @@ pub enum WorktreeError {
         on: String,
         base: String,
     },
+    /// Another worktree has the base branch checked out. Its files would no longer match the branch.
+    #[error(
+        "{base} is checked out in {path}, so it was not moved: switch to another branch there, or merge there yourself"
+    )]
+    BaseElsewhere {
+        base: String,
+        /// The folder of that worktree.
+        path: String,
+    },
+    /// The installed git cannot merge branches without a checkout.
+    #[error("branches are combined and checked together only with git 2.38 or newer: install it")]
+    OldGit,
     /// The merge failed without a conflict and was undone, or was not tried because it would not be safe.
     #[error("{branch} was not merged and nothing was changed: {why}")]
     NotMerged {

@@ -5,6 +5,7 @@
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
+mod combination;
 mod command_environment;
 mod content;
 mod create;
@@ -14,6 +15,8 @@ mod hook_made;
 mod include;
 mod inspect;
 mod interrupted_merge;
+mod landing;
+mod landing_record;
 mod log;
 mod merge;
 mod merge_status;
@@ -21,6 +24,8 @@ mod nested_repos;
 mod orphans;
 mod remove;
 mod repair;
+mod scratch;
+mod train;
 mod trash;
 
 use std::fs;
@@ -34,12 +39,16 @@ use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
 use log::{LogEntry, WorktreeLog};
+use scratch::is_scratch;
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
+pub use landing::Landing;
 pub use orphans::{OrphanKind, OrphanWorktree};
+pub use train::{TrainBranch, TrainLock, TrainPlan, TrainPlans};
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
@@ -277,7 +286,9 @@ impl OpenRegistry {
     fn adopt(&mut self) -> Result<(), StoreError> {
         let is_known = |dir: &PathBuf| {
             let name = self.name_of(dir);
-            name.is_none_or(|name| self.index.get(&name).is_some())
+            name.is_none_or(|name| {
+                is_scratch(name.as_str(), self.repo.common()) || self.index.get(&name).is_some()
+            })
         };
         // Nearly always the registry lacks nothing, which can be seen without running git.
         let folders = self.repo.registered_folders();

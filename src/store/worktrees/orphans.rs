@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::scratch::is_scratch;
 use super::trash::is_trash;
 use super::{INITIALIZING, OpenRegistry, Worktrees};
 use crate::domain::worktree::{DiskUse, WorktreeName};
@@ -66,7 +67,11 @@ impl OpenRegistry {
             let entry = entry.map_err(StoreError::at(&self.dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder || is_registered(&name) || is_trash(&name) {
+            if !is_folder
+                || is_registered(&name)
+                || is_trash(&name)
+                || is_scratch(&name, self.repo.common())
+            {
                 continue;
             }
             let is_known = registered.iter().any(|r| r.path == entry.path());
@@ -84,7 +89,9 @@ impl OpenRegistry {
             };
             // A worktree that is being created has no folder yet.
             let is_being_made = known.locked.as_deref() == Some(INITIALIZING);
-            if !known.path.exists() && !is_registered(name.as_str()) && !is_being_made {
+            let is_ours =
+                is_registered(name.as_str()) || is_scratch(name.as_str(), self.repo.common());
+            if !known.path.exists() && !is_ours && !is_being_made {
                 found.push(OrphanWorktree {
                     name: name.as_str().into(),
                     kind: OrphanKind::FolderMissing,

@@ -107,6 +107,8 @@ impl OpenRegistry {
                 )),
                 Debris::MissingWork(name) => report.extend(self.undo_interrupted_start(&name, now)?),
                 Debris::Merge(name) => report.extend(self.undo_interrupted_merge(&name, now)?),
+                Debris::Landing => report.extend(self.recover_landing(now)?),
+                Debris::Scratch => report.push(self.repair_scratch()?),
                 Debris::Removal(name) => removals.push(name),
                 Debris::Branch(name) => report.extend(self.delete_unused_branch(&name, now)?),
             }

@@ -1,0 +1,356 @@
+//! Branches that are combined, checked out in the scratch worktree and landed together.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::common::repository::{NOW, Repository, commit, git, name, refusal};
+use crewdeck::domain::worktree::{WorktreeError, WorktreeStatus};
+use crewdeck::store::{
+    CombineOutcome, CombinedBranches, Debris, Landing, StoreError, TrainPlan, TrainPlans,
+};
+use pretty_assertions::assert_eq;
+
+/// Creates a repository with the branches of tasks 1 to `count`. Each adds a file `N.txt`.
+fn repository(count: u64) -> Repository {
+    let r = Repository::new();
+    for task in 1..=count {
+        let tree = r.create(task, &[]);
+        commit(&r.worktree_path(&tree), &format!("{task}.txt"), "work\n");
+    }
+    r
+}
+
+fn plans(r: &Repository, tasks: &[u64]) -> TrainPlans {
+    let names: Vec<_> = tasks.iter().map(|n| name(&format!("task-{n}"))).collect();
+    r.worktrees().plan_trains(&names, NOW).unwrap()
+}
+
+/// Returns the only plan for `tasks`.
+fn plan(r: &Repository, tasks: &[u64]) -> TrainPlan {
+    let mut found = plans(r, tasks);
+    assert_eq!((found.plans.len(), &found.refused), (1, &Vec::new()));
+    found.plans.remove(0)
+}
+
+fn combine(r: &Repository, plan: &TrainPlan) -> CombinedBranches {
+    match r.worktrees().combine(&plan.base, &plan.branches).unwrap() {
+        CombineOutcome::Combined(combined) => combined,
+        CombineOutcome::Conflict { index, files } => panic!("{index} {files:?}"),
+    }
+}
+
+/// Combines `tasks` and lands them.
+fn land(r: &Repository, tasks: &[u64]) -> Result<Landing, StoreError> {
+    let plan = plan(r, tasks);
+    let combined = combine(r, &plan);
+    r.worktrees().land(&plan.into, &combined, NOW)
+}
+
+fn write_hook(r: &Repository, hook: &str, script: &str) {
+    let path = r.root().join(".git/hooks").join(hook);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn files(r: &Repository, commit: &str) -> Vec<String> {
+    let list = r.git(&["ls-tree", "-r", "--name-only", commit]);
+    list.lines().map(String::from).collect()
+}
+
+#[test]
+fn branches_are_combined_without_touching_a_checkout() {
+    let r = repository(2);
+    fs::write(r.root().join("a.txt"), "uncommitted\n").unwrap();
+    let before = r.state_snapshot();
+    let plan = plan(&r, &[2, 1]);
+    assert_eq!(
+        (plan.into.as_str(), &plan.base),
+        ("main", &r.git(&["rev-parse", "main"]))
+    );
+    let combined = combine(&r, &plan);
+    assert_eq!(files(&r, &combined.commit), ["1.txt", "2.txt", "a.txt"]);
+    let tree = r.git(&["rev-parse", &format!("{}^{{tree}}", combined.commit)]);
+    assert_eq!(combined.tree, tree);
+    assert_eq!(r.state_snapshot(), before);
+    // In the given order: the last merge commit is that of task 1.
+    let subject = r.git(&["log", "-1", "--format=%s", &combined.commit]);
+    assert_eq!(subject, "task #1: Subject 1");
+    // Without branches, the combination is the base.
+    let none = TrainPlan {
+        branches: Vec::new(),
+        ..plan
+    };
+    assert_eq!(combine(&r, &none).commit, none.base);
+}
+
+#[test]
+fn conflict_names_the_branch_and_the_files() {
+    let r = repository(1);
+    for (task, text) in [(2, "left\n"), (3, "right\n")] {
+        let tree = r.create(task, &[]);
+        commit(&r.worktree_path(&tree), "a.txt", text);
+    }
+    let plan = plan(&r, &[1, 2, 3]);
+    let found = r.worktrees().combine(&plan.base, &plan.branches).unwrap();
+    let expected = CombineOutcome::Conflict {
+        index: 2,
+        files: vec!["a.txt".into()],
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn branch_that_contains_another_one_needs_no_merge_of_it() {
+    let r = repository(1);
+    r.create(2, &["wt/task-1"]);
+    commit(&r.worktree_path("task-2"), "2.txt", "work\n");
+    let combined = combine(&r, &plan(&r, &[2, 1]));
+    let merged: Vec<bool> = combined.branches.iter().map(|b| b.tree.is_some()).collect();
+    assert_eq!(merged, [true, false]);
+    land(&r, &[2, 1]).unwrap();
+    let found = plans(&r, &[1, 2]);
+    assert_eq!((found.plans.len(), found.merged.len()), (0, 2));
+}
+
+#[test]
+fn unfinished_branches_are_refused_with_the_reason() {
+    let r = repository(3);
+    fs::write(r.worktree_path("task-2").join("2.txt"), "more\n").unwrap();
+    let state = r.worktree_path("task-3").join(".tasks");
+    fs::create_dir_all(&state).unwrap();
+    fs::write(state.join("task_1.json"), "{}").unwrap();
+    git(&r.worktree_path("task-3"), &["add", "--force", ".tasks"]);
+    git(
+        &r.worktree_path("task-3"),
+        &["commit", "--quiet", "-m", "forged"],
+    );
+    let found = plans(&r, &[1, 2, 3]);
+    assert_eq!(found.plans[0].branches.len(), 1);
+    let reasons: Vec<&str> = found.refused.iter().map(|(_, why)| why.as_str()).collect();
+    assert!(
+        reasons[0].contains("uncommitted files (2.txt)"),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[1].contains("state folders of crewdeck"),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn branches_land_together_and_update_a_clean_checkout() {
+    let r = repository(3);
+    let before = r.git(&["rev-parse", "main"]);
+    let landed = land(&r, &[1, 2, 3]).unwrap();
+    let commit = r.git(&["rev-parse", "main"]);
+    assert_eq!(
+        landed,
+        Landing::Landed {
+            commit,
+            before: before.clone()
+        }
+    );
+    assert_eq!(r.git(&["status", "--porcelain"]), "");
+    for task in 1..=3 {
+        assert!(r.root().join(format!("{task}.txt")).exists());
+    }
+    let trees = r.worktrees().list().unwrap().worktrees;
+    assert!(trees.iter().all(|t| t.status == WorktreeStatus::Merged));
+    let first_line = ["log", "--first-parent", "--format=%s", "-3"];
+    assert_eq!(
+        r.git(&first_line),
+        "task #3: Subject 3\ntask #2: Subject 2\ntask #1: Subject 1"
+    );
+    for tree in &trees {
+        let parents = r.git(&["rev-list", "--parents", "-1", &tree.merged_commit]);
+        assert_eq!(parents.split(' ').count(), 3);
+    }
+    assert!(!r.root().join(".worktrees/landing.json").exists());
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+    // One command takes all of them back.
+    r.git(&["reset", "--quiet", "--keep", &before]);
+    assert_eq!(files(&r, "main"), ["a.txt"]);
+}
+
+#[test]
+fn only_the_branch_moves_if_another_one_is_checked_out() {
+    let r = repository(2);
+    r.git(&["switch", "--quiet", "-c", "other"]);
+    fs::write(r.root().join("a.txt"), "uncommitted\n").unwrap();
+    land(&r, &[1, 2]).unwrap();
+    assert_eq!(files(&r, "main"), ["1.txt", "2.txt", "a.txt"]);
+    assert_eq!(r.git(&["branch", "--show-current"]), "other");
+    assert_eq!(r.git(&["status", "--porcelain"]), " M a.txt");
+    assert!(!r.root().join("1.txt").exists());
+}
+
+#[test]
+fn landing_that_is_refused_changes_nothing() {
+    let r = repository(2);
+    let plan = plan(&r, &[1, 2]);
+    let combined = combine(&r, &plan);
+    let try_land = || r.worktrees().land(&plan.into, &combined, NOW);
+    let check = |expected: &str| {
+        let before = r.state_snapshot();
+        let error = try_land().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(r.state_snapshot(), before);
+        assert_eq!(r.worktrees().debris().unwrap(), []);
+    };
+    fs::write(r.root().join("a.txt"), "changed\n").unwrap();
+    check("uncommitted files (a.txt)");
+    r.git(&["checkout", "--quiet", "a.txt"]);
+    fs::write(r.root().join("2.txt"), "in the way\n").unwrap();
+    check("untracked working tree files would be overwritten");
+    fs::remove_file(r.root().join("2.txt")).unwrap();
+    r.git(&["config", "commit.gpgsign", "true"]);
+    r.git(&["config", "gpg.program", "/bin/false"]);
+    check("gpg failed");
+    r.git(&["config", "commit.gpgsign", "false"]);
+    write_hook(&r, "pre-merge-commit", "echo not today >&2; exit 1");
+    check("not today");
+    // Without a checkout, the hook could not run.
+    r.git(&["switch", "--quiet", "-c", "other"]);
+    check("is on other, but the branch to merge started from main");
+    fs::remove_file(r.root().join(".git/hooks/pre-merge-commit")).unwrap();
+    let elsewhere = r.root().with_file_name("elsewhere");
+    r.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        elsewhere.to_str().unwrap(),
+        "main",
+    ]);
+    check("main is checked out in");
+    r.git(&["worktree", "remove", elsewhere.to_str().unwrap()]);
+    r.git(&["switch", "--quiet", "main"]);
+    // Another program has moved the base branch.
+    r.commit("b.txt", "of the user\n");
+    let before = r.state_snapshot();
+    let head = r.git(&["rev-parse", "main"]);
+    assert_eq!(try_land().unwrap(), Landing::BaseMoved(head));
+    assert_eq!(r.state_snapshot(), before);
+}
+
+#[test]
+fn hooks_for_merge_commits_run_once_for_the_train() {
+    let r = repository(2);
+    write_hook(&r, "pre-merge-commit", "ls ?.txt > .git/seen");
+    write_hook(&r, "commit-msg", "echo checked by the hook >> \"$1\"");
+    let before = r.git(&["rev-parse", "main"]);
+    land(&r, &[1, 2]).unwrap();
+    let seen = fs::read_to_string(r.root().join(".git/seen")).unwrap();
+    assert_eq!(seen, "1.txt\n2.txt\na.txt\n");
+    let message = r.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.starts_with("Merge 2 branches: wt/task-1, wt/task-2"),
+        "{message}"
+    );
+    assert!(message.contains("checked by the hook"), "{message}");
+    assert_eq!(r.git(&["rev-parse", "main^1"]), before);
+    assert_eq!(r.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn later_commits_of_a_branch_do_not_land() {
+    let r = repository(1);
+    let plan = plan(&r, &[1]);
+    let combined = combine(&r, &plan);
+    commit(&r.worktree_path("task-1"), "late.txt", "not checked\n");
+    r.worktrees().land(&plan.into, &combined, NOW).unwrap();
+    assert_eq!(files(&r, "main"), ["1.txt", "a.txt"]);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Active);
+    assert_eq!(plans(&r, &[1]).plans.len(), 1);
+}
+
+fn read(dir: &Path, file: &str) -> Option<String> {
+    fs::read_to_string(dir.join(file)).ok()
+}
+
+#[test]
+fn scratch_worktree_has_exactly_the_files_of_the_combination() {
+    let r = Repository::new();
+    r.commit(".gitignore", "build/\n.env\n");
+    r.commit(".worktreeinclude", ".env\n");
+    fs::write(r.root().join(".env"), "KEY=1\n").unwrap();
+    for task in 1..=2 {
+        let tree = r.create(task, &[]);
+        commit(&r.worktree_path(&tree), &format!("{task}.txt"), "work\n");
+    }
+    let trees = r.worktrees();
+    let lock = trees.lock_train().unwrap().unwrap();
+    assert!(
+        r.worktrees().lock_train().unwrap().is_none(),
+        "one train at a time"
+    );
+    let (first, second) = (combine(&r, &plan(&r, &[1])), combine(&r, &plan(&r, &[2])));
+    let dir = trees.check_out_scratch(&first.commit, NOW).unwrap();
+    assert_eq!(
+        (read(&dir, "1.txt"), read(&dir, "2.txt")),
+        (Some("work\n".into()), None)
+    );
+    assert_eq!(read(&dir, ".env").as_deref(), Some("KEY=1\n"));
+    // What checks leave: build results are kept, everything else is as in the next commit.
+    fs::create_dir(dir.join("build")).unwrap();
+    fs::write(dir.join("build/cache"), "built\n").unwrap();
+    fs::write(dir.join("new.txt"), "left over\n").unwrap();
+    git(&dir, &["update-index", "--skip-worktree", "a.txt"]);
+    fs::write(dir.join("a.txt"), "changed by a check\n").unwrap();
+    assert_eq!(trees.check_out_scratch(&second.commit, NOW).unwrap(), dir);
+    assert_eq!(
+        (read(&dir, "1.txt"), read(&dir, "2.txt")),
+        (None, Some("work\n".into()))
+    );
+    assert_eq!(read(&dir, "a.txt").as_deref(), Some("one\n"));
+    assert_eq!(read(&dir, "build/cache").as_deref(), Some("built\n"));
+    assert_eq!(
+        (read(&dir, "new.txt"), read(&dir, ".env").is_some()),
+        (None, true)
+    );
+    assert_eq!(git(&dir, &["status", "--porcelain"]), "");
+    // It is not listed, and it is no leftover while the train runs.
+    assert_eq!(trees.list().unwrap().worktrees.len(), 2);
+    assert_eq!(trees.orphans().unwrap(), []);
+    assert_eq!(trees.debris().unwrap(), []);
+    drop(lock);
+    // A killed train leaves it.
+    assert_eq!(trees.debris().unwrap(), [Debris::Scratch]);
+    trees.repair(NOW).unwrap();
+    assert!(!dir.exists() && !r.git(&["worktree", "list"]).contains("merge-train"));
+    assert_eq!(trees.debris().unwrap(), []);
+    // A damaged one is made again.
+    trees.check_out_scratch(&first.commit, NOW).unwrap();
+    fs::remove_file(dir.join(".git")).unwrap();
+    trees.check_out_scratch(&second.commit, NOW).unwrap();
+    assert_eq!(read(&dir, "2.txt").as_deref(), Some("work\n"));
+    trees.remove_scratch().unwrap();
+    assert!(!dir.exists());
+}
+
+#[test]
+fn folder_that_no_train_has_made_is_never_changed() {
+    let r = repository(1);
+    let combined = combine(&r, &plan(&r, &[1]));
+    let dir = r.worktree_path("merge-train");
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("notes.txt"), "mine\n").unwrap();
+    let trees = r.worktrees();
+    let refused = |trees: &crewdeck::store::Worktrees| {
+        let why = refusal(trees.check_out_scratch(&combined.commit, NOW));
+        assert_eq!(why, WorktreeError::Foreign(name("merge-train")));
+        let why = refusal(trees.remove_scratch());
+        assert_eq!(why, WorktreeError::Foreign(name("merge-train")));
+    };
+    refused(&trees);
+    assert_eq!(read(&dir, "notes.txt").as_deref(), Some("mine\n"));
+    fs::remove_dir_all(&dir).unwrap();
+    // A worktree of another program with this name.
+    let path = dir.to_str().unwrap();
+    r.git(&["worktree", "add", "--quiet", "-b", "wt/merge-train", path]);
+    commit(&dir, "b.txt", "theirs\n");
+    refused(&trees);
+    assert_eq!(read(&dir, "b.txt").as_deref(), Some("theirs\n"));
+    assert_eq!(trees.debris().unwrap(), []);
+}

@@ -103,6 +103,10 @@ impl TaskChecks {
         TaskChecks { parts }
     }
 
+    pub(super) fn parts(&self) -> &TaskChecksParts {
+        &self.parts
+    }
+
     /// Returns whether a check could apply to `task`: checks are configured, or the task has an acceptance command.
     pub fn concern(&self, task: &Task) -> bool {
         !self.parts.specs.is_empty() || !task.acceptance.is_empty()

@@ -11,7 +11,7 @@ use crate::protocol::event::NoticeLevel;
 /// Maximum number of files with conflicts that a message lists.
 const FILES_MAX: usize = 20;
 /// Number of characters of a commit hash that a message shows.
-const COMMIT_SHOWN: usize = 10;
+pub const COMMIT_SHOWN: usize = 10;
 
 pub struct MergeResult {
     /// `Info` if the branch is merged; `Warn` if a conflict prevented the merge.

@@ -1,18 +1,22 @@
 //! Merges the branches of completed tasks, either automatically or when the user or the lead requests it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::MutexGuard;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
-use super::context::CrewContext;
+use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
+use super::merge_train::{TrainReport, TrainReports, TrainRunner, TrainTask};
+use super::train_texts::{TrainLine, repair_task, report_lines, thrown_out_line};
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
+use crate::domain::merge_train::ThrownOutReason;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
@@ -29,6 +33,12 @@ pub struct MergeService {
     policy: MergePolicy,
     /// The checks of tasks; `None` only in tests.
     checks: Option<Arc<TaskChecks>>,
+    /// Combines branches, checks them together and lets them land; `None` if worktrees are not in use.
+    train: Option<TrainRunner>,
+    /// The tasks whose branches are to be merged automatically when the current train has ended.
+    due: Mutex<BTreeSet<TaskId>>,
+    /// Locked during an automatic merge, so that the branches that become due meanwhile are merged together.
+    due_turn: tokio::sync::Mutex<()>,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
     user_turn: tokio::sync::Mutex<()>,
 }
@@ -43,7 +53,12 @@ impl MergeService {
         policy: MergePolicy,
         checks: Option<Arc<TaskChecks>>,
     ) -> MergeService {
+        let train = worktrees.clone().zip(checks.clone());
+        let train = train.map(|(store, checks)| TrainRunner::new(context.clone(), store, checks));
         MergeService {
+            train,
+            due: Mutex::default(),
+            due_turn: tokio::sync::Mutex::default(),
             context,
             board,
             branches,
@@ -93,13 +108,123 @@ impl MergeService {
     /// Merges the branch of a task automatically and publishes the result. Does not merge content that was not checked.
     async fn merge_checked(&self, task: &Task) {
         match self.verify(task).await {
-            // The result was already published.
-            Ok(()) => drop(self.merge_and_report(task.id).await),
+            Ok(()) => self.merge_due(task.id).await,
             Err(why) => {
                 let text = format!("{why}. Its branch is not merged automatically.");
                 self.lead.note(text.clone());
                 self.context.notice(NoticeLevel::Warn, text).await;
             }
+        }
+    }
+
+    /// Merges the branch of a task automatically, together with all others that became due while another automatic merge
+    /// was running. Publishes the result.
+    async fn merge_due(&self, task: TaskId) {
+        lock(&self.due).insert(task);
+        let _turn = self.due_turn.lock().await;
+        let due = std::mem::take(&mut *lock(&self.due));
+        let due: Vec<TaskId> = due.into_iter().collect();
+        if due.is_empty() {
+            // The merge before has taken it along.
+            return;
+        }
+        match self.merge_together(&due).await {
+            Ok(Some(lines)) => self.report_lines(&lines).await,
+            Ok(None) => {
+                for id in due {
+                    // The result was already published.
+                    drop(self.merge_and_report(id).await);
+                }
+            }
+            Err(why) => {
+                let text = format!("Branches are not merged automatically: {why}");
+                self.report_lines(&[(NoticeLevel::Warn, text)]).await;
+            }
+        }
+    }
+
+    /// Lets the branches of `tasks` land together after checks on their combination. Returns the lines to publish;
+    /// `None`, and does nothing, if no check could apply to one of them.
+    ///
+    /// # Errors
+    /// Returns why nothing could be tried.
+    async fn merge_together(&self, tasks: &[TaskId]) -> Result<Option<Vec<TrainLine>>, String> {
+        let Some(train) = &self.train else {
+            return Ok(None);
+        };
+        let read = self
+            .board
+            .read(TaskSet::These(tasks.iter().copied().collect()));
+        let graph = read.await.unwrap_or_else(|| self.board.graph());
+        let concerns = |id: &TaskId| graph.get(*id).is_some_and(|task| train.concerns(task));
+        if !tasks.iter().any(concerns) {
+            return Ok(None);
+        }
+        let mut found: Vec<TrainTask> = Vec::new();
+        let mut lines = Vec::new();
+        for id in tasks {
+            match mergeable(&graph, *id) {
+                Ok((task, name)) if !found.iter().any(|(_, other)| *other == name) => {
+                    found.push((task, name));
+                }
+                Ok(_) => {}
+                Err(why) if tasks.len() == 1 => return Err(why),
+                Err(why) => lines.push((NoticeLevel::Warn, format!("{id} is not merged: {why}"))),
+            }
+        }
+        let reports = train.run(&graph, &found).await?;
+        lines.extend(self.follow_train(&graph, reports).await?);
+        Ok(Some(lines))
+    }
+
+    /// Creates the tasks for the branches that were thrown out. Returns the lines about all trains.
+    async fn follow_train(
+        &self,
+        graph: &TaskGraph,
+        reports: TrainReports,
+    ) -> Result<Vec<TrainLine>, String> {
+        let mut lines: Vec<TrainLine> = Vec::new();
+        for (task, into) in reports.merged {
+            let text = format!("{task} is already merged into {into}.");
+            lines.push((NoticeLevel::Info, text));
+        }
+        for (task, why) in reports.refused {
+            lines.push((NoticeLevel::Warn, format!("{task} is not merged: {why}")));
+        }
+        for report in &reports.trains {
+            lines.extend(report_lines(report));
+            lines.extend(self.add_train_tasks(graph, report).await?);
+        }
+        Ok(lines)
+    }
+
+    async fn add_train_tasks(
+        &self,
+        graph: &TaskGraph,
+        report: &TrainReport,
+    ) -> Result<Vec<TrainLine>, String> {
+        let mut lines = Vec::new();
+        for failure in &report.thrown_out {
+            let task = graph.require(failure.out.task).map_err(|e| e.to_string())?;
+            match &failure.out.reason {
+                ThrownOutReason::Conflict(files) => {
+                    let added = self.add_conflict_task(task, &failure.name, &report.into, files);
+                    lines.push((NoticeLevel::Warn, added.await?));
+                }
+                ThrownOutReason::Red(_) => {
+                    let id = self.add_task(repair_task(graph, failure, report)).await?;
+                    lines.push(thrown_out_line(failure, &report.into, id));
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Publishes lines about a train, and adds them to the lead's next model call.
+    async fn report_lines(&self, lines: &[TrainLine]) {
+        for (level, text) in lines {
+            self.lead.note(text.clone());
+            self.context.notice(*level, text.clone()).await;
         }
     }
 
@@ -168,6 +293,15 @@ impl MergeService {
             let verified = self.verify(task).await;
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
         }
+        if let Some(lines) = self.merge_together(&[id]).await? {
+            let texts: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
+            let text = texts.join(" ");
+            if lines.iter().any(|(level, _)| *level == NoticeLevel::Warn) {
+                self.context.notice(NoticeLevel::Warn, text.clone()).await;
+                return Err(text);
+            }
+            return Ok(text);
+        }
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
         if level == NoticeLevel::Warn {
             self.context.notice(level, text.clone()).await;
@@ -231,15 +365,20 @@ impl MergeService {
             // Set when the task is created, so that its owner works in this worktree.
             worktree: name.to_string(),
         };
+        let made = self.add_task(new).await?;
+        Ok(format!(
+            "{branch} does not merge into {into}: conflict in {shown}. Task {made} was added to resolve it."
+        ))
+    }
+
+    /// Creates a task and returns its number.
+    async fn add_task(&self, new: NewTask) -> Result<TaskId, String> {
         let (board, now) = (self.board.store().clone(), self.context.now());
         let made = run_blocking(move || board.create(new, now))
             .await
             .map_err(|e| e.to_string())?;
         self.board.read(TaskSet::These([made.id].into())).await;
-        Ok(format!(
-            "{branch} does not merge into {into}: conflict in {shown}. Task {} was added to resolve it.",
-            made.id
-        ))
+        Ok(made.id)
     }
 
     /// Publishes the diff of a task's branch.
@@ -260,15 +399,20 @@ impl MergeService {
         self.context.notice(result.level, result.text.clone()).await;
     }
 
-    /// Merges the branches of `tasks` for the user, one after another, and reports how to undo the merges. Stops at the
-    /// first branch that cannot be merged, or when the crew stops. First waits until no other merge or worktree removal
-    /// of the user is running.
+    /// Merges the branches of `tasks` for the user, and reports how to undo the merges. If checks could apply to one of
+    /// the tasks, lets the branches land together; see [`super::merge_train`]. Otherwise merges one after another, and
+    /// stops at the first branch that cannot be merged, or when the crew stops. First waits until no other merge or
+    /// worktree removal of the user is running.
     ///
     /// # Errors
     /// Returns why a merge could not be tried, or that the crew stops, with the number of merged branches. A conflict
     /// is published and is not an error.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
+        if let Some(lines) = self.merge_together(&tasks).await? {
+            self.report_lines(&lines).await;
+            return Ok(());
+        }
         let mut progress = MergeProgress::new(tasks.len());
         for id in tasks {
             if self.context.stop.is_cancelled() {

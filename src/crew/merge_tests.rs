@@ -96,3 +96,118 @@ async fn branches_are_merged_in_the_given_order_up_to_a_conflict() {
         "{notices:?}"
     );
 }
+
+/// Returns the merge service of a crew with the check `run`, in a repository as in [`merges_of`].
+async fn checked_merges_of(
+    crew: &TestCrew,
+    files: &[&str],
+    run: &str,
+) -> (Arc<MergeService>, Arc<BoardView>) {
+    repository(crew.dir.path(), files);
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    (crew.checked_merges(&board, run), board)
+}
+
+/// A check that is red if both `a` and `c` exist.
+const NOT_BOTH: &str =
+    "! { test -f a && test -f c; } || { echo 'error: a and c together'; exit 1; }";
+
+#[tokio::test]
+async fn pair_that_breaks_the_checks_is_named_and_the_others_land() {
+    let mut crew = TestCrew::new();
+    let (merges, board) = checked_merges_of(&crew, &["a", "b", "c", "d"], NOT_BOTH).await;
+    let all = [1, 2, 3, 4].map(TaskId).to_vec();
+    merges.merge_for_user(all).await.unwrap();
+    let landed = ["a", "b", "c", "d"].map(|file| crew.dir.path().join(file).exists());
+    assert_eq!(landed, [true, true, false, true]);
+    assert_eq!(git(crew.dir.path(), &["status", "--porcelain"]), "");
+    let notices = crew.notices();
+    let is_said = |start: &str| notices.iter().any(|notice| notice.starts_with(start));
+    assert!(
+        is_said("Merge train: checking #1, #2, #3, #4 on main."),
+        "{notices:?}"
+    );
+    assert!(
+        is_said("#1, #2, #4 are merged into main. Undo all: git reset --keep "),
+        "{notices:?}"
+    );
+    let thrown_out =
+        "#3 is not merged: the checks are red together with #1. Task #5 was added to fix it.";
+    assert!(is_said(thrown_out), "{notices:?}");
+    let task = board.graph().require(TaskId(5)).unwrap().clone();
+    assert_eq!(
+        task.subject,
+        "Fix wt/task-3: checks are red together with #1"
+    );
+    assert_eq!(
+        (task.worktree.as_str(), task.blocked_by.len()),
+        ("task-3", 0)
+    );
+    for part in [
+        "task #1, a",
+        "task #3, c",
+        "error: a and c together",
+        "Run `git merge main` there",
+    ] {
+        assert!(
+            task.description.contains(part),
+            "{part}: {}",
+            task.description
+        );
+    }
+    // Nothing is left of the scratch worktree.
+    assert!(!crew.dir.path().join(".worktrees/merge-train").exists());
+    assert_eq!(Worktrees::open(crew.dir.path()).debris().unwrap(), []);
+}
+
+#[tokio::test]
+async fn checked_merge_for_the_lead_fails_with_the_reason() {
+    let mut crew = TestCrew::new();
+    let (merges, _) = checked_merges_of(&crew, &["a", "c"], NOT_BOTH).await;
+    // The lead merges only what was checked on its own branch.
+    let why = merges.merge(TaskId(1)).await.unwrap_err();
+    assert!(
+        why.contains("is not green on the content of its branch"),
+        "{why}"
+    );
+    merges
+        .merge_for_user([1].map(TaskId).to_vec())
+        .await
+        .unwrap();
+    assert!(crew.dir.path().join("a").exists());
+    // The user's changes are never touched.
+    std::fs::write(crew.dir.path().join("a"), "changed").unwrap();
+    crew.notices();
+    merges
+        .merge_for_user([2].map(TaskId).to_vec())
+        .await
+        .unwrap();
+    let notices = crew.notices().join("\n");
+    assert!(
+        notices.contains("#2 is not merged: the checks are red on main."),
+        "{notices}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(crew.dir.path().join("a")).unwrap(),
+        "changed"
+    );
+}
+
+#[tokio::test]
+async fn red_base_throws_no_branch_out() {
+    let mut crew = TestCrew::new();
+    let (merges, board) = checked_merges_of(&crew, &["a", "b"], "test -f z").await;
+    merges
+        .merge_for_user([1, 2].map(TaskId).to_vec())
+        .await
+        .unwrap();
+    let notices = crew.notices();
+    let last = notices.last().unwrap();
+    assert!(
+        last.starts_with("Not merged into main: #1, #2: the checks are red on main itself."),
+        "{notices:?}"
+    );
+    assert_eq!(board.graph().tasks().count(), 2);
+    assert!(!crew.dir.path().join("a").exists());
+}

@@ -13,7 +13,7 @@
 //! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
-//! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `worktree_removal` |
+//! | worktrees, branches, merges, removal | `worktrees`, `branch_status`, `merge_service`, `merge_train`, `worktree_removal` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
@@ -56,6 +56,7 @@ mod merge_report;
 mod merge_service;
 #[cfg(test)]
 mod merge_tests;
+mod merge_train;
 mod message_delivery;
 mod models;
 #[cfg(test)]
@@ -85,6 +86,7 @@ mod team;
 mod teammate;
 #[cfg(test)]
 mod test_support;
+mod train_texts;
 mod user_actions;
 mod user_shell;
 mod viewer;

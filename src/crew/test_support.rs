@@ -31,6 +31,7 @@ use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::{AgentModel, Control, FindModel, ModelConfig, ModelOptions};
 use crate::checks::{CheckRunner, NoAcceptance, TaskChecks, TaskChecksParts};
+use crate::domain::checks::CheckSpec;
 use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::named_model::ModelUses;
@@ -163,6 +164,34 @@ impl TestCrew {
             worktrees,
             MergePolicy::Asked,
             None,
+        ))
+    }
+
+    /// Returns the merge service of a crew whose settings have one check, the command `run`.
+    pub fn checked_merges(&self, board: &Arc<BoardView>, run: &str) -> Arc<MergeService> {
+        let (context, errors) = (self.context.clone(), self.errors.clone());
+        let worktrees = Some(Worktrees::open(&context.root));
+        let redactor = context.event_sender.redactor().clone();
+        let checks = TaskChecks::new(TaskChecksParts {
+            root: context.root.clone(),
+            specs: vec![CheckSpec {
+                name: "test".into(),
+                ..CheckSpec::acceptance(run)
+            }],
+            runner: CheckRunner::new(&context.root, None, redactor, 2, context.clock),
+            acceptance: Arc::new(NoAcceptance),
+            board: board.store().clone(),
+            worktrees: worktrees.clone(),
+        });
+        let branches = BranchStatus::new(context.clone(), errors, board.clone(), worktrees.clone());
+        Arc::new(MergeService::new(
+            context,
+            board.clone(),
+            Arc::new(branches),
+            self.lead.clone(),
+            worktrees,
+            MergePolicy::Auto,
+            Some(Arc::new(checks)),
         ))
     }
 

@@ -25,6 +25,8 @@ pub enum Landing {
         commit: String,
         /// The commit of the base branch before. Used to undo the landing.
         before: String,
+        /// Whether the main worktree has the base branch checked out, so that its files were updated too.
+        is_checked_out: bool,
     },
     /// Another program has moved the base branch to this commit. Nothing was changed.
     BaseMoved(String),
@@ -64,7 +66,11 @@ impl Worktrees {
         }
         if combined.commit == combined.base {
             let (commit, before) = (current.clone(), current);
-            return Ok(Landing::Landed { commit, before });
+            return Ok(Landing::Landed {
+                commit,
+                before,
+                is_checked_out: false,
+            });
         }
         let place = work.landing_place(into, combined)?;
         let is_merged = work.has_merge_hooks()?;
@@ -89,7 +95,11 @@ impl Worktrees {
             Ok(None) => {
                 work.record_landed(&record, now)?;
                 let (commit, before) = (work.base_commit(into)?, record.before);
-                Ok(Landing::Landed { commit, before })
+                Ok(Landing::Landed {
+                    commit,
+                    before,
+                    is_checked_out: place == LandingPlace::MainWorktree,
+                })
             }
             Ok(Some(why)) => {
                 let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);

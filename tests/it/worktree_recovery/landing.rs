@@ -80,7 +80,7 @@ fn landing_killed_at_its_end_is_undone_or_recorded() {
 }
 
 #[test]
-fn landing_on_a_branch_that_is_not_checked_out_is_recorded_or_not_done() {
+fn landing_without_a_checkout_survives_a_kill() {
     let paused = repository();
     let r = &paused.r;
     r.git(&["switch", "--quiet", "-c", "other"]);

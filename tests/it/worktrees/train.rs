@@ -148,7 +148,8 @@ fn branches_land_together_and_update_a_clean_checkout() {
         landed,
         Landing::Landed {
             commit,
-            before: before.clone()
+            before: before.clone(),
+            is_checked_out: true
         }
     );
     assert_eq!(r.git(&["status", "--porcelain"]), "");

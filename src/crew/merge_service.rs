@@ -10,8 +10,8 @@ use super::branch_status::BranchStatus;
 use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
-use super::merge_train::{TrainReport, TrainReports, TrainRunner, TrainTask};
-use super::train_texts::{TrainLine, repair_task, report_lines, thrown_out_line};
+use super::merge_train::{TrainFailure, TrainReport, TrainReports, TrainRunner, TrainTask};
+use super::train_texts::{TrainLine, repair_task, report_lines, thrown_out_text};
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
@@ -173,16 +173,12 @@ impl MergeService {
             }
         }
         let reports = train.run(&graph, &found).await?;
-        lines.extend(self.follow_train(&graph, reports).await?);
+        lines.extend(self.follow_train(&graph, reports).await);
         Ok(Some(lines))
     }
 
     /// Creates the tasks for the branches that were thrown out. Returns the lines about all trains.
-    async fn follow_train(
-        &self,
-        graph: &TaskGraph,
-        reports: TrainReports,
-    ) -> Result<Vec<TrainLine>, String> {
+    async fn follow_train(&self, graph: &TaskGraph, reports: TrainReports) -> Vec<TrainLine> {
         let mut lines: Vec<TrainLine> = Vec::new();
         for (task, into) in reports.merged {
             let text = format!("{task} is already merged into {into}.");
@@ -193,31 +189,37 @@ impl MergeService {
         }
         for report in &reports.trains {
             lines.extend(report_lines(report));
-            lines.extend(self.add_train_tasks(graph, report).await?);
+            for failure in &report.thrown_out {
+                let added = self.add_train_task(graph, report, failure).await;
+                let text = added.unwrap_or_else(|why| {
+                    let task = failure.out.task;
+                    format!("{task} was taken out of the merge train, but no task was added for it: {why}")
+                });
+                lines.push((NoticeLevel::Warn, text));
+            }
         }
-        Ok(lines)
+        lines
     }
 
-    async fn add_train_tasks(
+    /// Creates the task for a branch that was thrown out. Returns the text about it.
+    async fn add_train_task(
         &self,
         graph: &TaskGraph,
         report: &TrainReport,
-    ) -> Result<Vec<TrainLine>, String> {
-        let mut lines = Vec::new();
-        for failure in &report.thrown_out {
-            let task = graph.require(failure.out.task).map_err(|e| e.to_string())?;
-            match &failure.out.reason {
-                ThrownOutReason::Conflict(files) => {
-                    let added = self.add_conflict_task(task, &failure.name, &report.into, files);
-                    lines.push((NoticeLevel::Warn, added.await?));
-                }
-                ThrownOutReason::Red(_) => {
-                    let id = self.add_task(repair_task(graph, failure, report)).await?;
-                    lines.push(thrown_out_line(failure, &report.into, id));
-                }
+        failure: &TrainFailure,
+    ) -> Result<String, String> {
+        let into = &report.into;
+        match &failure.out.reason {
+            ThrownOutReason::Conflict(files) => {
+                let task = graph.require(failure.out.task).map_err(|e| e.to_string())?;
+                let added = self.add_conflict_task(task, &failure.name, into, files);
+                added.await
+            }
+            ThrownOutReason::Red(_) => {
+                let id = self.add_task(repair_task(graph, failure, report)).await?;
+                Ok(thrown_out_text(failure, into, id))
             }
         }
-        Ok(lines)
     }
 
     /// Publishes lines about a train, and adds them to the lead's next model call.

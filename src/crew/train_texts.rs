@@ -112,14 +112,13 @@ pub fn repair_task(graph: &TaskGraph, failure: &TrainFailure, report: &TrainRepo
     }
 }
 
-/// Returns the line about a branch that breaks the checks. `task` repairs it.
-pub fn thrown_out_line(failure: &TrainFailure, into: &str, task: TaskId) -> TrainLine {
+/// Returns the text about a branch that breaks the checks. `task` repairs it.
+pub fn thrown_out_text(failure: &TrainFailure, into: &str, task: TaskId) -> String {
     let with = partners(&failure.out.with, into);
-    let text = format!(
+    format!(
         "{} is not merged: the checks are red {with}. Task {task} was added to fix it.",
         failure.out.task
-    );
-    (NoticeLevel::Warn, text)
+    )
 }
 
 /// Returns with whom a branch breaks, such as `together with #1`.

@@ -17,7 +17,7 @@ use crate::domain::sandbox::{Network, asks_for_network};
 use crate::domain::timestamp::Timestamp;
 use crate::process::supervisor::Supervisor;
 use crate::process::{
-    self, CommandSpec, HeadTailBuffer, HistoryReach, JobExit, NetworkReach, Reach,
+    self, AddedEnvironment, CommandSpec, HeadTailBuffer, HistoryReach, JobExit, NetworkReach, Reach,
 };
 use crate::store::{CHECK_LOG_MAX, CheckStore, StoredCheck, os_errors};
 
@@ -202,6 +202,7 @@ impl CheckRunner {
             keep: NOTED_MAX,
             reach: self.reach(spec, &target.by),
             supervisor: self.supervisor.clone(),
+            added: AddedEnvironment::default(),
         };
         // Secrets are redacted before the output is shortened, because a shortened secret would not be recognized.
         let mut clean = self.redactor.stream();

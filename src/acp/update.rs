@@ -65,7 +65,10 @@ pub fn parse_update(update: &Value, redactor: &Redactor) -> Option<Report> {
             let title = update.get("title")?.as_str()?.trim();
             (!title.is_empty()).then(|| Report::Title(short(title, redactor)))
         }
-        "current_mode_update" => Some(Report::Mode(id(update, "currentModeId")?)),
+        "current_mode_update" => {
+            let mode = id(update, "currentModeId")?;
+            Some(Report::Mode(redactor.text(&mode).into_owned()))
+        }
         "available_commands_update" => {
             let commands = update.get("availableCommands")?.as_array()?.iter();
             let names = commands.filter_map(|command| command.get("name")?.as_str());
@@ -101,7 +104,7 @@ pub fn parse_tool_call(call: &Value, redactor: &Redactor) -> Option<ToolCallChan
         None => extensions::goose_kind(call),
     };
     let change = ToolCallChange {
-        id: id(call, "toolCallId")?,
+        id: redactor.text(&id(call, "toolCallId")?).into_owned(),
         title: title
             .or_else(|| text_of("title"))
             .map(|title| short(title, redactor)),
@@ -331,7 +334,23 @@ fn bounded_json(value: &Value, redactor: &Redactor) -> Value {
     }
     let mut value = value.clone();
     redactor.json(&mut value);
+    redact_names(&mut value, redactor);
     value
+}
+
+/// Redacts the names of all object fields.
+fn redact_names(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(|one| redact_names(one, redactor)),
+        Value::Object(fields) => {
+            let renamed = std::mem::take(fields).into_iter().map(|(name, mut one)| {
+                redact_names(&mut one, redactor);
+                (redactor.text(&name).into_owned(), one)
+            });
+            fields.extend(renamed);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn plan(entries: &Value, redactor: &Redactor) -> Option<Vec<AgentPlanEntry>> {

@@ -159,3 +159,29 @@ fn teammate_prompt_names_identity_and_teammates() {
     assert!(text.starts_with("You are 'bob', role: tester, team: default"));
     assert!(text.contains("alice (coder)"));
 }
+
+#[test]
+fn owner_reads_why_the_setup_failed_and_what_is_missing() {
+    let text = setup_failed(
+        "exit code 1: no npm",
+        "one\nno npm",
+        "/r/.worktrees/.setup-task-1.log",
+    );
+    for part in [
+        "failed in this worktree (exit code 1: no npm)",
+        "untrusted data:\none\nno npm\n",
+        ".setup-task-1.log",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(setup_failed("killed", "", "/log").contains("printed nothing"));
+    let text = setup_done(&format!("npm\nci {}", "x".repeat(1000)), true);
+    assert!(text.contains("npm⏎ci") && text.len() < 600, "{text}");
+    assert!(text.contains("left a program running"));
+    assert_eq!(cloned_folders(&[]), "");
+    let mut missing = MissingContent::default();
+    assert_eq!(missing_content(&missing), "");
+    missing.submodules.add("lib");
+    let text = missing_content(&missing);
+    assert!(text.contains("empty here: lib.") && !text.contains("LFS"));
+}

@@ -20,7 +20,7 @@ use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, Settings};
 use crate::crew::{
     BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts, ModelParts,
-    ServerParts, SessionParts, TeamLimits, publish_session,
+    ServerParts, SessionParts, TeamLimits, WorktreeParts, publish_session,
 };
 use crate::domain::hook::HookEvent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
@@ -166,6 +166,7 @@ async fn start_crew(
         tools,
         earlier: !resumes && has_earlier(root),
         allowed: settings_permissions(blueprint),
+        checks: !settings.checks.is_empty(),
     };
     // The screen shows the session and the board while the parts below are prepared.
     let published = publish_session(root, &setup, &event_sender).await;
@@ -186,9 +187,10 @@ async fn start_crew(
             uses: settings.r#use.clone(),
             calls_max,
         },
-        worktrees: settings
-            .worktrees()
-            .then(|| settings.merge.unwrap_or_default()),
+        worktrees: settings.worktrees().then(|| WorktreeParts {
+            merge: settings.merge.unwrap_or_default(),
+            settings: settings.worktree.clone(),
+        }),
         approvers: blueprint.approvers,
         limits: TeamLimits {
             agents_max: settings.agents_max.unwrap_or_else(team_size::agents),

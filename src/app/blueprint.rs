@@ -13,6 +13,7 @@ use crate::crew::Approvers;
 use crate::domain::named_model::ModelUses;
 use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
+use crate::domain::worktree::WorktreeSettings;
 use crate::model::providers::ProviderChoice;
 use crate::store;
 
@@ -82,6 +83,8 @@ impl Blueprint {
             settings.models.clear();
             settings.checks.clear();
             settings.r#use = ModelUses::default();
+            // The user's commands are meant for real projects.
+            settings.worktree = WorktreeSettings::default();
         }
         // The demo uses no models, servers and hooks of the user, so that it is the same for every user and needs no key.
         let extensions = if wants_demo {

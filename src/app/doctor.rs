@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
 use super::lock::LockAttempt;
-use super::{block_on, lock, now, root, secrets, settings, supervisor, theme};
+use super::{block_on, lock, now, root, secrets, settings, supervisor, theme, worktree_commands};
 use crate::cli::GlobalOptions;
 use crate::commands::OutputFormat;
 use crate::config::extensions::Extensions;
@@ -19,9 +19,10 @@ use crate::doctor::{
     SandboxFacts, SettingsFacts,
 };
 use crate::domain::text::{clip, escape_control_chars, one_line};
+use crate::domain::worktree::RemovalMode;
 use crate::process::environment;
 use crate::protocol::event::NoticeLevel;
-use crate::store;
+use crate::store::{self, Worktrees};
 use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
@@ -268,6 +269,14 @@ fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Re
         {
             continue;
         }
+        if let doctor::Fix::RemoveWorktree { name } = act {
+            let trees = Worktrees::open(&place.root);
+            let is_removed = trees.check_remove(name, RemovalMode::OnlyIfSafe).is_ok();
+            let tear_down = || worktree_commands::tear_down(&place.root, &trees, name);
+            if let Some(text) = is_removed.then(tear_down).flatten() {
+                warn(&text);
+            }
+        }
         match act.apply(&place.root, now()) {
             Ok(done) => fixed.push(done),
             Err(why) => warn(&format!("not fixed: {why}")),
@@ -312,8 +321,12 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         Ok(below) => below.display().to_string(),
         Err(_) => super::assemble::format_path(path),
     };
+    let mut worktree_disk_limit = None;
     let (error, warnings, project) = match config::load(root, super::check_tools) {
-        Ok(loaded) => (None, theme_warnings(&loaded.settings), loaded.project),
+        Ok(loaded) => {
+            worktree_disk_limit = loaded.settings.worktree.disk_limit;
+            (None, theme_warnings(&loaded.settings), loaded.project)
+        }
         Err(e) => (Some(format!("{e:#}")), Vec::new(), ProjectPolicy::Harmless),
     };
     let found = Extensions::load(root);
@@ -331,6 +344,7 @@ fn settings_facts(root: &Path) -> SettingsFacts {
         warnings,
         waiting,
         ignored,
+        worktree_disk_limit,
         extensions: (found.servers.len(), found.hooks.len()),
         extension_problems: found.problems.iter().map(ToString::to_string).collect(),
         waiting_extensions: found.waiting_notice(),

@@ -45,6 +45,7 @@ mod theme;
 mod trust;
 mod unfinished_work;
 mod viewer_session;
+mod worktree_commands;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -116,6 +117,7 @@ pub fn main(cli: Cli) -> Result<u8> {
                     global: &cli.global,
                     root: &root,
                 },
+                teardown: &|trees, name| worktree_commands::tear_down(&root, trees, name),
                 format: form,
                 now: now(),
                 new_id,

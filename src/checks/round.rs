@@ -9,6 +9,7 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::AcceptanceCheck;
+use super::content::{ContentScope, FoundContent, check_may_complete};
 use super::runner::{CheckRun, CheckRunner, CheckTarget};
 use super::texts::{failed_text, no_changes_text, refusal_text, send_back_text};
 use crate::domain::checks::{
@@ -17,8 +18,7 @@ use crate::domain::checks::{
 };
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
-use crate::domain::worktree::{TaskContent, WorktreeName};
-use crate::store::{Board, StoreError, Worktrees};
+use crate::store::{Board, Worktrees};
 
 /// What [`TaskChecks`] is created from.
 pub struct TaskChecksParts {
@@ -72,8 +72,10 @@ pub struct CheckRound {
 impl CheckRound {
     /// Returns the results after the user has decided that the task is completed for `reason`.
     pub fn overridden(&self, reason: &str) -> Vec<CheckRecord> {
+        let is_open =
+            |record: &CheckRecord| record.is_failed() || record.outcome == CheckOutcome::NoChanges;
         let override_failed = |record: &CheckRecord| CheckRecord {
-            override_reason: if record.is_failed() {
+            override_reason: if is_open(record) {
                 reason.to_string()
             } else {
                 String::new()
@@ -81,20 +83,6 @@ impl CheckRound {
             ..record.clone()
         };
         self.records.iter().map(override_failed).collect()
-    }
-}
-
-/// The folder with the content of a task, and the content if it is committed in a worktree.
-struct TaskFolder {
-    dir: PathBuf,
-    worktree: Option<(WorktreeName, TaskContent)>,
-}
-
-impl TaskFolder {
-    fn tree(&self) -> &str {
-        self.worktree
-            .as_ref()
-            .map_or("", |(_, content)| content.tree.as_str())
     }
 }
 
@@ -107,9 +95,10 @@ impl TaskChecks {
         &self.parts
     }
 
-    /// Returns whether a check could apply to `task`: checks are configured, or the task has an acceptance command.
+    /// Returns whether a check could apply to `task`: checks are configured, or the user has set an acceptance command for
+    /// the task.
     pub fn concern(&self, task: &Task) -> bool {
-        !self.parts.specs.is_empty() || !task.acceptance.is_empty()
+        !self.parts.specs.is_empty() || self.parts.acceptance.is_set(task.id)
     }
 
     /// Runs the checks of a task that `by` wants to complete. The uncommitted files of its worktree must be committed
@@ -132,8 +121,9 @@ impl TaskChecks {
         if !self.concern(task) {
             return Ok(complete(Vec::new()));
         }
-        let place = self.place(task).await?;
-        let changes = match self.questions_changes(task, by, &place) {
+        check_may_complete(task, by)?;
+        let found = self.find_content(task, ContentScope::Complete).await?;
+        let changes = match self.questions_changes(task, by, &found) {
             Ok(record) => record,
             Err(record) => {
                 let records = vec![record];
@@ -145,36 +135,28 @@ impl TaskChecks {
                 });
             }
         };
-        let specs = self.specs_for(task, &place);
-        let target = CheckTarget {
-            by: by.clone(),
-            dir: place.dir.clone(),
-            tree: place.tree().to_string(),
-        };
+        let specs = self.specs_for(task, &found);
+        let target = found.to_target(by);
         let runs = self.run_missing(task, &specs, &target, cancel).await?;
         if cancel.is_cancelled() {
             let records: Vec<CheckRecord> = runs.iter().map(|run| run.record.clone()).collect();
             self.record(task.id, &records).await?;
             return Err("the checks were interrupted: complete the task again to run them".into());
         }
-        self.check_unchanged(task, &place).await?;
-        self.finish(task, (specs, runs), changes, target.tree).await
+        self.check_unchanged(task, &found).await?;
+        self.finish(task, (specs, runs), changes, &target).await
     }
 
     /// Runs again what a killed crew has left running for a task, so that a later completion finds the results. Does not
     /// complete the task.
     pub async fn run_again(&self, task: &Task, by: &Name, cancel: &CancellationToken) {
         // Without committed content there is no result to find later.
-        let place = match self.place(task).await {
-            Ok(place) if !place.tree().is_empty() => place,
-            Ok(_) | Err(_) => return self.mark_stopped(task).await,
+        let found = match self.find_content(task, ContentScope::Branch).await {
+            Ok(found @ FoundContent::Branch { .. }) => found,
+            Ok(FoundContent::Root(_)) | Err(_) => return self.mark_stopped(task).await,
         };
-        let specs = self.specs_for(task, &place);
-        let target = CheckTarget {
-            by: by.clone(),
-            dir: place.dir.clone(),
-            tree: place.tree().to_string(),
-        };
+        let specs = self.specs_for(task, &found);
+        let target = found.to_target(by);
         match self.run_missing(task, &specs, &target, cancel).await {
             Ok(runs) => {
                 let reds = red_rounds(&task.checks);
@@ -204,29 +186,46 @@ impl TaskChecks {
         if !self.concern(task) {
             return Ok(());
         }
-        let place = self.place(task).await?;
-        let Ok(by) = Name::party(&task.owner) else {
+        let content = self.find_content(task, ContentScope::Branch).await?;
+        if content.branch().is_none() {
+            // There is nothing to merge.
             return Ok(());
-        };
-        let target = CheckTarget {
-            by,
-            dir: place.dir.clone(),
-            tree: place.tree().to_string(),
-        };
-        for spec in self.specs_for(task, &place) {
+        }
+        // The name is not used: nothing runs.
+        let target = content.to_target(&Name::user());
+        for spec in self.specs_for(task, &content) {
             let found = self.parts.runner.find(&spec, &target).await;
             let mut stored = task.checks.iter().filter(|record| record.name == spec.name);
             let is_overridden =
                 stored.any(|record| record.is_overridden() && record.tree == target.tree);
             let state = state_of(found.as_ref().map(|run| &run.record), &target.tree);
-            if !is_overridden && state != CheckState::Green && !target.tree.is_empty() {
+            if !is_overridden && state != CheckState::Green {
+                let why = if found.is_some() {
+                    "is not green on the content of its branch"
+                } else {
+                    "has no result for the content of its branch"
+                };
                 return Err(format!(
-                    "task {} was completed although its check {} is not green on the content of its branch",
+                    "task {} was completed although its check {} {why}",
                     task.id, spec.name
                 ));
             }
         }
         Ok(())
+    }
+
+    /// Returns the results for a task that the user completes for `reason` although its checks cannot run: all checks
+    /// that could apply are overridden.
+    pub fn overridden_without_run(&self, task: &Task, reason: &str) -> Vec<CheckRecord> {
+        let found = FoundContent::Root(self.parts.root.clone());
+        let (now, by) = (self.parts.runner.now(), Name::user());
+        let specs = self.specs_for(task, &found).into_iter();
+        let record = |spec: CheckSpec| CheckRecord {
+            outcome: CheckOutcome::NotStarted,
+            override_reason: reason.to_string(),
+            ..CheckRecord::running(&spec.name, by.as_str(), now, "")
+        };
+        specs.map(record).collect()
     }
 
     /// Marks checks of a task as stopped that its file shows as running although they do not run.
@@ -267,40 +266,24 @@ impl TaskChecks {
         self.record(task, &records).await
     }
 
-    /// Determines where the content of a task is: in its worktree, else in the project directory.
-    async fn place(&self, task: &Task) -> Result<TaskFolder, String> {
-        let name = WorktreeName::new(&task.worktree).ok();
-        let folder = |name: &WorktreeName| self.parts.root.join(".worktrees").join(name.as_str());
-        let found = name.filter(|name| folder(name).is_dir());
-        let Some((store, name)) = self.parts.worktrees.clone().zip(found) else {
-            return Ok(TaskFolder {
-                dir: self.parts.root.clone(),
-                worktree: None,
-            });
-        };
-        let dir = folder(&name);
-        let content = content_of(store, name.clone()).await?;
-        Ok(TaskFolder {
-            dir,
-            worktree: Some((name, content)),
-        })
+    async fn find_content(&self, task: &Task, scope: ContentScope) -> Result<FoundContent, String> {
+        let worktrees = self.parts.worktrees.as_ref();
+        FoundContent::of(task, (&self.parts.root, worktrees), scope).await
     }
 
-    /// Fails if the content is not the one that was checked.
-    async fn check_unchanged(&self, task: &Task, place: &TaskFolder) -> Result<(), String> {
-        let (Some(store), Some((name, checked))) = (&self.parts.worktrees, &place.worktree) else {
+    /// Fails if the content of the task is not the one that was checked, because the owner has changed it meanwhile.
+    async fn check_unchanged(&self, task: &Task, checked: &FoundContent) -> Result<(), String> {
+        let FoundContent::Branch { name, content, .. } = checked else {
             return Ok(());
         };
-        let result = content_of(store.clone(), name.clone()).await;
-        let result = result.map_err(|why| {
-            format!("{why}. If a check writes these files, let git ignore them; then complete the task again")
-        });
-        let result = result.and_then(|now| {
-            if now.tree == checked.tree {
+        let now = self.find_content(task, ContentScope::Complete).await;
+        let result = now.and_then(|now| {
+            if now.branch().is_some_and(|now| now.tree == content.tree) {
                 return Ok(());
             }
             Err(format!(
-                "the branch of task {} changed while its checks ran: complete the task again to check the new content",
+                "{} changed while the checks of task {} ran: complete the task again to check the new content",
+                name.branch(),
                 task.id
             ))
         });
@@ -316,9 +299,9 @@ impl TaskChecks {
         &self,
         task: &Task,
         by: &Name,
-        place: &TaskFolder,
+        found: &FoundContent,
     ) -> Result<Option<CheckRecord>, CheckRecord> {
-        let Some((_, content)) = &place.worktree else {
+        let Some(content) = found.branch() else {
             return Ok(None);
         };
         let known = task.checks.iter().find(|record| record.name == CHANGES);
@@ -327,7 +310,7 @@ impl TaskChecks {
             outcome,
             ..CheckRecord::running(CHANGES, by.as_str(), now, &content.tree)
         };
-        if content.has_own_commits {
+        if content.has_own_changes {
             return Ok(known.map(|_| record(CheckOutcome::Green)));
         }
         if !asks_for_change(&task.subject) {
@@ -345,12 +328,14 @@ impl TaskChecks {
         }
     }
 
-    fn specs_for(&self, task: &Task, place: &TaskFolder) -> Vec<CheckSpec> {
-        let content = place.worktree.as_ref().map(|(_, content)| content);
-        let changed = content.and_then(|content| content.changed.as_deref());
+    fn specs_for(&self, task: &Task, found: &FoundContent) -> Vec<CheckSpec> {
+        let changed = found
+            .branch()
+            .and_then(|content| content.changed.as_deref());
         let found = applicable(&self.parts.specs, &task.tags, changed);
         let mut specs: Vec<CheckSpec> = found.into_iter().cloned().collect();
-        if !task.acceptance.is_empty() {
+        // A command that the user has never seen neither runs nor blocks the task.
+        if self.parts.acceptance.is_set(task.id) {
             specs.push(CheckSpec::acceptance(&task.acceptance));
         }
         specs
@@ -422,11 +407,18 @@ impl TaskChecks {
         task: &Task,
         (specs, runs): (Vec<CheckSpec>, Vec<CheckRun>),
         changes: Option<CheckRecord>,
-        tree: String,
+        target: &CheckTarget,
     ) -> Result<CheckRound, String> {
+        let (by, tree) = (&target.by, target.tree.clone());
         let states: Vec<CheckState> = runs.iter().map(|run| result_state(&run.record)).collect();
-        // Further completions ask the same question, so that one answer is enough.
-        let reds = red_rounds(&task.checks).saturating_add(1).min(REDS_MAX);
+        let known = red_rounds(&task.checks);
+        // Further completions ask the same question, so that one answer is enough. A completion of the user does not
+        // count, because the user need not try three times.
+        let reds = if by.is_user() {
+            known
+        } else {
+            known.saturating_add(1).min(REDS_MAX)
+        };
         let step = next_step(&states, reds);
         let is_red = step != CheckStep::Complete;
         let failed: Vec<(&CheckSpec, &CheckRun)> = specs
@@ -478,10 +470,4 @@ impl TaskChecks {
             Err(error) => Err(error.to_string()),
         }
     }
-}
-
-async fn content_of(store: Worktrees, name: WorktreeName) -> Result<TaskContent, String> {
-    let content = tokio::task::spawn_blocking(move || store.content(&name)).await;
-    let content: Result<TaskContent, StoreError> = content.map_err(|error| error.to_string())?;
-    content.map_err(|error| error.to_string())
 }

@@ -19,7 +19,7 @@ use crate::process::supervisor::Supervisor;
 use crate::process::{
     self, AddedEnvironment, CommandSpec, HeadTailBuffer, HistoryReach, JobExit, NetworkReach, Reach,
 };
-use crate::store::{CHECK_LOG_MAX, CheckStore, StoredCheck, os_errors};
+use crate::store::{CHECK_LOG_MAX, CheckStore, StoredCheck, Worktrees, os_errors};
 
 /// Time between two looks at the free space of the disk while a check runs.
 const DISK_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,9 +35,31 @@ const NOT_EXECUTED: [i32; 2] = [126, 127];
 pub struct CheckTarget {
     /// The agent or user that wants to complete the task.
     pub by: Name,
-    pub dir: PathBuf,
-    /// The hash of the content in `dir`; empty if the content is not committed, so that no result is kept.
+    pub place: CheckPlace,
+    /// The hash of the content; empty if the content is not committed, so that no result is kept.
     pub tree: String,
+}
+
+/// Where a check runs.
+#[derive(Debug, Clone)]
+pub enum CheckPlace {
+    /// In this folder, as it is.
+    Folder(PathBuf),
+    /// In a new checkout of a commit, which is deleted afterwards. So the result is one of exactly this content.
+    Checkout {
+        worktrees: Worktrees,
+        commit: String,
+    },
+}
+
+impl CheckTarget {
+    /// Returns what identifies the content: its hash, or its folder.
+    fn content(&self) -> String {
+        match &self.place {
+            CheckPlace::Folder(dir) if self.tree.is_empty() => dir.display().to_string(),
+            CheckPlace::Folder(_) | CheckPlace::Checkout { .. } => self.tree.clone(),
+        }
+    }
 }
 
 /// The result of a check, and the failing part of its output; empty if the check is green.
@@ -145,9 +167,9 @@ impl CheckRunner {
             Ok(turn) => turn,
             Err(found) => return found,
         };
-        let mut run = self.run_once(spec, target, cancel).await;
+        let mut run = self.run_in_place(spec, target, cancel).await;
         if spec.retry && run.record.is_failed() && !cancel.is_cancelled() {
-            run = self.run_once(spec, target, cancel).await;
+            run = self.run_in_place(spec, target, cancel).await;
         }
         self.keep(spec, &run).await;
         run
@@ -155,10 +177,7 @@ impl CheckRunner {
 
     /// Locks the command on the content of `target`.
     async fn lock(&self, spec: &CheckSpec, target: &CheckTarget) -> OwnedMutexGuard<()> {
-        let place = match target.tree.as_str() {
-            "" => target.dir.display().to_string(),
-            tree => tree.to_string(),
-        };
+        let place = target.content();
         let lock = {
             let mut all = self.running.lock().unwrap_or_else(PoisonError::into_inner);
             all.retain(|_, lock| lock.strong_count() > 0);
@@ -187,17 +206,52 @@ impl CheckRunner {
         }
     }
 
+    /// Runs the check in its folder, or in a new checkout that is deleted afterwards.
+    async fn run_in_place(
+        &self,
+        spec: &CheckSpec,
+        target: &CheckTarget,
+        cancel: &CancellationToken,
+    ) -> CheckRun {
+        let (worktrees, commit) = match &target.place {
+            CheckPlace::Folder(dir) => return self.run_once(spec, target, dir, cancel).await,
+            CheckPlace::Checkout { worktrees, commit } => (worktrees.clone(), commit.clone()),
+        };
+        let (key, store) = (CheckStore::key(&spec.run, &target.tree), worktrees.clone());
+        let made = tokio::task::spawn_blocking(move || store.check_out(&key, &commit)).await;
+        let dir = match made.map_err(|e| e.to_string()) {
+            Ok(Ok(dir)) => dir,
+            Ok(Err(error)) => return self.no_checkout(spec, target, &error.to_string()),
+            Err(error) => return self.no_checkout(spec, target, &error),
+        };
+        let run = self.run_once(spec, target, &dir, cancel).await;
+        let deleted = tokio::task::spawn_blocking(move || worktrees.delete_checkout(&dir)).await;
+        if let Ok(Err(error)) = deleted {
+            tracing::warn!(
+                "the checkout of check {} cannot be deleted: {error}",
+                spec.name
+            );
+        }
+        run
+    }
+
+    fn no_checkout(&self, spec: &CheckSpec, target: &CheckTarget, why: &str) -> CheckRun {
+        let text = format!("[the content cannot be checked out: {why}]");
+        self.ended(spec, target, CheckOutcome::NotStarted, &text)
+    }
+
     async fn run_once(
         &self,
         spec: &CheckSpec,
         target: &CheckTarget,
+        dir: &Path,
         cancel: &CancellationToken,
     ) -> CheckRun {
         let began = Instant::now();
         let stop = cancel.child_token();
         let command = CommandSpec {
             argv: argv(&spec.run),
-            dir: target.dir.clone(),
+            dir: dir.to_path_buf(),
             timeout: Duration::from_secs(spec.timeout_s),
             keep: NOTED_MAX,
             reach: self.reach(spec, &target.by),
@@ -208,7 +262,7 @@ impl CheckRunner {
         let mut clean = self.redactor.stream();
         let mut keep = HeadTailBuffer::new(CHECK_LOG_MAX);
         let live = |bytes: &[u8]| keep.push(&clean.push(bytes));
-        let disk = DiskWatch::start(&target.dir);
+        let disk = DiskWatch::start(dir);
         let mut is_filling = false;
         let report = {
             let running = process::run(&command, &stop, live);
@@ -269,10 +323,7 @@ impl CheckRunner {
     /// Writes the log of a check and returns its path, relative to the project root; empty if it cannot be written.
     async fn write_log(&self, spec: &CheckSpec, target: &CheckTarget, output: String) -> String {
         let (store, run) = (self.store.clone(), spec.run.clone());
-        let place = match target.tree.as_str() {
-            "" => target.dir.display().to_string(),
-            tree => tree.to_string(),
-        };
+        let place = target.content();
         let written =
             tokio::task::spawn_blocking(move || store.write_log(&run, &place, &output)).await;
         match written {
@@ -354,127 +405,5 @@ fn round_tenths(time: Duration) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn runner(root: &Path, at_once: usize) -> CheckRunner {
-        let redactor = Redactor::default();
-        CheckRunner::new(root, None, redactor, at_once, || Timestamp(9.0))
-    }
-
-    fn target(dir: &Path, tree: &str) -> CheckTarget {
-        CheckTarget {
-            by: Name::member("bob").unwrap(),
-            dir: dir.to_path_buf(),
-            tree: tree.into(),
-        }
-    }
-
-    fn spec(run: &str) -> CheckSpec {
-        CheckSpec {
-            timeout_s: 20,
-            ..CheckSpec::acceptance(run)
-        }
-    }
-
-    /// Returns a command that counts its runs in the file `runs` of its directory, then runs `then`.
-    fn counting(then: &str) -> String {
-        format!("echo run >> runs; {then}")
-    }
-
-    fn runs(dir: &Path) -> usize {
-        let text = std::fs::read_to_string(dir.join("runs")).unwrap_or_default();
-        text.lines().count()
-    }
-
-    #[tokio::test]
-    async fn nothing_runs_twice_on_the_same_content() {
-        let dir = tempfile::tempdir().unwrap();
-        let runner = runner(dir.path(), 4);
-        let cancel = CancellationToken::new();
-        let (check, here) = (
-            spec(&counting("sleep 0.2; false")),
-            target(dir.path(), "t1"),
-        );
-        // Two at the same time, and one later.
-        let (first, second) = tokio::join!(
-            runner.run(&check, &here, &cancel),
-            runner.run(&check, &here, &cancel)
-        );
-        let third = runner.run(&check, &here, &cancel).await;
-        assert_eq!(first.record.outcome, CheckOutcome::Red);
-        assert!(first.excerpt.contains("[exit code 1]"), "{first:?}");
-        assert_eq!((&second, &third), (&first, &first));
-        assert_eq!(runs(dir.path()), 1);
-        // Other content, and content without a hash, is checked.
-        runner.run(&check, &target(dir.path(), "t2"), &cancel).await;
-        runner.run(&check, &target(dir.path(), ""), &cancel).await;
-        runner.run(&check, &target(dir.path(), ""), &cancel).await;
-        assert_eq!(runs(dir.path()), 4);
-        runner.forget(&check, "t1").await;
-        runner.run(&check, &here, &cancel).await;
-        assert_eq!(runs(dir.path()), 5);
-    }
-
-    #[tokio::test]
-    async fn retry_repeats_a_failed_run_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let runner = runner(dir.path(), 1);
-        let cancel = CancellationToken::new();
-        let mut check = spec(&counting("test $(wc -l < runs) -gt 1"));
-        check.retry = true;
-        let run = runner.run(&check, &target(dir.path(), "t"), &cancel).await;
-        assert_eq!(run.record.outcome, CheckOutcome::Green);
-        assert_eq!(runs(dir.path()), 2);
-    }
-
-    #[tokio::test]
-    async fn time_limit_and_missing_programs_say_nothing_about_the_content() {
-        let dir = tempfile::tempdir().unwrap();
-        let runner = runner(dir.path(), 2);
-        let cancel = CancellationToken::new();
-        let mut slow = spec("sleep 60");
-        slow.timeout_s = 1;
-        let run = runner.run(&slow, &target(dir.path(), "t"), &cancel).await;
-        assert_eq!(run.record.outcome, CheckOutcome::TimedOut);
-        assert!(run.excerpt.contains("time limit of 1 s"), "{run:?}");
-        let missing = spec("no-such-program-anywhere");
-        let run = runner
-            .run(&missing, &target(dir.path(), "t"), &cancel)
-            .await;
-        assert_eq!(run.record.outcome, CheckOutcome::NotStarted);
-        for check in [&slow, &missing] {
-            assert_eq!(runner.find(check, &target(dir.path(), "t")).await, None);
-        }
-    }
-
-    #[tokio::test]
-    async fn cancelled_check_is_stopped_and_leaves_no_result() {
-        let dir = tempfile::tempdir().unwrap();
-        let runner = runner(dir.path(), 1);
-        let cancel = CancellationToken::new();
-        let (check, here) = (spec("sleep 60"), target(dir.path(), "t"));
-        let stop = async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            cancel.cancel();
-        };
-        let (run, ()) = tokio::join!(runner.run(&check, &here, &cancel), stop);
-        assert_eq!(run.record.outcome, CheckOutcome::Stopped);
-        assert_eq!(runner.find(&check, &here).await, None);
-    }
-
-    #[tokio::test]
-    async fn output_is_bounded_in_the_log_and_the_excerpt() {
-        let dir = tempfile::tempdir().unwrap();
-        let runner = runner(dir.path(), 1);
-        let cancel = CancellationToken::new();
-        let check =
-            spec("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo error: at the end; false");
-        let run = runner.run(&check, &target(dir.path(), "t"), &cancel).await;
-        let log = std::fs::read_to_string(dir.path().join(&run.record.log)).unwrap();
-        assert!(log.len() < CHECK_LOG_MAX + 1000, "{}", log.len());
-        assert!(log.contains("bytes cut here"));
-        assert!(run.excerpt.len() < 5000);
-        assert!(run.excerpt.contains("error: at the end"), "{}", run.excerpt);
-    }
-}
+#[path = "runner_tests.rs"]
+mod tests;

@@ -9,8 +9,17 @@ use crate::domain::text::{clip, count_noun, one_line};
 /// Maximum length of a command in a text, in characters.
 const COMMAND_MAX: usize = 300;
 
+/// Length of a list of failed checks, in bytes, above which the output of further checks is left out.
+const FAILED_MAX: usize = 16_000;
+
 /// Returns why the acceptance command `run` of the task `id` does not run: the user has not set it.
 pub fn refusal_text(id: TaskId, run: &str) -> String {
+    if run.is_empty() {
+        return format!(
+            "[the acceptance command that the user has set is no longer in the file of the task. The user can set it again: crewdeck task edit {} --accept COMMAND]",
+            id.0
+        );
+    }
     let shown = one_line(&clip(run, COMMAND_MAX));
     format!(
         "[the acceptance command was not set by the user and does not run: {shown}. The user can set it: crewdeck task edit {} --accept COMMAND]",
@@ -25,7 +34,7 @@ pub fn no_changes_text(task: &Task) -> String {
     )
 }
 
-/// Returns the failed checks with the failing part of their output.
+/// Returns the failed checks with the failing part of their output. If the text gets too long, only names the others.
 pub fn failed_text(failed: &[(&CheckSpec, &CheckRun)]) -> String {
     let parts = failed.iter().map(|(spec, run)| {
         let record = &run.record;
@@ -45,7 +54,22 @@ pub fn failed_text(failed: &[(&CheckSpec, &CheckRun)]) -> String {
             run.excerpt
         )
     });
-    parts.collect::<Vec<_>>().join("\n\n")
+    let mut out = String::new();
+    let mut others = Vec::new();
+    for (part, (spec, _)) in parts.zip(failed) {
+        if !out.is_empty() && out.len() + part.len() > FAILED_MAX {
+            others.push(spec.name.as_str());
+            continue;
+        }
+        if !out.is_empty() {
+            out.push_str("\n\n");
+        }
+        out.push_str(&part);
+    }
+    if !others.is_empty() {
+        out.push_str(&format!("\n\nalso failed: {}", others.join(", ")));
+    }
+    out
 }
 
 pub fn send_back_text(task: &Task, failed: &[(&CheckSpec, &CheckRun)], reds: u32) -> String {

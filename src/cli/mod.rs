@@ -9,6 +9,7 @@ mod task_import;
 mod team;
 pub mod trust;
 mod worktree;
+mod worktree_pr;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::domain::code_host::CodeHost;
 use crate::domain::request::Approver;
 use crate::model::providers::{self, COMPATIBLE};
 pub use agents::AgentsVerb;
@@ -25,6 +27,7 @@ pub use task::TaskVerb;
 pub use task_import::ImportArgs;
 pub use team::TeamVerb;
 pub use worktree::WorktreeVerb;
+pub use worktree_pr::PullRequestArgs;
 
 /// Shown at the end of `crewdeck --help`.
 const EXAMPLES: &str = "Examples:
@@ -241,6 +244,34 @@ impl From<ApproverArg> for Approver {
             ApproverArg::Lead => Approver::Lead,
             ApproverArg::Auto => Approver::Auto,
             ApproverArg::Deny => Approver::Deny,
+        }
+    }
+}
+
+/// A service with issues and pull requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CodeHostArg {
+    /// GitHub, with the client gh
+    Github,
+    /// GitLab, with the client glab
+    Gitlab,
+}
+
+impl From<CodeHostArg> for CodeHost {
+    fn from(host: CodeHostArg) -> CodeHost {
+        match host {
+            CodeHostArg::Github => CodeHost::GitHub,
+            CodeHostArg::Gitlab => CodeHost::GitLab,
+        }
+    }
+}
+
+impl CodeHostArg {
+    /// Returns the value as it is written on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            CodeHostArg::Github => "github",
+            CodeHostArg::Gitlab => "gitlab",
         }
     }
 }

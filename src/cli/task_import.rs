@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::domain::task_import::{DependencyMode, ITEMS_MAX, ImportFormat, IssueTracker};
+use super::CodeHostArg;
+use crate::domain::task_import::{DependencyMode, ITEMS_MAX, ImportFormat};
 
 /// Shown at the end of `crewdeck task import --help`.
 pub const EXAMPLES: &str = "Examples:
@@ -29,7 +30,7 @@ pub struct ImportArgs {
     pub format: Option<FormatArg>,
     /// Read the open issues of the repository with gh or glab, which must be installed and logged in
     #[arg(long, value_name = "SERVICE")]
-    pub from: Option<TrackerArg>,
+    pub from: Option<CodeHostArg>,
     /// Only issues with this label (repeatable: all of the labels)
     #[arg(
         long = "label",
@@ -99,23 +100,6 @@ impl From<FormatArg> for ImportFormat {
             FormatArg::Markdown => ImportFormat::Markdown,
             FormatArg::Json => ImportFormat::Json,
             FormatArg::Jsonl => ImportFormat::JsonLines,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TrackerArg {
-    /// GitHub, with the client gh
-    Github,
-    /// GitLab, with the client glab
-    Gitlab,
-}
-
-impl From<TrackerArg> for IssueTracker {
-    fn from(tracker: TrackerArg) -> IssueTracker {
-        match tracker {
-            TrackerArg::Github => IssueTracker::GitHub,
-            TrackerArg::Gitlab => IssueTracker::GitLab,
         }
     }
 }

@@ -163,3 +163,21 @@ fn import_examples_are_valid_command_lines() {
     }
     assert_eq!(count, 6);
 }
+
+#[test]
+fn pull_request_examples_are_valid_command_lines() {
+    let mut count = 0;
+    for line in worktree_pr::EXAMPLES.lines().skip(1) {
+        let command = line.trim().split("   ").next().unwrap();
+        let Some(Verb::Files(FileVerb::Worktree(WorktreeVerb::Pr(args)))) =
+            read(command.trim()).unwrap().verb
+        else {
+            panic!("unexpected subcommand: {command}");
+        };
+        assert_eq!(args.name, "3");
+        count += 1;
+    }
+    assert_eq!(count, 3);
+    assert!(read("crewdeck worktree pr 3 --to bitbucket").is_err());
+    assert!(read("crewdeck worktree pr").is_err());
+}

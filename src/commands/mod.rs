@@ -1,12 +1,15 @@
 //! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team` and `worktree`.
 
 mod agents;
+mod host_client;
 mod issue_client;
 mod mail;
+mod pull_request_client;
 mod task;
 mod task_import;
 mod team;
 mod worktree;
+mod worktree_pr;
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +24,8 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::store::{self, Board, Roles};
+use crate::domain::worktree::{Merge, Worktree, WorktreeName};
+use crate::store::{self, Board, Roles, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
@@ -34,6 +38,9 @@ pub struct CommandContext<'a> {
     pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
     /// Runs the checks of a task before it is completed.
     pub gate: &'a dyn TaskGate,
+    /// Runs the teardown command of the settings in a worktree that is about to be removed. Returns a warning if it
+    /// failed.
+    pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Option<String>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }
@@ -57,12 +64,25 @@ pub trait TaskGate {
     /// Fails with the reason if the task must not be completed.
     fn check(&self, request: &CompletionRequest<'_>) -> Result<Vec<CheckRecord>>;
 
+    /// Checks that this command may set acceptance commands.
+    ///
+    /// # Errors
+    /// Fails in a command of an agent.
+    fn check_may_set_acceptance(&self) -> Result<()>;
+
     /// Stores that the user has set `command` as the acceptance command of a task. Returns a notice for the user, if
     /// there is one.
     ///
     /// # Errors
     /// Fails in a command of an agent, or if the approval cannot be stored.
     fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>>;
+
+    /// Merges the branch of a worktree after the checks of the merged state. Returns `None`, and does nothing, if no check
+    /// could apply.
+    ///
+    /// # Errors
+    /// Fails with the reason if the branch is not merged, if it is not because of a conflict.
+    fn merge(&self, tree: &Worktree) -> Result<Option<Merge>>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

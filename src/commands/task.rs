@@ -43,10 +43,12 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 tags: parse_tags(tags),
                 worktree: String::new(),
             };
-            let created = board.create(new, context.now)?;
+            if accept.is_some() {
+                context.gate.check_may_set_acceptance()?;
+            }
             match accept {
-                Some(command) => set_acceptance(&board, created.id, command, context)?,
-                None => created,
+                Some(command) => create_with_acceptance(&board, new, command, context)?,
+                None => board.create(new, context.now)?,
             }
         }
         TaskVerb::Claim { id, name } => {
@@ -92,6 +94,9 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
             let id = board.resolve(id)?;
+            if accept.is_some() {
+                context.gate.check_may_set_acceptance()?;
+            }
             match accept {
                 Some(command) if edit == TaskEdit::default() => {
                     set_acceptance(&board, id, command, context)?
@@ -129,14 +134,37 @@ fn complete(
         bail!("an override needs a reason: --override \"REASON\"");
     }
     let task = board.get(id)?;
-    board.query(|graph| graph.check_complete(id, name))??;
+    // The user can override the checks of a task that an agent owns. The task is completed for its owner.
+    let owner = match override_reason {
+        Some(_) if name.is_user() && !task.owner.is_empty() => Name::party(&task.owner)?,
+        Some(_) | None => name.clone(),
+    };
+    board.query(|graph| graph.check_complete(id, &owner))??;
     let records = context.gate.check(&CompletionRequest {
         board,
         task: &task,
         by: name,
         override_reason,
     })?;
-    Ok(board.complete_checked(id, name, &records, context.now)?)
+    // The checks may have taken long.
+    let now = records.iter().map(|record| record.at);
+    let now = now.fold(context.now, |last, at| if at > last { at } else { last });
+    Ok(board.complete_checked(id, &owner, &records, now)?)
+}
+
+/// Creates a task with an acceptance command. The command is approved before the task exists, so that no agent completes
+/// the task without it.
+fn create_with_acceptance(
+    board: &Board,
+    new: NewTask,
+    command: &str,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
+    let id = board.reserve(&new, context.now)?;
+    let notice = context.gate.approve_acceptance(id, command)?;
+    CommandContext::warn(notice.as_slice());
+    let created = board.create_as(Some(id), new, context.now)?;
+    set_acceptance(board, created.id, command, context)
 }
 
 /// Sets the acceptance command of a task, and stores that the user has set it, so that it may run.
@@ -257,7 +285,11 @@ fn import(
         let lines = tasks.map(|task| task_line(&graph, task, &BTreeMap::new()));
         lines.collect::<Vec<String>>().join("\n")
     })?;
-    Ok(CommandOutcome::Done)
+    Ok(if imported.tasks.is_empty() {
+        CommandOutcome::Nothing
+    } else {
+        CommandOutcome::Done
+    })
 }
 
 /// Returns the merge status of the worktrees' branches, by worktree name. Runs git only if a completed task in `tasks`

@@ -10,9 +10,10 @@ use anyhow::{Context, Result, bail};
 use super::CommandContext;
 use super::issue_client::{self, IssueQuery};
 use crate::cli::ImportArgs;
+use crate::domain::code_host::CodeHost;
 use crate::domain::graph::{PlannedTask, TaskGraph};
 use crate::domain::task::Task;
-use crate::domain::task_import::{self, ImportFormat, ImportItem, ImportPlan, IssueTracker};
+use crate::domain::task_import::{self, ImportFormat, ImportItem, ImportPlan};
 use crate::domain::text::{count_noun, first_names};
 use crate::store::{Board, Roster};
 
@@ -122,7 +123,7 @@ fn read_text(from: impl Read, name: &str) -> Result<String> {
         .with_context(|| format!("{name}: it is not UTF-8 text: convert it"))
 }
 
-fn read_issues(args: &ImportArgs, tracker: IssueTracker, project: &Path) -> Result<ImportSource> {
+fn read_issues(args: &ImportArgs, tracker: CodeHost, project: &Path) -> Result<ImportSource> {
     let query = IssueQuery {
         tracker,
         repo: args.repo.as_deref(),

@@ -1,10 +1,10 @@
-//! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees.
+//! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees, and open pull requests for them.
 
 use anyhow::{Result, bail};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
-use super::{CommandContext, CommandOutcome};
+use super::{CommandContext, CommandOutcome, OutputFormat, worktree_pr};
 use crate::cli::WorktreeVerb;
 use crate::domain::worktree::{
     BranchOutcome, ContentStatus, DiskUse, FolderState, Merge, RemovalMode, Worktree, WorktreeDiff,
@@ -15,13 +15,14 @@ use crate::store::{Board, StoreError, Worktrees, task_in_worktree};
 pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let worktrees = Worktrees::open(context.root);
     match verb {
-        WorktreeVerb::List => list(&worktrees, context),
+        WorktreeVerb::List { sizes } => list(&worktrees, *sizes, context),
         WorktreeVerb::Diff { name } => {
             let diff = worktrees.diff(&worktrees.find(name)?.name)?;
             context.print(&diff, || format_diff(&diff))?;
             Ok(CommandOutcome::Done)
         }
         WorktreeVerb::Merge { name } => merge(&worktrees, name, context),
+        WorktreeVerb::Pr(args) => worktree_pr::run(args, &worktrees, context),
         WorktreeVerb::Remove { name, force } => {
             let removal = if *force {
                 RemovalMode::Confirmed
@@ -51,32 +52,58 @@ struct WorktreeRow {
     /// is no folder or no commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
-    size: DiskUse,
+    /// The disk usage of the worktree and its cache folder. `None` if it was not asked for; always there in JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<DiskUse>,
+    /// The part of `size` that is in the cache folder; `None` if it was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<DiskUse>,
 }
 
-fn list(worktrees: &Worktrees, context: &CommandContext<'_>) -> Result<CommandOutcome> {
+fn list(
+    worktrees: &Worktrees,
+    has_sizes: bool,
+    context: &CommandContext<'_>,
+) -> Result<CommandOutcome> {
     let listing = worktrees.list()?;
     CommandContext::warn(&listing.notices);
     let mut rows = Vec::new();
     for worktree in listing.worktrees {
         let state = worktrees.state(&worktree.name)?;
-        rows.push(row(worktree, state, worktrees));
+        let mut row = row(worktree, state);
+        if has_sizes {
+            let (folder, cache) = worktrees.folder_and_cache_size(&row.worktree.name);
+            (row.size, row.cache) = (Some(folder.plus(cache)), Some(cache));
+        } else if context.format == OutputFormat::Json {
+            row.size = Some(worktrees.size(&row.worktree.name));
+        }
+        rows.push(row);
     }
     context.print(&rows, || {
         if rows.is_empty() {
             return "No worktrees.".into();
         }
-        let titles = HEADINGS.map(String::from).to_vec();
+        let mut titles = HEADINGS.map(String::from).to_vec();
+        if has_sizes {
+            titles.extend(SIZE_HEADINGS.map(String::from));
+        }
         let mut lines = vec![titles];
         lines.extend(rows.iter().map(cells));
-        table(&lines)
+        let text = table(&lines);
+        if !has_sizes {
+            return text;
+        }
+        let sizes = rows.iter().filter_map(|row| row.size);
+        let total = sizes.fold(DiskUse::default(), DiskUse::plus);
+        format!("{text}\n\nAll worktrees: {total}")
     })?;
     Ok(CommandOutcome::Done)
 }
 
-fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> WorktreeRow {
+fn row(worktree: Worktree, state: WorktreeState) -> WorktreeRow {
     WorktreeRow {
-        size: worktrees.size(&worktree.name),
+        size: None,
+        cache: None,
         worktree,
         on_disk: state.on_disk,
         dirty: state.dirty,
@@ -87,9 +114,11 @@ fn row(worktree: Worktree, state: WorktreeState, worktrees: &Worktrees) -> Workt
 }
 
 /// The headings of the columns that [`cells`] returns.
-const HEADINGS: [&str; 8] = [
-    "WORKTREE", "TASK", "BRANCH", "STATUS", "OWNER", "FILES", "COMMITS", "SIZE",
+const HEADINGS: [&str; 7] = [
+    "WORKTREE", "TASK", "BRANCH", "STATUS", "OWNER", "FILES", "COMMITS",
 ];
+/// The headings of the columns with sizes: that of the worktree with its cache folder, and that of the cache folder.
+const SIZE_HEADINGS: [&str; 2] = ["SIZE", "CACHE"];
 
 fn cells(row: &WorktreeRow) -> Vec<String> {
     let tree = &row.worktree;
@@ -112,7 +141,7 @@ fn cells(row: &WorktreeRow) -> Vec<String> {
         Some(other) => format!("{} (checked out: {other})", tree.branch),
         None => tree.branch.clone(),
     };
-    vec![
+    let mut cells = vec![
         tree.name.to_string(),
         tree.task_id.map_or("-".into(), |id| id.to_string()),
         branch,
@@ -120,8 +149,11 @@ fn cells(row: &WorktreeRow) -> Vec<String> {
         owner,
         files,
         commits,
-        row.size.to_string(),
-    ]
+    ];
+    if let (Some(size), Some(cache)) = (row.size, row.cache) {
+        cells.extend([size.to_string(), cache.to_string()]);
+    }
+    cells
 }
 
 fn table(rows: &[Vec<String>]) -> String {
@@ -159,7 +191,10 @@ fn merge(
     context: &CommandContext<'_>,
 ) -> Result<CommandOutcome> {
     let tree = worktrees.find(name)?;
-    let merge = worktrees.merge(&tree.name, context.now)?;
+    let merge = match context.gate.merge(&tree)? {
+        Some(checked) => checked,
+        None => worktrees.merge(&tree.name, context.now)?,
+    };
     match &merge {
         Merge::Conflict { into, files } => bail!(
             "{} conflicts with {into} in {}; nothing was changed. In the worktree, merge {into}, resolve the conflicts and commit, then repeat this command",
@@ -187,6 +222,10 @@ fn remove(
     let tree = worktrees.find(name)?;
     if removal == RemovalMode::OnlyIfSafe {
         check_not_in_use(worktrees, &tree, context)?;
+    }
+    if worktrees.check_remove(&tree.name, removal).is_ok() {
+        let warning = (context.teardown)(worktrees, &tree.name);
+        CommandContext::warn(warning.as_slice());
     }
     let fate = worktrees.remove(&tree.name, removal, context.now);
     let fate = match fate {

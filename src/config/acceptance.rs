@@ -11,6 +11,8 @@ use crate::domain::ids::TaskId;
 
 /// The version of the hash, which is its first field.
 const VERSION: &str = "crewdeck acceptance command 1";
+/// The version of the hash that says that a task has an acceptance command, whatever is in its file.
+const SET_VERSION: &str = "crewdeck acceptance command set 1";
 
 /// Stores that the user has set `command` as the acceptance command of a task of the project `root`. Returns a notice if
 /// the earlier decisions could not be read.
@@ -19,21 +21,39 @@ const VERSION: &str = "crewdeck acceptance command 1";
 /// Fails if there is no home directory, or the file with the decisions cannot be written.
 pub fn approve(root: &Path, task: TaskId, command: &str) -> Result<Option<String>> {
     let approved = Some(SettingsDecision::Approved);
-    let change = DecisionChange::new(&digest(root, task, command), approved);
+    let changes = vec![
+        DecisionChange::new(&digest(VERSION, root, task, command), approved),
+        DecisionChange::new(&digest(SET_VERSION, root, task, ""), approved),
+    ];
+    approvals::record(root, changes)
+}
+
+/// Stores that the user has removed the acceptance command of a task. Returns a notice like [`approve`].
+///
+/// # Errors
+/// As [`approve`].
+pub fn remove(root: &Path, task: TaskId) -> Result<Option<String>> {
+    let change = DecisionChange::new(&digest(SET_VERSION, root, task, ""), None);
     approvals::record(root, vec![change])
+}
+
+/// Returns whether the user has set an acceptance command for a task of the project `root` and not removed it.
+pub fn is_set(root: &Path, task: TaskId) -> bool {
+    let digest = digest(SET_VERSION, root, task, "");
+    Decisions::load().about(&digest) == Some(SettingsDecision::Approved)
 }
 
 /// Returns whether the user has set `command` as the acceptance command of a task of the project `root`.
 pub fn is_approved(root: &Path, task: TaskId, command: &str) -> bool {
-    let digest = digest(root, task, command);
+    let digest = digest(VERSION, root, task, command);
     Decisions::load().about(&digest) == Some(SettingsDecision::Approved)
 }
 
-fn digest(root: &Path, task: TaskId, command: &str) -> String {
+fn digest(version: &str, root: &Path, task: TaskId, command: &str) -> String {
     let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
     let number = task.0.to_string();
     for field in [
-        VERSION.as_bytes(),
+        version.as_bytes(),
         root.as_os_str().as_bytes(),
         number.as_bytes(),
         command.trim().as_bytes(),
@@ -50,12 +70,12 @@ mod tests {
 
     #[test]
     fn approval_holds_for_one_project_task_and_command() {
-        let base = digest(Path::new("/p"), TaskId(1), "make");
-        assert_eq!(base, digest(Path::new("/p"), TaskId(1), " make "));
+        let base = digest(VERSION, Path::new("/p"), TaskId(1), "make");
+        assert_eq!(base, digest(VERSION, Path::new("/p"), TaskId(1), " make "));
         for other in [
-            digest(Path::new("/q"), TaskId(1), "make"),
-            digest(Path::new("/p"), TaskId(2), "make"),
-            digest(Path::new("/p"), TaskId(1), "make test"),
+            digest(VERSION, Path::new("/q"), TaskId(1), "make"),
+            digest(VERSION, Path::new("/p"), TaskId(2), "make"),
+            digest(VERSION, Path::new("/p"), TaskId(1), "make test"),
         ] {
             assert_ne!(base, other);
         }

@@ -181,8 +181,8 @@ mod tests {
                 "unknown setting 'anthropic.versoin': did you mean 'version'?",
             ),
             (
-                "[[checks]]\nname = 'test'\nrnu = 'x'",
-                "unknown setting 'checks.test.rnu': did you mean 'run'?",
+                "[[checks]]\nname = 'test'\ntimeout = 5",
+                "unknown setting 'checks.test.timeout': did you mean 'timeout_s'?",
             ),
             ("[[checks]]\nname = 'test'", "missing field `run`"),
             (
@@ -204,6 +204,18 @@ mod tests {
                 "model_timeout_s is 0: give a number from 1 to 604800",
             ),
             ("tool_timeout_s = 0", "tool_timeout_s is 0: give a number"),
+            (
+                "[worktree]\nsetup = ''",
+                "worktree.setup is empty: give a command",
+            ),
+            (
+                "[worktree]\ndisk_limit = '20'",
+                "disk_limit is '20': give a number above 0 with a unit",
+            ),
+            (
+                "[worktree]\nsteup = 'x'",
+                "unknown setting 'worktree.steup': did you mean 'setup'?",
+            ),
             (
                 "provider = 'anthropic'\n[openai]\nmax_tokens_field = 'zzz'",
                 "openai.max_tokens_field is 'zzz': use max_tokens or max_completion_tokens",

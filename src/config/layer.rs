@@ -8,6 +8,7 @@ use crate::domain::budget::UsageBudgets;
 use crate::domain::checks::CheckSpec;
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::named_model::ModelUses;
+use crate::domain::worktree::WorktreeSettings;
 
 /// A setting whose value can be overridden, as a whole or in part, by a settings file that is read later.
 pub trait Layer: Sized {
@@ -56,6 +57,12 @@ impl Layer for ModelUses {
 }
 
 impl Layer for UsageBudgets {
+    fn layer(self, later: Self) -> Self {
+        self.merged_with(later)
+    }
+}
+
+impl Layer for WorktreeSettings {
     fn layer(self, later: Self) -> Self {
         self.merged_with(later)
     }

@@ -203,6 +203,8 @@ mod tests {
             "max_tokens = 9000000",
             "max_tokens = -1",
             "tool_timeout_s = 86400",
+            "worktree = { setup = 'x' }",
+            "[worktree]\nsetup_timeout = 86400",
         ] {
             let mut found = table(text);
             let lines = sensitive_settings(&found);

@@ -23,7 +23,7 @@ use crate::domain::sandbox::{NetworkRules, SocketGroup};
 use crate::domain::screen::ImageSetting;
 use crate::domain::team::AGENTS_MAX;
 use crate::domain::usage::Price;
-use crate::domain::worktree::MergePolicy;
+use crate::domain::worktree::{MergePolicy, WORKTREE_KEYS, WorktreeSettings};
 use crate::model::providers::PROVIDERS;
 use crate::model::window::WINDOW_MIN;
 
@@ -423,6 +423,18 @@ settings! {
                 is_harmless: |value| value.as_bool() == Some(true),
                 effect: "decides whether each task has its own worktree or all share this directory",
             },
+        }
+        /// Commands for the worktrees of tasks: `setup` runs in each new worktree before its owner begins, `teardown`
+        /// before a worktree is removed. `setup_timeout` is the maximum run time of each, in seconds (600 if not set). They
+        /// run like commands of agents. `clone`: ignored folders that are copied into each new worktree, where the file
+        /// system can share blocks. `disk_limit`: the size of all worktrees above which `crewdeck doctor` warns. See
+        /// [worktrees](worktrees.md#setup).
+        worktree: WorktreeSettings {
+            default: "none",
+            example: "{ setup = \"npm ci\", setup_timeout = 900, clone = [\"node_modules\"], disk_limit = \"20 GiB\" }",
+            in_project: InProject::NeedsApproval { effect: "runs these commands in each worktree, and copies these folders into it" },
+            keys: WORKTREE_KEYS,
+            check: WorktreeSettings::check,
         }
         /// Maximum number of teammates at the same time.
         agents_max: Option<usize> {

@@ -21,7 +21,7 @@ use super::inbox_prompts::InboxPrompts;
 use super::jobs::JobRunner;
 use super::lead::LeadParts;
 use super::models::ModelSwitch;
-use super::parts::{CheckParts, CrewParts};
+use super::parts::{CheckParts, CrewParts, WorktreeParts};
 use super::recovery::Recovery;
 use super::registry::AgentRegistry;
 use super::request_broker::{BrokerParts, RequestBroker};
@@ -43,9 +43,8 @@ use crate::checks::{CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
-use crate::domain::worktree::MergePolicy;
 use crate::process::supervisor::Supervisor;
-use crate::store::{Board, Worktrees};
+use crate::store::{Board, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The results of the first steps of a crew's start, as input for [`assemble`].
@@ -53,8 +52,8 @@ pub struct StartChecks {
     pub board: Board,
     /// The tasks on the board when it was first published.
     pub graph: TaskGraph,
-    /// The worktree store, and the policy that says what triggers merges. `None` if worktrees are not in use.
-    pub worktrees: Option<(Worktrees, MergePolicy)>,
+    /// The worktree store, and how worktrees are used. `None` if they are not in use.
+    pub worktrees: Option<(Worktrees, WorktreeParts)>,
     pub environment: Environment,
 }
 
@@ -144,8 +143,12 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         tracker: TaskTracker::new(),
         stop: CancellationToken::new(),
     });
-    let (store, policy) = found.worktrees.unzip();
-    let policy = policy.unwrap_or_default();
+    let (store, used) = found.worktrees.unzip();
+    let used = used.unwrap_or_default();
+    let worktree_commands = WorktreeCommands {
+        settings: used.settings,
+        supervisor: parts.supervisor.clone(),
+    };
     let rules = Arc::new(RwLock::new(parts.rules));
     let checks = task_checks(
         &base.context,
@@ -153,7 +156,14 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         parts.supervisor.clone(),
         (&found.board, store.as_ref()),
     );
-    let followup = base.board(found.board, found.graph, store.as_ref(), policy, &checks);
+    let followup = base.board(
+        found.board,
+        found.graph,
+        store.as_ref(),
+        used.merge,
+        &checks,
+        worktree_commands.clone(),
+    );
     let (board, worktrees) = (followup.board.clone(), followup.worktrees.clone());
     let (merges, branches) = (followup.merges.clone(), followup.merges.branches().clone());
     let RequestGroup {
@@ -267,6 +277,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         team: team.clone(),
         shutdowns: shutdowns.clone(),
         builder: builder.clone(),
+        checks: checks.clone(),
         limits: parts.limits,
     });
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
@@ -347,7 +358,13 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
                 store,
                 checks.clone(),
             ),
-            removal: WorktreeRemoval::new(context.clone(), board, branches, merges.clone()),
+            removal: WorktreeRemoval::new(
+                context.clone(),
+                board,
+                branches,
+                merges.clone(),
+                worktree_commands,
+            ),
             context: context.clone(),
             signals: signals.clone(),
             registry: registry.clone(),

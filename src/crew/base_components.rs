@@ -17,7 +17,7 @@ use super::worktrees::TaskWorktrees;
 use crate::checks::TaskChecks;
 use crate::domain::graph::TaskGraph;
 use crate::domain::worktree::MergePolicy;
-use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, Worktrees};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, WorktreeCommands, Worktrees};
 
 /// The components that are created first, because they use no components outside of this group.
 pub struct BaseComponents {
@@ -75,6 +75,7 @@ impl BaseComponents {
         worktrees: Option<&Worktrees>,
         policy: MergePolicy,
         checks: &Arc<TaskChecks>,
+        commands: WorktreeCommands,
     ) -> Arc<BoardFollowup> {
         Arc::new_cyclic(|followup: &Weak<BoardFollowup>| {
             let observer: Weak<dyn BoardObserver> = followup.clone();
@@ -106,7 +107,8 @@ impl BaseComponents {
                 self.registry.clone(),
                 board.clone(),
                 worktrees.cloned(),
-            );
+            )
+            .with_commands(commands);
             BoardFollowup::new(
                 self.context.clone(),
                 self.signals.clone(),

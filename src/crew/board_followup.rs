@@ -129,6 +129,28 @@ impl BoardFollowup {
         }
     }
 
+    /// Runs in the background the setup command in the worktrees of the user's tasks in which it had not ended when the
+    /// earlier crew ended. The setup of the tasks of teammates runs when these are resumed.
+    pub async fn resume_user_setups(self: &Arc<Self>) {
+        let board = self.board.graph();
+        let has_worktree = |task: &&Task| is_users(task) && self.worktrees.dir_of(task).is_some();
+        let tasks: Vec<Task> = board.tasks().filter(has_worktree).cloned().collect();
+        for task in tasks {
+            if !self.worktrees.awaits_setup(&task).await {
+                continue;
+            }
+            let (own, busy) = (Arc::clone(self), self.signals.busy());
+            self.context.spawn(async move {
+                let user = Name::user();
+                let prepared = own.worktrees.workspace_for(&task, &user, None);
+                if let Err(error) = prepared.await {
+                    tracing::warn!("the worktree of task {} is not set up: {error}", task.id);
+                }
+                drop(busy);
+            });
+        }
+    }
+
     /// Creates in the background a worktree for each task in `tasks` that the user has claimed and that has none. Skips
     /// tasks in `handled`. Does nothing if worktrees are not in use.
     pub fn create_user_worktrees<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
@@ -154,9 +176,7 @@ impl BoardFollowup {
 
     /// Returns whether the user has claimed this task and it has no worktree.
     fn lacks_worktree(&self, task: &Task) -> bool {
-        task.status == TaskStatus::InProgress
-            && task.is_open_for(Name::user().as_str())
-            && self.worktrees.dir_of(task).is_none()
+        is_users(task) && self.worktrees.dir_of(task).is_none()
     }
 
     /// Reads the task `id` from disk, and returns it if the user has claimed it and not completed it. Otherwise, or if
@@ -164,9 +184,7 @@ impl BoardFollowup {
     async fn works_on(&self, id: TaskId) -> Option<Arc<Task>> {
         let board = self.board.store().clone();
         let task = run_blocking(move || board.get(id)).await.ok()?;
-        let is_theirs =
-            task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str());
-        is_theirs.then_some(task)
+        is_users(&task).then_some(task)
     }
 
     /// Creates the worktree of a task that the user claimed, and tells the user its directory. Returns false if the
@@ -216,4 +234,9 @@ impl BoardFollowup {
             }
         }
     }
+}
+
+/// Returns whether the user has claimed a task and not completed it.
+fn is_users(task: &Task) -> bool {
+    task.status == TaskStatus::InProgress && task.is_open_for(Name::user().as_str())
 }

@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::message_delivery::MessageDelivery;
+use super::red_question::{RedDecision, again_text, asker, question, read_decision};
 use super::request_broker::RequestBroker;
 use super::signals::CrewSignals;
 use crate::agent::driver::run_blocking;
 use crate::checks::{CheckRound, RoundEnd, TaskChecks};
-use crate::domain::checks::{CheckOutcome, CheckRecord, REASON_MAX, red_rounds};
+use crate::domain::checks::{CheckOutcome, CheckRecord, REASON_MAX};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::task::{Task, TaskStatus};
@@ -24,24 +25,19 @@ use crate::protocol::event::NoticeLevel;
 use crate::store::TaskSet;
 use crate::tools::host::CheckedCompletion;
 
-/// Maximum length of the list of failed checks in a question to the user, in characters.
-const QUESTION_MAX: usize = 6000;
-/// The choice that lets the owner of a task try again.
-const TRY_AGAIN: &str = "Try again";
-/// The choice that completes a task although its checks are red. crewdeck then asks for the reason.
-const OVERRIDE: &str = "Complete it anyway";
-/// The choice of the user, who wants to complete a task, that leaves it open.
-const LEAVE_OPEN: &str = "Leave it open";
-
+/// Time between two checks whether the owner of a task still has it, while its checks run.
+const OWNER_INTERVAL: Duration = Duration::from_secs(2);
 /// The result of a completion: the completed task, or text for the one who wanted to complete it.
 type CompletionResult = Result<Arc<Task>, String>;
 
 /// A completion in progress.
 struct RunningCompletion {
+    /// Who completes the task.
+    owner: Name,
     cancel: CancellationToken,
     result: watch::Receiver<Option<CompletionResult>>,
-    /// Whether a call waits for the result. If none does, the owner gets the result as a message.
-    has_waiter: bool,
+    /// Number of calls that wait for the result. If there are none, the owner gets the result as a message.
+    waiters: usize,
 }
 
 /// Completes tasks after their checks.
@@ -54,17 +50,6 @@ pub struct CrewChecks {
     checks: Arc<TaskChecks>,
     /// The completions in progress, at most one for each task.
     running: Mutex<BTreeMap<TaskId, RunningCompletion>>,
-}
-
-/// What the user has decided about a task whose checks are red.
-#[derive(Debug, PartialEq, Eq)]
-enum RedDecision {
-    /// The owner tries again, with this advice, which may be empty.
-    Again(String),
-    /// The task is completed for a reason that the user still has to give.
-    Override,
-    /// There is no decision, for this reason.
-    Open(String),
 }
 
 impl CrewChecks {
@@ -107,8 +92,8 @@ impl CrewChecks {
         let (board, name) = (self.board.store().clone(), owner.clone());
         let may = run_blocking(move || board.query(|graph| graph.check_complete(id, &name))).await;
         may.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-        let (mut result, cancel) = self.join_or_start(owner, id);
-        let stop = StopOnDrop(Some(cancel));
+        let is_owned = !task.owner.is_empty();
+        let (mut result, waiter) = self.join_or_start(owner, id, is_owned)?;
         let limit = async {
             match wait_max {
                 Some(limit) => tokio::time::sleep(limit).await,
@@ -117,13 +102,19 @@ impl CrewChecks {
         };
         let is_over = tokio::select! {
             biased;
-            done = result.wait_for(Option::is_some) => done.is_ok(),
-            () = limit => self.detach(id),
+            done = result.wait_for(Option::is_some) => {
+                if done.is_err() {
+                    return Err(format!("the checks of task {id} were cut off: complete the task again"));
+                }
+                true
+            }
+            () = limit => false,
         };
-        stop.disarm();
-        if !is_over {
+        if !is_over && self.detach(id) {
+            waiter.disarm();
             return Ok(Some(CheckedCompletion::StillRunning));
         }
+        waiter.disarm();
         let result = result.borrow().clone();
         match result {
             Some(Ok(task)) => Ok(Some(CheckedCompletion::Completed(Box::new(
@@ -134,9 +125,24 @@ impl CrewChecks {
         }
     }
 
-    /// Runs again the checks that a killed crew has left unfinished. Their tasks are not completed by this: their owners
-    /// continue, complete them again, and find the results. Marks the checks of tasks without owner as stopped.
-    pub fn restart_unfinished(self: &Arc<Self>) {
+    /// Stops the checks of all tasks that `owner` wants to complete. Returns whether there were any.
+    pub fn stop(&self, owner: &Name) -> bool {
+        let running = lock(&self.running);
+        let own = running.values().filter(|entry| entry.owner == *owner);
+        own.map(|entry| entry.cancel.cancel()).count() > 0
+    }
+
+    /// Returns whether checks run whose result `owner` gets as a message.
+    pub fn owes_result(&self, owner: &Name) -> bool {
+        let running = lock(&self.running);
+        let mut all = running.values();
+        all.any(|entry| entry.owner == *owner && entry.waiters == 0)
+    }
+
+    /// Runs again the checks that a killed crew has left unfinished, if this crew resumes its session. Their tasks are not
+    /// completed by this: their owners continue, complete them again, and find the results. Marks the checks of other
+    /// tasks as stopped.
+    pub fn restart_unfinished(self: &Arc<Self>, resumes: bool) {
         let is_unfinished = |task: &&Task| {
             let mut records = task.checks.iter();
             records.any(|record| record.outcome == CheckOutcome::Running)
@@ -146,17 +152,17 @@ impl CrewChecks {
         for task in unfinished {
             let (own, busy) = (Arc::clone(self), self.signals.busy());
             self.context.spawn(async move {
-                own.restart(task.id).await;
+                own.restart(task.id, resumes).await;
                 drop(busy);
             });
         }
     }
 
-    async fn restart(&self, id: TaskId) {
+    async fn restart(&self, id: TaskId, resumes: bool) {
         let Ok(task) = self.task(id).await else {
             return;
         };
-        let is_open = task.status == TaskStatus::InProgress;
+        let is_open = resumes && task.status == TaskStatus::InProgress;
         match Name::party(&task.owner).ok().filter(|_| is_open) {
             Some(owner) => {
                 let text = format!("The checks of task {id} were cut off and run again.");
@@ -168,53 +174,124 @@ impl CrewChecks {
         }
     }
 
-    /// Returns the result of the completion of the task `id`, and the token that stops it. Starts a completion if none is
-    /// in progress.
+    /// Returns the result of the completion of the task `id`, and the guard of the call that waits for it. Starts a
+    /// completion if none is in progress. `is_owned` says whether the task has an owner.
+    ///
+    /// # Errors
+    /// Fails if the task is being completed for another owner.
     fn join_or_start(
         self: &Arc<Self>,
         owner: &Name,
         id: TaskId,
-    ) -> (watch::Receiver<Option<CompletionResult>>, CancellationToken) {
+        is_owned: bool,
+    ) -> Result<(watch::Receiver<Option<CompletionResult>>, CompletionWaiter), String> {
+        let waiter = || CompletionWaiter {
+            checks: Some(Arc::clone(self)),
+            id,
+        };
         let mut running = lock(&self.running);
         if let Some(known) = running.get_mut(&id) {
-            known.has_waiter = true;
-            return (known.result.clone(), known.cancel.clone());
+            if known.owner != *owner {
+                return Err(already_running(id, &known.owner));
+            }
+            known.waiters += 1;
+            return Ok((known.result.clone(), waiter()));
         }
+        let (sender, result, cancel) = self.insert(&mut running, owner, id);
+        drop(running);
+        let (own, owner) = (Arc::clone(self), owner.clone());
+        let entry = RunningEntry {
+            checks: Arc::clone(self),
+            id,
+        };
+        self.context.spawn(async move {
+            let ended = own
+                .carry_out_while_owned(&owner, id, is_owned, &cancel)
+                .await;
+            let text = match &ended {
+                Ok(_) => format!("Task {id} is completed."),
+                Err(why) => why.clone(),
+            };
+            // A call that finds no entry must find the result.
+            sender.send_replace(Some(ended));
+            let has_waiter = lock(&own.running)
+                .get(&id)
+                .is_some_and(|entry| entry.waiters > 0);
+            if has_waiter || cancel.is_cancelled() {
+                drop(entry);
+                return;
+            }
+            // Until the message is there, its owner must not be asked to continue.
+            own.tell(&owner, &text).await;
+            drop(entry);
+        });
+        Ok((result, waiter()))
+    }
+
+    /// Adds a completion with one waiting call. The task must not have one.
+    fn insert(
+        &self,
+        running: &mut BTreeMap<TaskId, RunningCompletion>,
+        owner: &Name,
+        id: TaskId,
+    ) -> (
+        watch::Sender<Option<CompletionResult>>,
+        watch::Receiver<Option<CompletionResult>>,
+        CancellationToken,
+    ) {
         let cancel = self.context.stop.child_token();
         let (sender, result) = watch::channel(None);
         let entry = RunningCompletion {
+            owner: owner.clone(),
             cancel: cancel.clone(),
             result: result.clone(),
-            has_waiter: true,
+            waiters: 1,
         };
         running.insert(id, entry);
-        drop(running);
-        let (own, owner, stop) = (Arc::clone(self), owner.clone(), cancel.clone());
-        self.context.spawn(async move {
-            let ended = own.carry_out(&owner, id, &stop).await;
-            let entry = lock(&own.running).remove(&id);
-            let text = match &ended {
-                Ok(_) => format!("Task {id} is completed: its checks are green."),
-                Err(why) => why.clone(),
-            };
-            sender.send_replace(Some(ended));
-            let has_waiter = entry.is_none_or(|entry| entry.has_waiter);
-            if !has_waiter && !stop.is_cancelled() {
-                own.tell(&owner, &text).await;
-            }
-        });
-        (result, cancel)
+        (sender, result, cancel)
     }
 
-    /// Records that no call waits for the completion of the task `id` any more. Returns true if the completion has ended
-    /// in the meantime.
+    /// Records that one call less waits for the completion of the task `id`. Returns false if the completion has ended in
+    /// the meantime.
     fn detach(&self, id: TaskId) -> bool {
         match lock(&self.running).get_mut(&id) {
-            Some(entry) => {
-                entry.has_waiter = false;
-                false
+            Some(entry) if entry.result.borrow().is_none() => {
+                entry.waiters = entry.waiters.saturating_sub(1);
+                true
             }
-            None => true,
+            Some(_) | None => false,
+        }
+    }
+
+    /// Completes the task after its checks. Stops the checks if the task gets another owner, or loses its owner.
+    async fn carry_out_while_owned(
+        &self,
+        owner: &Name,
+        id: TaskId,
+        is_owned: bool,
+        cancel: &CancellationToken,
+    ) -> CompletionResult {
+        let carry_out = self.carry_out(owner, id, cancel);
+        let lost = async {
+            loop {
+                tokio::time::sleep(OWNER_INTERVAL).await;
+                if let Ok(task) = self.task(id).await {
+                    let has_no_owner = task.owner.is_empty();
+                    let is_same = task.owner.eq_ignore_ascii_case(owner.as_str());
+                    if has_no_owner && is_owned || !has_no_owner && !is_same {
+                        break;
+                    }
+                }
+            }
+        };
+        tokio::pin!(carry_out);
+        tokio::select! {
+            biased;
+            ended = &mut carry_out => ended,
+            () = lost => {
+                cancel.cancel();
+                carry_out.await
+            }
         }
     }
 
@@ -246,13 +323,24 @@ impl CrewChecks {
     ///
     /// # Errors
     /// Fails with the reason if the task must not be completed.
-    pub async fn settle_for_user(&self, id: TaskId) -> Result<Vec<CheckRecord>, String> {
+    pub async fn settle_for_user(self: &Arc<Self>, id: TaskId) -> Result<Vec<CheckRecord>, String> {
         let task = self.task(id).await?;
         if !self.checks.concern(&task) {
             return Ok(Vec::new());
         }
-        let cancel = self.context.stop.child_token();
-        self.settle(&Name::user(), id, &cancel).await
+        let user = Name::user();
+        let cancel = {
+            let mut running = lock(&self.running);
+            if let Some(known) = running.get(&id) {
+                return Err(already_running(id, &known.owner));
+            }
+            self.insert(&mut running, &user, id).2
+        };
+        let _entry = RunningEntry {
+            checks: Arc::clone(self),
+            id,
+        };
+        self.settle(&user, id, &cancel).await
     }
 
     /// Runs the checks of a task. Returns their results if the task may be completed, because the checks are green or the
@@ -294,6 +382,10 @@ impl CrewChecks {
             .ask(owner, question(owner, task, round, failed))
             .await?;
         let request = match read_decision(&request) {
+            // The user has wanted to complete the task, and no agent is to try again.
+            RedDecision::Again(_) | RedDecision::Open(_) if owner.is_user() => {
+                return Err(format!("task {id} is left open: its checks are red"));
+            }
             RedDecision::Again(advice) => {
                 self.checks.start_over(id, round).await?;
                 return Err(again_text(id, &advice));
@@ -331,124 +423,47 @@ impl CrewChecks {
     }
 }
 
-/// Stops a completion when the call that waits for it is dropped.
-struct StopOnDrop(Option<CancellationToken>);
+/// A call that waits for a completion. The completion is stopped when the last such call is dropped.
+struct CompletionWaiter {
+    checks: Option<Arc<CrewChecks>>,
+    id: TaskId,
+}
 
-impl StopOnDrop {
+impl CompletionWaiter {
+    /// Lets the completion go on.
     fn disarm(mut self) {
-        self.0 = None;
+        self.checks = None;
     }
 }
 
-impl Drop for StopOnDrop {
+impl Drop for CompletionWaiter {
     fn drop(&mut self) {
-        if let Some(cancel) = &self.0 {
-            cancel.cancel();
+        let Some(checks) = &self.checks else { return };
+        if let Some(entry) = lock(&checks.running).get_mut(&self.id) {
+            entry.waiters = entry.waiters.saturating_sub(1);
+            if entry.waiters == 0 {
+                entry.cancel.cancel();
+            }
         }
     }
 }
 
-/// Returns in whose name the user is asked about a task of `owner`: the user cannot ask the user.
-fn asker(owner: &Name) -> Name {
-    if owner.is_user() {
-        Name::lead()
-    } else {
-        owner.clone()
+/// The entry of a completion in progress. It is removed even if the completion panics.
+struct RunningEntry {
+    checks: Arc<CrewChecks>,
+    id: TaskId,
+}
+
+impl Drop for RunningEntry {
+    fn drop(&mut self) {
+        lock(&self.checks.running).remove(&self.id);
     }
 }
 
-fn question(owner: &Name, task: &Task, round: &CheckRound, failed: &str) -> NewRequest {
-    let subject = one_line(&clip(&task.subject, 200));
-    let id = task.id;
-    let reds = red_rounds(&round.records);
-    let (fact, again, rest) = if owner.is_user() {
-        (
-            format!("You want to complete task {id} ({subject}), but its checks are red."),
-            LEAVE_OPEN,
-            "Any other answer leaves the task open too.".to_string(),
-        )
-    } else {
-        (
-            format!(
-                "{owner} wants to complete task {id} ({subject}), but its checks are red, {reds} times in a row."
-            ),
-            TRY_AGAIN,
-            format!("Any other answer goes to {owner} as advice, and {owner} tries again."),
-        )
-    };
-    let failed = clip(failed, QUESTION_MAX);
-    NewRequest {
-        choices: vec![again.into(), OVERRIDE.into()],
-        ..NewRequest::new(
-            RequestKind::Question,
-            &asker(owner),
-            format!("{fact} {rest}\n\n{failed}"),
-        )
-    }
-}
-
-fn read_decision(request: &Request) -> RedDecision {
-    let answer = request.comment.trim();
-    if request.status != RequestStatus::Approved {
-        let who = match request.decided_by.as_str() {
-            by if by == Name::policy().as_str() => "no user is present to decide",
-            _ => "the user has not decided",
-        };
-        return RedDecision::Open(format!(
-            "the task is not completed: its checks are red, and {who}. Say what is wrong, and leave the task as it is"
-        ));
-    }
-    if answer.eq_ignore_ascii_case(OVERRIDE) {
-        RedDecision::Override
-    } else if answer.eq_ignore_ascii_case(TRY_AGAIN) || answer.eq_ignore_ascii_case(LEAVE_OPEN) {
-        RedDecision::Again(String::new())
-    } else {
-        RedDecision::Again(answer.into())
-    }
-}
-
-fn again_text(id: TaskId, advice: &str) -> String {
-    let text = format!(
-        "task {id} is not completed: its checks are red. The user wants you to try again; the checks then run again"
-    );
-    if advice.is_empty() {
-        text
-    } else {
-        format!("{text}. The user says: {advice}")
-    }
+fn already_running(id: TaskId, owner: &Name) -> String {
+    format!("the checks of task {id} are already running for {owner}: wait for their result")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::RequestId;
-    use crate::domain::timestamp::Timestamp;
-    use pretty_assertions::assert_eq;
-
-    #[test]
-    fn only_the_named_choice_overrides() {
-        let (approved, rejected) = (RequestStatus::Approved, RequestStatus::Rejected);
-        for (status, comment, expected) in [
-            (approved, "Try again", RedDecision::Again(String::new())),
-            (approved, "leave it open", RedDecision::Again(String::new())),
-            (approved, " complete it anyway ", RedDecision::Override),
-            (approved, "", RedDecision::Again(String::new())),
-            (approved, "use make", RedDecision::Again("use make".into())),
-        ] {
-            let (id, lead) = (RequestId("r".into()), Name::lead());
-            let kind = RequestKind::Question;
-            let request = Request {
-                status,
-                decided_by: "user".into(),
-                comment: comment.into(),
-                ..Request::new(id, kind, lead.clone(), lead, "x".into(), Timestamp(1.0))
-            };
-            assert_eq!(read_decision(&request), expected, "{comment}");
-            let refused = Request {
-                status: rejected,
-                ..request
-            };
-            assert!(matches!(read_decision(&refused), RedDecision::Open(_)));
-        }
-    }
-}
+#[path = "checks_tests.rs"]
+mod tests;

@@ -180,7 +180,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         registry.count_work_start();
         resumed = TurnState::Open;
     }
-    checks.restart_unfinished();
+    checks.restart_unfinished(resumes);
     // All agents are registered before any agent starts, so that decisions made in the meantime reach them. The crew
     // counts as busy until all agents have started and the pending requests were handed to their approvers again.
     let busy = signals.busy();

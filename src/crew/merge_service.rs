@@ -9,14 +9,14 @@ use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
 use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
-use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
-use super::merge_train::{TrainFailure, TrainReport, TrainReports, TrainRunner, TrainTask};
-use super::train_texts::{TrainLine, repair_task, report_lines, thrown_out_text};
+use super::merge_report::{MergeProgress, MergeResult, conflict_task, conflict_text, mergeable};
+use super::merge_train::{TrainHost, TrainRunner};
+use super::train_merger::TrainMerger;
+use super::train_texts::TrainLine;
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::merge_train::ThrownOutReason;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
@@ -34,7 +34,7 @@ pub struct MergeService {
     /// The checks of tasks; `None` only in tests.
     checks: Option<Arc<TaskChecks>>,
     /// Combines branches, checks them together and lets them land; `None` if worktrees are not in use.
-    train: Option<TrainRunner>,
+    train: Option<Arc<TrainMerger>>,
     /// The tasks whose branches are to be merged automatically when the current train has ended.
     due: Mutex<BTreeSet<TaskId>>,
     /// Locked during an automatic merge, so that the branches that become due meanwhile are merged together.
@@ -54,7 +54,14 @@ impl MergeService {
         checks: Option<Arc<TaskChecks>>,
     ) -> MergeService {
         let train = worktrees.clone().zip(checks.clone());
-        let train = train.map(|(store, checks)| TrainRunner::new(context.clone(), store, checks));
+        let train = train.map(|(store, checks)| {
+            let host = TrainHost {
+                clock: context.clock,
+                event_sender: Some(context.event_sender.clone()),
+            };
+            let runner = TrainRunner::new(host, store, checks);
+            Arc::new(TrainMerger::new(board.store().clone(), runner))
+        });
         MergeService {
             train,
             due: Mutex::default(),
@@ -105,10 +112,12 @@ impl MergeService {
         }
     }
 
-    /// Merges the branch of a task automatically and publishes the result. Does not merge content that was not checked.
-    async fn merge_checked(&self, task: &Task) {
+    /// Marks the branch of a task as due for an automatic merge. Refuses content that was not checked, and says so.
+    async fn add_due(&self, task: &Task) {
         match self.verify(task).await {
-            Ok(()) => self.merge_due(task.id).await,
+            Ok(()) => {
+                lock(&self.due).insert(task.id);
+            }
             Err(why) => {
                 let text = format!("{why}. Its branch is not merged automatically.");
                 self.lead.note(text.clone());
@@ -117,15 +126,14 @@ impl MergeService {
         }
     }
 
-    /// Merges the branch of a task automatically, together with all others that became due while another automatic merge
-    /// was running. Publishes the result.
-    async fn merge_due(&self, task: TaskId) {
-        lock(&self.due).insert(task);
+    /// Merges the branches that are due, together if checks could apply to one of them. Waits while another automatic merge
+    /// is running. Publishes the result.
+    async fn merge_due(&self) {
         let _turn = self.due_turn.lock().await;
         let due = std::mem::take(&mut *lock(&self.due));
         let due: Vec<TaskId> = due.into_iter().collect();
         if due.is_empty() {
-            // The merge before has taken it along.
+            // The merge before has taken them along.
             return;
         }
         match self.merge_together(&due).await {
@@ -144,82 +152,30 @@ impl MergeService {
     }
 
     /// Lets the branches of `tasks` land together after checks on their combination. Returns the lines to publish;
-    /// `None`, and does nothing, if no check could apply to one of them.
+    /// `None`, and does nothing, if no check could apply to one of them. Dropping the future stops the checks.
     ///
     /// # Errors
     /// Returns why nothing could be tried.
     async fn merge_together(&self, tasks: &[TaskId]) -> Result<Option<Vec<TrainLine>>, String> {
-        let Some(train) = &self.train else {
+        let Some(train) = self.train.as_ref().filter(|train| train.concerns(tasks)) else {
             return Ok(None);
         };
-        let read = self
-            .board
-            .read(TaskSet::These(tasks.iter().copied().collect()));
-        let graph = read.await.unwrap_or_else(|| self.board.graph());
-        let concerns = |id: &TaskId| graph.get(*id).is_some_and(|task| train.concerns(task));
-        if !tasks.iter().any(concerns) {
-            return Ok(None);
-        }
-        let mut found: Vec<TrainTask> = Vec::new();
-        let mut lines = Vec::new();
-        for id in tasks {
-            match mergeable(&graph, *id) {
-                Ok((task, name)) if !found.iter().any(|(_, other)| *other == name) => {
-                    found.push((task, name));
-                }
-                Ok(_) => {}
-                Err(why) if tasks.len() == 1 => return Err(why),
-                Err(why) => lines.push((NoticeLevel::Warn, format!("{id} is not merged: {why}"))),
-            }
-        }
-        let reports = train.run(&graph, &found).await?;
-        lines.extend(self.follow_train(&graph, reports).await);
-        Ok(Some(lines))
+        let cancel = self.context.stop.child_token();
+        let (own, tasks, token) = (Arc::clone(train), tasks.to_vec(), cancel.clone());
+        // In the background, so that the train tells how it has ended also if nothing waits for it any more.
+        let running = self
+            .context
+            .tracker
+            .spawn(async move { own.merge(&tasks, &token).await });
+        let _stop = cancel.drop_guard();
+        let merged = running.await.map_err(|error| error.to_string())??;
+        self.board.read(TaskSet::These(merged.added)).await;
+        Ok(Some(merged.lines))
     }
 
-    /// Creates the tasks for the branches that were thrown out. Returns the lines about all trains.
-    async fn follow_train(&self, graph: &TaskGraph, reports: TrainReports) -> Vec<TrainLine> {
-        let mut lines: Vec<TrainLine> = Vec::new();
-        for (task, into) in reports.merged {
-            let text = format!("{task} is already merged into {into}.");
-            lines.push((NoticeLevel::Info, text));
-        }
-        for (task, why) in reports.refused {
-            lines.push((NoticeLevel::Warn, format!("{task} is not merged: {why}")));
-        }
-        for report in &reports.trains {
-            lines.extend(report_lines(report));
-            for failure in &report.thrown_out {
-                let added = self.add_train_task(graph, report, failure).await;
-                let text = added.unwrap_or_else(|why| {
-                    let task = failure.out.task;
-                    format!("{task} was taken out of the merge train, but no task was added for it: {why}")
-                });
-                lines.push((NoticeLevel::Warn, text));
-            }
-        }
-        lines
-    }
-
-    /// Creates the task for a branch that was thrown out. Returns the text about it.
-    async fn add_train_task(
-        &self,
-        graph: &TaskGraph,
-        report: &TrainReport,
-        failure: &TrainFailure,
-    ) -> Result<String, String> {
-        let into = &report.into;
-        match &failure.out.reason {
-            ThrownOutReason::Conflict(files) => {
-                let task = graph.require(failure.out.task).map_err(|e| e.to_string())?;
-                let added = self.add_conflict_task(task, &failure.name, into, files);
-                added.await
-            }
-            ThrownOutReason::Red(_) => {
-                let id = self.add_task(repair_task(graph, failure, report)).await?;
-                Ok(thrown_out_text(failure, into, id))
-            }
-        }
+    /// Stops the merge train that runs. Returns whether there was one.
+    pub fn stop_train(&self) -> bool {
+        self.train.as_ref().is_some_and(|train| train.stop())
     }
 
     /// Publishes lines about a train, and adds them to the lead's next model call.
@@ -250,7 +206,8 @@ impl MergeService {
         let store = store.clone();
         let found = run_blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
-            self.merge_checked(task).await;
+            self.add_due(task).await;
+            self.merge_due().await;
         }
     }
 
@@ -269,9 +226,10 @@ impl MergeService {
             let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
             let waits = here.iter().rfind(|t| self.merges(tree, t.id));
             if let Some(task) = waits.filter(|_| is_done) {
-                self.merge_checked(task).await;
+                self.add_due(task).await;
             }
         }
+        self.merge_due().await;
     }
 
     /// Merges the branch of a completed task into the base branch and publishes the result, which can be a conflict.
@@ -339,38 +297,15 @@ impl MergeService {
             }),
             Merge::Conflict { into, files } => Ok(MergeResult {
                 level: NoticeLevel::Warn,
-                text: self.add_conflict_task(&task, &name, &into, &files).await?,
+                text: {
+                    let made = self
+                        .add_task(conflict_task(&task, &name, &into, &files))
+                        .await?;
+                    conflict_text(&name, &into, &files, made)
+                },
                 before: None,
             }),
         }
-    }
-
-    /// Creates a task to resolve the merge conflict between the branch of `task` and the branch `into`. The new task
-    /// uses the worktree of `task`. Returns the message about the new task.
-    async fn add_conflict_task(
-        &self,
-        task: &Task,
-        name: &WorktreeName,
-        into: &str,
-        files: &[String],
-    ) -> Result<String, String> {
-        let branch = name.branch();
-        let shown = list_files(files);
-        let new = NewTask {
-            subject: format!("Merge {into} into {branch}: conflict in {shown}"),
-            description: format!(
-                "{branch} (task {}, {}) conflicts with {into}. You work in the worktree of that task. Run `git merge {into}` there, resolve the conflicts in {shown} so that the intent of both sides is kept, run the tests, commit, and complete this task. crewdeck then merges {branch} again.",
-                task.id, task.subject
-            ),
-            blocked_by: Vec::new(),
-            tags: task.tags.clone(),
-            // Set when the task is created, so that its owner works in this worktree.
-            worktree: name.to_string(),
-        };
-        let made = self.add_task(new).await?;
-        Ok(format!(
-            "{branch} does not merge into {into}: conflict in {shown}. Task {made} was added to resolve it."
-        ))
     }
 
     /// Creates a task and returns its number.
@@ -402,7 +337,7 @@ impl MergeService {
     }
 
     /// Merges the branches of `tasks` for the user, and reports how to undo the merges. If checks could apply to one of
-    /// the tasks, lets the branches land together; see [`super::merge_train`]. Otherwise merges one after another, and
+    /// the tasks, lets the branches land together; see [`super::train_merger`]. Otherwise merges one after another, and
     /// stops at the first branch that cannot be merged, or when the crew stops. First waits until no other merge or
     /// worktree removal of the user is running.
     ///

@@ -1,25 +1,30 @@
-//! Runs merge trains: combines the branches of completed tasks, runs the checks on the combination in the scratch
-//! worktree, and lets the branches land. The decisions are made in `domain/merge_train`.
+//! Runs merge trains: combines the branches of completed tasks, runs the checks on the combination, and lets the branches
+//! land. The decisions are made in `domain/merge_train`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::context::CrewContext;
+use tokio_util::sync::CancellationToken;
+
 use crate::agent::driver::run_blocking;
-use crate::checks::{CombinationResult, TaskChecks};
+use crate::checks::{
+    CombinationChecks, CombinationResult, CombinedContent, CombinedTask, TaskChecks,
+};
 use crate::domain::checks::CheckSpec;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::merge_train::{
-    Combination, HeldBack, MergeTrain, ThrownOut, ThrownOutReason, TrainEnd, TrainFact, TrainStep,
-    TrainVerdict, train_members,
+    Combination, HeldBack, MergeTrain, ThrownOut, ThrownOutReason, TrainEnd, TrainFact,
+    TrainMember, TrainState, TrainStep, TrainVerdict, train_members,
 };
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
-use crate::protocol::event::NoticeLevel;
+use crate::protocol::EventSender;
+use crate::protocol::event::{BoardEvent, EventKind};
 use crate::store::{
-    CombineOutcome, CombinedBranches, Landing, StoreError, TrainBranch, TrainPlan, Worktrees,
+    CombineOutcome, CombinedBranches, Landing, StoreError, TrainBranch, TrainLock, TrainPlan,
+    Worktrees,
 };
 
 /// A task whose branch is to land, and the name of its worktree.
@@ -40,6 +45,8 @@ pub struct TrainReport {
     /// The base branch.
     pub into: String,
     pub landed: Vec<TaskId>,
+    /// The commit of the base branch after the last landing; `None` if nothing has landed.
+    pub commit: Option<String>,
     /// The commit to which `git reset --keep` takes all back; `None` if nothing has landed in the user's checkout.
     pub undo: Option<String>,
     pub thrown_out: Vec<TrainFailure>,
@@ -60,32 +67,63 @@ pub struct TrainReports {
     pub merged: Vec<(TaskId, String)>,
     /// The tasks whose branch cannot be merged now, each with the reason.
     pub refused: Vec<(TaskId, String)>,
+    /// The tasks that were not tried because they build on a task that an earlier train has thrown out.
+    pub held_back: Vec<HeldBack>,
 }
 
-/// Runs trains, one at a time.
+impl TrainReports {
+    /// Returns the task that was thrown out and on which one with these `needs` builds, directly or through other tasks
+    /// that were held back.
+    fn thrown_out_below(&self, needs: &BTreeSet<TaskId>) -> Option<TaskId> {
+        let thrown_out = self.trains.iter().flat_map(|train| &train.thrown_out);
+        let thrown_out = thrown_out.map(|failure| (failure.out.task, failure.out.task));
+        let held_back = self.trains.iter().flat_map(|train| &train.held_back);
+        let held_back = held_back
+            .chain(&self.held_back)
+            .map(|held| (held.task, held.by));
+        let mut all = thrown_out.chain(held_back);
+        all.find(|(task, _)| needs.contains(task)).map(|(_, by)| by)
+    }
+}
+
+/// The process in which trains run.
+#[derive(Debug, Clone)]
+pub struct TrainHost {
+    pub clock: fn() -> Timestamp,
+    /// Publishes what the trains do; `None` if nothing shows it.
+    pub event_sender: Option<EventSender>,
+}
+
+/// Runs trains.
 pub struct TrainRunner {
-    context: Arc<CrewContext>,
+    host: TrainHost,
     worktrees: Worktrees,
     checks: Arc<TaskChecks>,
-    turn: tokio::sync::Mutex<()>,
 }
 
 /// The branches of one train, and what is known about their combinations.
 struct RunningTrain {
     plan: TrainPlan,
     tasks: BTreeMap<TaskId, (Arc<Task>, TrainBranch)>,
+    cancel: CancellationToken,
     specs: Vec<CheckSpec>,
     /// The combinations by their commit.
     combined: BTreeMap<String, CombinedBranches>,
     /// The failing parts of the output by content.
     outputs: BTreeMap<String, String>,
+    commit: Option<String>,
     undo: Option<String>,
 }
 
 impl RunningTrain {
-    fn tasks_of(&self, members: &[TaskId]) -> Vec<Arc<Task>> {
+    fn tasks_of(&self, members: &[TaskId]) -> Vec<CombinedTask> {
         let found = members.iter().filter_map(|id| self.tasks.get(id));
-        found.map(|(task, _)| Arc::clone(task)).collect()
+        found
+            .map(|(task, branch)| CombinedTask {
+                task: Arc::clone(task),
+                tree: branch.tree.clone(),
+            })
+            .collect()
     }
 
     fn combination(&self, commit: &str) -> Result<CombinedBranches, String> {
@@ -95,48 +133,67 @@ impl RunningTrain {
 }
 
 impl TrainRunner {
-    pub fn new(
-        context: Arc<CrewContext>,
-        worktrees: Worktrees,
-        checks: Arc<TaskChecks>,
-    ) -> TrainRunner {
+    pub fn new(host: TrainHost, worktrees: Worktrees, checks: Arc<TaskChecks>) -> TrainRunner {
         TrainRunner {
-            context,
+            host,
             worktrees,
             checks,
-            turn: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Returns whether checks could apply to `task`. Without checks, there is nothing that a train could find out.
-    pub fn concerns(&self, task: &Task) -> bool {
-        self.checks.concern(task)
+    pub fn now(&self) -> Timestamp {
+        (self.host.clock)()
     }
 
-    /// Lets the branches of `tasks` land, as far as the checks are green. Waits while another train of this crew runs.
+    /// Returns whether checks could apply to one of `tasks`.
+    pub fn concerns(&self, tasks: &[TaskId]) -> bool {
+        self.checks.concern_any(tasks)
+    }
+
+    /// Returns the right to run a train.
     ///
     /// # Errors
-    /// Returns why no train can run: another process runs one, git is too old, or the repository cannot be used.
+    /// Returns the reason if another process runs one, or the repository cannot be used.
+    pub async fn lock(&self) -> Result<TrainLock, String> {
+        let lock = self.with_store(|store, _| store.lock_train()).await?;
+        lock.ok_or_else(|| {
+            "another crewdeck process lets branches of this project land: try again when it has ended"
+                .into()
+        })
+    }
+
+    /// Lets the branches of `tasks` land, as far as the checks are green. `lock` is from [`TrainRunner::lock`]. If
+    /// `cancel` is cancelled, the checks are stopped, and the branches that are left do not land.
+    ///
+    /// # Errors
+    /// Returns why no train can run: git is too old, or the repository cannot be used.
     pub async fn run(
         &self,
         graph: &TaskGraph,
         tasks: &[TrainTask],
+        (_lock, cancel): (&TrainLock, &CancellationToken),
     ) -> Result<TrainReports, String> {
-        let _turn = self.turn.lock().await;
-        let lock = self.with_store(|store, _| store.lock_train()).await?;
-        let lock = lock.ok_or(
-            "another crewdeck process lets branches of this project land: try again when it has ended",
-        )?;
         let mut reports = TrainReports::default();
+        let ids: Vec<TaskId> = tasks.iter().map(|(task, _)| task.id).collect();
+        let members = train_members(graph, &ids);
         let mut left: Vec<TrainTask> = tasks.to_vec();
-        while !left.is_empty() && !self.context.stop.is_cancelled() {
-            left = self.run_round(graph, &left, &mut reports).await?;
+        while !left.is_empty() {
+            if cancel.is_cancelled() {
+                let interrupted = |(task, _): &TrainTask| (task.id, "interrupted".to_string());
+                reports.refused.extend(left.iter().map(interrupted));
+                break;
+            }
+            left = self.run_round(graph, &left, cancel, &mut reports).await?;
+            // In dependency order, so that those that build on a task that is held back are held back too.
+            for TrainMember { task, needs } in &members {
+                if left.iter().any(|(other, _)| other.id == *task)
+                    && let Some(by) = reports.thrown_out_below(needs)
+                {
+                    reports.held_back.push(HeldBack { task: *task, by });
+                    left.retain(|(other, _)| other.id != *task);
+                }
+            }
         }
-        let removed = self.with_store(|store, _| store.remove_scratch()).await;
-        if let Err(why) = removed {
-            tracing::warn!("the scratch worktree of the merge train was not removed: {why}");
-        }
-        drop(lock);
         Ok(reports)
     }
 
@@ -145,6 +202,7 @@ impl TrainRunner {
         &self,
         graph: &TaskGraph,
         tasks: &[TrainTask],
+        cancel: &CancellationToken,
         reports: &mut TrainReports,
     ) -> Result<Vec<TrainTask>, String> {
         let names: Vec<WorktreeName> = tasks.iter().map(|(_, name)| name.clone()).collect();
@@ -165,44 +223,107 @@ impl TrainRunner {
                 let (task, _) = task_of(&branch.name)?;
                 Some((task.id, (Arc::clone(task), branch.clone())))
             });
-            let found: BTreeMap<TaskId, (Arc<Task>, TrainBranch)> = found.collect();
-            let ids: Vec<TaskId> = found.keys().copied().collect();
-            let mut train = MergeTrain::new(&plan.base, &train_members(graph, &ids));
-            let members: Vec<TaskId> = train.members().iter().map(|m| m.task).collect();
-            let all: Vec<Arc<Task>> = found.values().map(|(task, _)| Arc::clone(task)).collect();
-            for task in all.iter().filter(|task| !members.contains(&task.id)) {
-                left.extend(tasks.iter().find(|(other, _)| other.id == task.id).cloned());
-            }
             let mut running = RunningTrain {
-                plan,
-                specs: self.checks.train_specs(&all).await,
-                tasks: found,
+                specs: Vec::new(),
+                tasks: found.collect(),
+                cancel: cancel.clone(),
                 combined: BTreeMap::new(),
                 outputs: BTreeMap::new(),
+                commit: None,
                 undo: None,
+                plan,
             };
+            let mut train =
+                MergeTrain::new(&running.plan.base, &self.first_members(graph, &running));
+            let members: Vec<TaskId> = train.members().iter().map(|m| m.task).collect();
+            let (riding, later): (BTreeMap<_, _>, BTreeMap<_, _>) = running
+                .tasks
+                .into_iter()
+                .partition(|(id, _)| members.contains(id));
+            running.tasks = riding;
             let end = self.run_to_end(&mut train, &mut running).await;
             // A train that cannot go on says why only once.
-            if end != TrainEnd::Finished {
-                left.clear();
+            if end == TrainEnd::Finished {
+                let later = later.into_values();
+                left.extend(later.map(|(task, branch)| (task, branch.name)));
+            } else {
+                let why = format!(
+                    "the merge train before it has not landed on {}",
+                    running.plan.into
+                );
+                reports
+                    .refused
+                    .extend(later.into_keys().map(|id| (id, why.clone())));
             }
             reports.trains.push(report(&train, running, end));
         }
         Ok(left)
     }
 
+    /// Returns the members of the next train, in dependency order. A branch for which the user has overridden a red check
+    /// gets a train of its own, after the others: what lands with it cannot be checked with this check. Branches that
+    /// build on it come after it.
+    fn first_members(&self, graph: &TaskGraph, running: &RunningTrain) -> Vec<TrainMember> {
+        let ids: Vec<TaskId> = running.tasks.keys().copied().collect();
+        let members = train_members(graph, &ids);
+        let is_overridden = |id: TaskId| {
+            let member = running.tasks_of(&[id]);
+            member
+                .iter()
+                .any(|member| self.checks.is_overridden(member))
+        };
+        let overridden: Vec<TaskId> = ids.into_iter().filter(|id| is_overridden(*id)).collect();
+        let is_free = |member: &&TrainMember| {
+            let mut all = overridden.iter();
+            !all.any(|id| *id == member.task || member.needs.contains(id))
+        };
+        let free: Vec<TrainMember> = members.iter().filter(is_free).cloned().collect();
+        if free.is_empty() {
+            members.into_iter().take(1).collect()
+        } else {
+            free
+        }
+    }
+
     async fn run_to_end(&self, train: &mut MergeTrain, running: &mut RunningTrain) -> TrainEnd {
+        if let Err(why) = self.prepare(running).await {
+            train.apply(TrainFact::Stopped(why));
+        }
+        let mut shown = None;
         loop {
+            let state = train.state(&running.plan.into);
+            if shown.as_ref() != Some(&state) {
+                self.publish(state.clone()).await;
+                shown = Some(state);
+            }
             let step = train.step().clone();
             if let TrainStep::Done(end) = step {
                 return end;
             }
-            let fact = if self.context.stop.is_cancelled() {
-                Err("the crew is stopping".into())
+            let fact = if running.cancel.is_cancelled() {
+                Err("interrupted".into())
             } else {
                 self.carry_out(step, running).await
             };
             train.apply(fact.unwrap_or_else(TrainFact::Stopped));
+        }
+    }
+
+    /// Finds the checks of a train. Fails if nothing could land now, before any check runs.
+    async fn prepare(&self, running: &mut RunningTrain) -> Result<(), String> {
+        let into = running.plan.into.clone();
+        self.with_store(move |store, _| store.check_landing(&into))
+            .await?;
+        let tasks = running.tasks.values().map(|(task, _)| Arc::clone(task));
+        let tasks: Vec<Arc<Task>> = tasks.collect();
+        running.specs = self.checks.train_specs(&tasks, &self.worktrees).await;
+        Ok(())
+    }
+
+    async fn publish(&self, train: TrainState) {
+        if let Some(sender) = &self.host.event_sender {
+            let event = EventKind::Board(BoardEvent::TrainChanged { train });
+            sender.publish(event).await;
         }
     }
 
@@ -233,13 +354,9 @@ impl TrainRunner {
         let combined = self.with_store(move |store, _| store.combine(&base, &branches));
         match combined.await? {
             CombineOutcome::Combined(combined) => {
-                let tasks = running.tasks_of(&members);
-                let checks = self
-                    .checks
-                    .combination(&running.specs, &tasks, &combined.tree);
+                let content = self.checks_of(&members, running, &combined).content();
                 let commit = combined.commit.clone();
                 running.combined.insert(commit.clone(), combined);
-                let content = checks.content();
                 Ok(TrainFact::Combined(Combination { commit, content }))
             }
             CombineOutcome::Conflict { index, files } => {
@@ -250,6 +367,21 @@ impl TrainRunner {
         }
     }
 
+    fn checks_of(
+        &self,
+        members: &[TaskId],
+        running: &RunningTrain,
+        combined: &CombinedBranches,
+    ) -> CombinationChecks {
+        let content = CombinedContent {
+            commit: combined.commit.clone(),
+            tree: combined.tree.clone(),
+        };
+        let tasks = running.tasks_of(members);
+        let (checks, store) = (&self.checks, &self.worktrees);
+        checks.combination(&running.specs, &tasks, store, &content)
+    }
+
     async fn check(
         &self,
         members: &[TaskId],
@@ -257,26 +389,19 @@ impl TrainRunner {
         running: &mut RunningTrain,
     ) -> Result<TrainFact, String> {
         let Combination { commit, content } = combination;
-        let tree = running.combination(&commit)?.tree;
-        let tasks = running.tasks_of(members);
-        let checks = self.checks.combination(&running.specs, &tasks, &tree);
-        let result = match self.checks.find_combination(&checks).await {
-            Some(known) => known,
-            None => {
-                let text = checking_text(members, &running.plan.into);
-                self.context.notice(NoticeLevel::Info, text).await;
-                let dir = self.with_store(move |store, now| store.check_out_scratch(&commit, now));
-                let (dir, cancel) = (dir.await?, self.context.stop.child_token());
-                self.checks.run_combination(&checks, &dir, &cancel).await
-            }
-        };
+        let combined = running.combination(&commit)?;
+        let checks = self.checks_of(members, running, &combined);
+        let result = self.checks.run_combination(&checks, &running.cancel).await;
         match result {
             CombinationResult::Green => Ok(TrainFact::Checked(TrainVerdict::Green)),
             CombinationResult::Red(output) => {
                 running.outputs.insert(content, output);
                 Ok(TrainFact::Checked(TrainVerdict::Red))
             }
-            CombinationResult::Unknown(why) => Err(why),
+            CombinationResult::Unknown(_) if running.cancel.is_cancelled() => {
+                Err("interrupted".into())
+            }
+            CombinationResult::Unknown(why) => Ok(TrainFact::Unchecked(why)),
         }
     }
 
@@ -297,6 +422,7 @@ impl TrainRunner {
                 if is_checked_out && running.undo.is_none() {
                     running.undo = Some(before);
                 }
+                running.commit = Some(commit.clone());
                 Ok(TrainFact::Landed { base: commit })
             }
             Landing::BaseMoved(base) => Ok(TrainFact::BaseMoved { base }),
@@ -308,7 +434,7 @@ impl TrainRunner {
         &self,
         work: impl FnOnce(&Worktrees, Timestamp) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
-        let (store, now) = (self.worktrees.clone(), self.context.now());
+        let (store, now) = (self.worktrees.clone(), self.now());
         let done = run_blocking(move || work(&store, now)).await;
         done.map_err(|error| error.to_string())
     }
@@ -338,14 +464,8 @@ fn report(train: &MergeTrain, running: RunningTrain, end: TrainEnd) -> TrainRepo
         },
         end,
         into: running.plan.into,
+        commit: running.commit,
         undo: running.undo,
-    }
-}
-
-fn checking_text(members: &[TaskId], into: &str) -> String {
-    match members {
-        [] => format!("Merge train: checking {into} alone."),
-        members => format!("Merge train: checking {} on {into}.", list_tasks(members)),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::domain::named_model::ModelUses;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
-use crate::domain::worktree::MergePolicy;
+use crate::domain::worktree::{MergePolicy, WorktreeSettings};
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
@@ -118,6 +118,15 @@ pub struct ExtensionParts {
     pub external: Option<ExternalParts>,
 }
 
+/// How the worktrees of tasks are used.
+#[derive(Debug, Clone, Default)]
+pub struct WorktreeParts {
+    /// The policy that says what triggers merges.
+    pub merge: MergePolicy,
+    /// The commands for worktrees. Those of the project are included only if the user has approved them.
+    pub settings: WorktreeSettings,
+}
+
 /// The session of a crew, and what of it is already published.
 pub struct SessionParts {
     /// The session information.
@@ -153,9 +162,8 @@ pub struct CrewParts {
     /// team.
     pub preset: Option<TeamPreset>,
     pub extensions: ExtensionParts,
-    /// The policy that says what triggers merges. With `None`, worktrees are not used and all agents work in the
-    /// project directory.
-    pub worktrees: Option<MergePolicy>,
+    /// How worktrees are used. With `None`, worktrees are not used and all agents work in the project directory.
+    pub worktrees: Option<WorktreeParts>,
     pub event_sender: EventSender,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use super::parts::CrewParts;
+use super::parts::{CrewParts, WorktreeParts};
 use crate::agent::driver::run_blocking;
 use crate::domain::environment::Environment;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::MergePolicy;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{StoreError, Worktrees, local_time_zone};
 
@@ -18,16 +17,16 @@ const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// A check, running in the background, of whether worktrees can be used in the project directory.
 pub struct GitCheck {
-    policy: MergePolicy,
+    parts: WorktreeParts,
     store: Worktrees,
     answer: JoinHandle<Result<Vec<String>, StoreError>>,
 }
 
 /// Whether worktrees can be used, and what the check has repaired in the repository.
 pub struct GitCheckResult {
-    /// The worktree store, and the policy that says what triggers merges. `None` if worktrees cannot be used or are
-    /// switched off; all agents then work in the project directory.
-    pub worktrees: Option<(Worktrees, MergePolicy)>,
+    /// The worktree store, and how worktrees are used. `None` if worktrees cannot be used or are switched off; all agents
+    /// then work in the project directory.
+    pub worktrees: Option<(Worktrees, WorktreeParts)>,
     /// Notices for the user: what was repaired, or why worktrees cannot be used.
     pub notices: Vec<(NoticeLevel, String)>,
 }
@@ -35,7 +34,7 @@ pub struct GitCheckResult {
 /// Starts a background check of whether worktrees can be used. The check also repairs what killed git processes have
 /// left in the repository, such as lock files. Returns `None` if worktrees are switched off.
 pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
-    let policy = parts.worktrees?;
+    let used = parts.worktrees.clone()?;
     let store = Worktrees::open(&parts.root);
     let (check, now) = (store.clone(), (parts.clock)());
     let answer = tokio::spawn(run_blocking(move || {
@@ -45,7 +44,7 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
         Ok(check.repair(now).unwrap_or_else(failed))
     }));
     Some(GitCheck {
-        policy,
+        parts: used,
         store,
         answer,
     })
@@ -76,7 +75,7 @@ fn day(time: Timestamp) -> String {
 /// worktrees and no notices.
 pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
     let Some(GitCheck {
-        policy,
+        parts,
         store,
         answer,
     }) = asked
@@ -90,7 +89,7 @@ pub async fn finish_git_check(asked: Option<GitCheck>) -> GitCheckResult {
         Ok(Ok(repaired)) => {
             let line = |text| (NoticeLevel::Info, format!("Repair after a crash: {text}"));
             let notices = repaired.into_iter().map(line).collect();
-            let worktrees = Some((store, policy));
+            let worktrees = Some((store, parts));
             return GitCheckResult { worktrees, notices };
         }
         Ok(Err(why)) => why.to_string(),

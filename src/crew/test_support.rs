@@ -36,6 +36,7 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
+use crate::domain::redact::Redactor;
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -171,18 +172,7 @@ impl TestCrew {
     pub fn checked_merges(&self, board: &Arc<BoardView>, run: &str) -> Arc<MergeService> {
         let (context, errors) = (self.context.clone(), self.errors.clone());
         let worktrees = Some(Worktrees::open(&context.root));
-        let redactor = context.event_sender.redactor().clone();
-        let checks = TaskChecks::new(TaskChecksParts {
-            root: context.root.clone(),
-            specs: vec![CheckSpec {
-                name: "test".into(),
-                ..CheckSpec::acceptance(run)
-            }],
-            runner: CheckRunner::new(&context.root, None, redactor, 2, context.clock),
-            acceptance: Arc::new(NoAcceptance),
-            board: board.store().clone(),
-            worktrees: worktrees.clone(),
-        });
+        let checks = one_check(&context.root, run, context.clock);
         let branches = BranchStatus::new(context.clone(), errors, board.clone(), worktrees.clone());
         Arc::new(MergeService::new(
             context,
@@ -197,11 +187,16 @@ impl TestCrew {
 
     /// Returns the checks of a crew whose settings have none.
     pub fn checks(&self, board: &Arc<BoardView>) -> Arc<CrewChecks> {
+        self.checks_of(board, Vec::new())
+    }
+
+    /// Returns the checks of a crew without worktrees whose settings have the checks `specs`.
+    pub fn checks_of(&self, board: &Arc<BoardView>, specs: Vec<CheckSpec>) -> Arc<CrewChecks> {
         let (context, root) = (&self.context, &self.context.root);
         let redactor = context.event_sender.redactor().clone();
         let checks = TaskChecks::new(TaskChecksParts {
             root: root.clone(),
-            specs: Vec::new(),
+            specs,
             runner: CheckRunner::new(root, None, redactor, 1, context.clock),
             acceptance: Arc::new(NoAcceptance),
             board: board.store().clone(),
@@ -285,6 +280,7 @@ impl TestCrew {
             tools: Vec::new(),
             earlier: false,
             allowed: SettingsPermissions::default(),
+            checks: false,
         };
         let registry = self.registry.clone();
         Arc::new(ModelSwitch::new(
@@ -319,6 +315,21 @@ impl TestCrew {
     }
 }
 
+/// Returns the checks of a project whose settings have one check, the command `run`.
+pub fn one_check(root: &Path, run: &str, clock: fn() -> Timestamp) -> TaskChecks {
+    TaskChecks::new(TaskChecksParts {
+        root: root.to_path_buf(),
+        specs: vec![CheckSpec {
+            name: "test".into(),
+            ..CheckSpec::acceptance(run)
+        }],
+        runner: CheckRunner::new(root, None, Redactor::default(), 2, clock),
+        acceptance: Arc::new(NoAcceptance),
+        board: Board::open(root),
+        worktrees: Some(Worktrees::open(root)),
+    })
+}
+
 /// Runs git with a configured user name. Returns its standard output without blanks at both ends. Panics if git fails.
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = std::process::Command::new("git");
@@ -343,6 +354,7 @@ pub fn repository(root: &Path, files: &[&str]) -> String {
             base: None,
             needs: Vec::new(),
             made: None,
+            has_setup: false,
         };
         let name = trees.create(&new, now).unwrap().worktree.name;
         let dir = root.join(".worktrees").join(name.as_str());

@@ -4,7 +4,7 @@ use super::merge_report::COMMIT_SHOWN;
 use super::merge_train::{TrainFailure, TrainReport, list_tasks};
 use crate::domain::graph::{NewTask, SUBJECT_MAX, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::merge_train::{RUNS_MAX, TrainEnd};
+use crate::domain::merge_train::{HeldBack, TrainEnd};
 use crate::domain::text::{clip, one_line};
 use crate::protocol::event::NoticeLevel;
 
@@ -37,33 +37,29 @@ pub fn report_lines(report: &TrainReport) -> Vec<TrainLine> {
         }
         lines.push((NoticeLevel::Info, text));
     }
-    for held in &report.held_back {
-        let text = format!(
-            "{} is not merged: it builds on {}, which was thrown out.",
-            held.task, held.by
-        );
-        lines.push((NoticeLevel::Warn, text));
-    }
+    lines.extend(report.held_back.iter().map(held_back_line));
     let tasks = list_tasks(&report.waiting);
-    let why = match &report.end {
-        TrainEnd::Finished => return lines,
-        TrainEnd::BaseRed(_) => format!(
-            "the checks are red on {into} itself. Fix {into} first. {}",
-            one_line(&clip(&report.base_output, SHOWN_MAX))
-        ),
-        TrainEnd::RunLimit => format!(
-            "after {RUNS_MAX} checked combinations it is not known which branches break the checks. Merge them one by one."
-        ),
-        TrainEnd::BaseKeepsMoving => {
-            format!("other programs move {into} all the time. Try again later.")
-        }
-        TrainEnd::Stopped(why) => one_line(&clip(why, SHOWN_MAX)),
+    let Some(mut why) = report.end.reason(into) else {
+        return lines;
     };
+    if let TrainEnd::BaseRed(_) = &report.end {
+        let output = one_line(&clip(&report.base_output, SHOWN_MAX));
+        why.push_str(&format!(" {output}"));
+    }
     lines.push((
         NoticeLevel::Warn,
         format!("Not merged into {into}: {tasks}: {why}"),
     ));
     lines
+}
+
+/// Returns the line about a task that was not tried.
+pub fn held_back_line(held: &HeldBack) -> TrainLine {
+    let text = format!(
+        "{} is not merged: it builds on {}, which was thrown out.",
+        held.task, held.by
+    );
+    (NoticeLevel::Warn, text)
 }
 
 /// Returns the task to repair a branch that breaks the checks. It is worked on in the worktree of the branch.

@@ -85,14 +85,18 @@ impl ActionStores {
     /// # Errors
     /// Fails if the user cannot complete the task, or the files cannot be committed.
     pub fn prepare(&self, command: &TaskCommand) -> Result<(), StoreError> {
-        let (TaskCommand::Complete { task }, Some(worktrees)) = (command, &self.worktrees) else {
+        let TaskCommand::Complete { task } = command else {
             return Ok(());
         };
         let id = *task;
         self.board
             .query(move |graph| graph.check_complete(id, &Name::user()))??;
         let task = self.board.get(id)?;
-        let Ok(name) = WorktreeName::new(&task.worktree) else {
+        let Some((worktrees, name)) = self
+            .worktrees
+            .as_ref()
+            .zip(WorktreeName::new(&task.worktree).ok())
+        else {
             return Ok(());
         };
         if self.root.join(".worktrees").join(name.as_str()).is_dir() {
@@ -171,6 +175,14 @@ impl UserActions {
             worktrees,
             checks,
         }
+    }
+
+    /// Stops the checks of the tasks that `agent` wants to complete. What the user completes is shown with the lead, so
+    /// interrupting the lead stops it too. Returns whether there were any.
+    pub fn stop_checks(&self, agent: &Name) -> bool {
+        let were_running = self.checks.stop(agent);
+        let were_of_user = agent.is_lead() && self.checks.stop(&Name::user());
+        were_running || were_of_user
     }
 
     /// Runs the hooks of an action that adds or completes a task. The input of `TaskCreated` hooks contains the number

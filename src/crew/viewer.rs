@@ -1,10 +1,11 @@
 //! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
 //! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::attachments;
 use super::branch_status::{branch_events, worktrees_of_tasks};
@@ -13,13 +14,16 @@ use super::context::lock;
 use super::identical_requests::decide_with_like;
 use super::merge_report::{MergeProgress, list_files, mergeable};
 use super::merge_service::diff_of;
+use super::merge_train::{TrainHost, TrainRunner};
 use super::message_delivery::{from_user, send_to_member};
 use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
+use super::train_merger::TrainMerger;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
 use super::worktree_removal;
 use crate::agent::driver::run_blocking;
+use crate::checks::TaskChecks;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::mail::MailMessage;
@@ -30,7 +34,8 @@ use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Worktrees,
+    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError,
+    WorktreeCommands, Worktrees,
 };
 
 /// The process in which the viewed crew runs, if it runs.
@@ -43,14 +48,22 @@ pub enum Runner {
     None,
 }
 
+/// Returns the checks for merges of the branches of tasks in a project.
+pub type MergeChecks = fn(&Path, &[TaskId]) -> Result<Option<TaskChecks>, String>;
+
 pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     pub runner: Runner,
-    /// Whether the settings have checks. A viewer does not run them.
+    /// Whether the settings have checks. A viewer does not run them when the user completes a task.
     pub has_checks: bool,
+    /// Returns the checks of the merged state for merges of the branches of tasks; `None` if no check could apply. Called
+    /// before a merge.
+    pub merge_checks: MergeChecks,
     /// Publishes events to the viewer's own screen. The crew does not receive them.
     pub event_sender: EventSender,
+    /// Returns the commands for worktrees. Called before a worktree is removed.
+    pub worktree_commands: fn(&Path) -> WorktreeCommands,
     pub clock: fn() -> Timestamp,
     pub new_id: fn() -> String,
 }
@@ -73,10 +86,12 @@ impl Viewer {
             roster: Roster::open(&parts.root),
             worktrees: Worktrees::open(&parts.root),
             has_checks: parts.has_checks,
+            merge_checks: parts.merge_checks,
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
             event_sender: parts.event_sender,
+            worktree_commands: parts.worktree_commands,
             clock: parts.clock,
             new_id: parts.new_id,
         });
@@ -120,10 +135,12 @@ struct ViewerStores {
     roster: Roster,
     worktrees: Worktrees,
     has_checks: bool,
+    merge_checks: MergeChecks,
     /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
     event_sender: EventSender,
+    worktree_commands: fn(&Path) -> WorktreeCommands,
     clock: fn() -> Timestamp,
     new_id: fn() -> String,
 }
@@ -325,14 +342,20 @@ impl ViewerStores {
         }
     }
 
-    /// Merges the branches of `tasks` one after another, and stops at the first branch that cannot be merged. First
-    /// waits until no other merge or worktree removal of this viewer is running.
+    /// Merges the branches of `tasks`. If checks could apply to one of the tasks, lets the branches land together.
+    /// Otherwise merges one after another, and stops at the first branch that cannot be merged. First waits until no other
+    /// merge or worktree removal of this viewer is running.
     ///
     /// # Errors
     /// Returns why a branch cannot be merged. The branches that were merged before it stay merged. If `tasks` has
     /// several entries, the error says how to undo these merges.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
+        let (find, root, ids) = (self.merge_checks, self.root.clone(), tasks.clone());
+        let checks = tokio::task::spawn_blocking(move || find(&root, &ids)).await;
+        if let Some(checks) = checks.map_err(|error| error.to_string())?? {
+            return self.merge_together(&tasks, checks).await;
+        }
         let mut progress = MergeProgress::new(tasks.len());
         for id in tasks {
             let (mut text, before) = match self.merge(id).await {
@@ -353,6 +376,23 @@ impl ViewerStores {
             self.notice(progress.summary()).await;
         }
         // The viewer publishes the branches itself, because no crew may be running.
+        self.publish_branches().await;
+        Ok(())
+    }
+
+    /// Lets the branches of `tasks` land together after `checks` on their combination.
+    async fn merge_together(&self, tasks: &[TaskId], checks: TaskChecks) -> Result<(), String> {
+        let host = TrainHost {
+            clock: self.clock,
+            event_sender: Some(self.event_sender.clone()),
+        };
+        let runner = TrainRunner::new(host, self.worktrees.clone(), Arc::new(checks));
+        let merger = TrainMerger::new(self.board.clone(), runner);
+        let merged = merger.merge(tasks, &CancellationToken::new()).await?;
+        for (level, text) in merged.lines {
+            let event = EventKind::notice(level, text);
+            self.event_sender.publish(event).await;
+        }
         self.publish_branches().await;
         Ok(())
     }
@@ -455,6 +495,19 @@ impl ViewerStores {
 
     async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
+        let (root, commands) = (self.root.clone(), self.worktree_commands);
+        let commands = run_blocking(move || Ok(commands(&root))).await;
+        let warning = Box::pin(worktree_removal::tear_down(
+            &self.board,
+            &self.worktrees,
+            (id, &confirmed),
+            &commands.map_err(|e| e.to_string())?,
+            (self.event_sender.redactor(), &CancellationToken::new()),
+        ))
+        .await?;
+        if let Some(text) = warning {
+            self.notice(text).await;
+        }
         let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
         let removed = run_blocking(move || {
             Ok(worktree_removal::remove(

@@ -81,6 +81,7 @@ impl Watcher {
         self.broker.read().await;
         self.followup
             .create_user_worktrees(self.board.graph().tasks());
+        self.followup.resume_user_setups().await;
         self.branches.read_head().await;
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
@@ -12,12 +14,13 @@ use super::registry::AgentHandle;
 use crate::agent::driver::run_blocking;
 use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::redact::Redactor;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchOutcome, Losses, RemovalMode, Worktree, WorktreeName, WorktreeStatus, check_removal,
 };
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
-use crate::store::{Board, ScanMode, StoreError, Worktrees, task_in_worktree};
+use crate::store::{Board, ScanMode, StoreError, WorktreeCommands, Worktrees, task_in_worktree};
 
 /// Returns the worktree of a task.
 ///
@@ -51,6 +54,33 @@ pub fn losses_event(board: &Board, trees: &Worktrees, id: TaskId) -> Result<Even
     }))
 }
 
+/// Runs the teardown command in the worktree of a task that is about to be removed. Returns a warning for the user if the
+/// command failed. The worktree is to be removed nevertheless. Does nothing if there is no teardown command.
+///
+/// # Errors
+/// Fails as [`remove`]. The command then does not run.
+pub async fn tear_down(
+    board: &Board,
+    trees: &Worktrees,
+    (id, confirmed): (TaskId, &Losses),
+    commands: &WorktreeCommands,
+    context: (&Redactor, &CancellationToken),
+) -> Result<Option<String>, String> {
+    if commands.settings.teardown.is_none() {
+        return Ok(None);
+    }
+    let (board, own, confirmed) = (board.clone(), trees.clone(), confirmed.clone());
+    let checked = run_blocking(move || {
+        Ok(unused_worktree(&board, &own, id).and_then(|tree| {
+            let removable = own.check_remove_confirmed(&tree.name, &confirmed);
+            removable.map(|()| tree.name).map_err(|e| e.to_string())
+        }))
+    });
+    let name = checked.await.map_err(|e: StoreError| e.to_string())??;
+    let (redactor, cancel) = context;
+    Ok(trees.run_teardown(&name, commands, redactor, cancel).await)
+}
+
 /// Removes the worktree of a task. Returns the message for the user.
 ///
 /// # Errors
@@ -79,6 +109,7 @@ pub struct WorktreeRemoval {
     board: Arc<BoardView>,
     branches: Arc<BranchStatus>,
     merges: Arc<MergeService>,
+    commands: WorktreeCommands,
 }
 
 impl WorktreeRemoval {
@@ -87,12 +118,14 @@ impl WorktreeRemoval {
         board: Arc<BoardView>,
         branches: Arc<BranchStatus>,
         merges: Arc<MergeService>,
+        commands: WorktreeCommands,
     ) -> WorktreeRemoval {
         WorktreeRemoval {
             context,
             board,
             branches,
             merges,
+            commands,
         }
     }
 
@@ -110,8 +143,8 @@ impl WorktreeRemoval {
     }
 
     /// Removes the worktree of a task and publishes the result. First waits until no other merge or worktree removal of
-    /// the user is running, and runs the hooks for the removal. If the user interrupts these hooks, the worktree is not
-    /// removed.
+    /// the user is running, and runs the hooks for the removal and the teardown command. If the user interrupts these
+    /// hooks, the worktree is not removed.
     ///
     /// # Errors
     /// Fails if the worktree is in use, if its hooks were interrupted, or if what the removal would lose differs from
@@ -139,6 +172,17 @@ impl WorktreeRemoval {
                         tree.name
                     )
                 })?;
+        }
+        let (redactor, cancel) = (self.context.event_sender.redactor(), &self.context.stop);
+        let warning = Box::pin(tear_down(
+            &board,
+            &trees,
+            (id, &confirmed),
+            &self.commands,
+            (redactor, cancel),
+        ));
+        if let Some(text) = warning.await? {
+            self.context.notice(NoticeLevel::Warn, text).await;
         }
         let now = self.context.now();
         let removed = run_blocking(move || Ok(remove(&board, &trees, id, &confirmed, now))).await;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
+use super::worktree_setup::WorktreeSetup;
 use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
@@ -17,7 +18,7 @@ use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::process::AddedEnvironment;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{NewWorktree, StoreError, TaskSet, Worktrees};
+use crate::store::{NewWorktree, StoreError, TaskSet, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The directory of a claimed task's worktree, and the text that describes the worktree to the model of the task's
@@ -34,6 +35,8 @@ pub struct TaskWorktrees {
     board: Arc<BoardView>,
     /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
+    /// Prepares new worktrees; `None` if worktrees are not in use.
+    setup: Option<WorktreeSetup>,
     /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
     /// Filled when they are needed for the first time.
     environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
@@ -48,13 +51,37 @@ impl TaskWorktrees {
         board: Arc<BoardView>,
         store: Option<Worktrees>,
     ) -> TaskWorktrees {
+        let commands = WorktreeCommands::default();
+        let setup = store
+            .clone()
+            .map(|store| WorktreeSetup::new(context.clone(), store, commands));
         TaskWorktrees {
             context,
             registry,
             board,
             store,
+            setup,
             environments: Mutex::default(),
             shown_warnings: Mutex::default(),
+        }
+    }
+
+    /// Returns the same worktrees, with the commands of the settings.
+    #[must_use]
+    pub fn with_commands(self, commands: WorktreeCommands) -> TaskWorktrees {
+        let context = &self.context;
+        let setup = self
+            .store
+            .clone()
+            .map(|store| WorktreeSetup::new(context.clone(), store, commands));
+        TaskWorktrees { setup, ..self }
+    }
+
+    /// Returns whether the worktree of a task is still to be prepared, because crewdeck ended before that was done.
+    pub async fn awaits_setup(&self, task: &Task) -> bool {
+        match (&self.setup, WorktreeName::new(&task.worktree)) {
+            (Some(setup), Ok(name)) => setup.is_pending(&name).await,
+            (Some(_) | None, _) => false,
         }
     }
 
@@ -71,8 +98,8 @@ impl TaskWorktrees {
     }
 
     /// Finds or creates the worktree of a task that `owner` has claimed, and merges the branches of the task's blockers
-    /// into it. Records a new worktree in the task. Returns `None` if worktrees are not in use. With a `host`, the user
-    /// is asked about a hook that prevents the creation too often.
+    /// into it. Records a new worktree in the task, and runs the setup command in it. Returns `None` if worktrees are not
+    /// in use. With a `host`, the user is asked about a hook that prevents the creation too often.
     ///
     /// # Errors
     /// Fails if a hook prevents the creation, or if git or the state files fail.
@@ -86,7 +113,8 @@ impl TaskWorktrees {
             return Ok(None);
         };
         if let Some(dir) = self.dir_of(task) {
-            let text = self.describe(task, owner, &dir).await;
+            let mut text = self.describe(task, owner, &dir).await;
+            text.push_str(&self.prepare(&dir).await);
             return Ok(Some(TaskWorkspace { dir, text }));
         }
         let (store, now, id) = (store.clone(), self.context.now(), task.id);
@@ -98,6 +126,10 @@ impl TaskWorktrees {
             base: None,
             needs,
             made: None,
+            has_setup: self
+                .setup
+                .as_ref()
+                .is_some_and(WorktreeSetup::is_configured),
         };
         let made = self.made_by_hook(task, owner, host).await?;
         let created = run_blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
@@ -112,8 +144,32 @@ impl TaskWorktrees {
             .root
             .join(".worktrees")
             .join(created.worktree.name.as_str());
-        let text = new_workspace_text(&created, &dir.display().to_string());
+        let mut text = new_workspace_text(&created, &dir.display().to_string());
+        text.push_str(&self.prepare(&dir).await);
         Ok(Some(TaskWorkspace { dir, text }))
+    }
+
+    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the owner's model about it,
+    /// and about what is missing in the worktree.
+    async fn prepare(&self, dir: &Path) -> String {
+        let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
+            return String::new();
+        };
+        let mut text = String::new();
+        if setup.is_configured() {
+            let added = self.environment_of(dir).await.1;
+            text = setup.prepare(&name, added).await;
+        }
+        // Afterwards, because the setup command may have fetched it.
+        text + &setup.missing_content(&name).await
+    }
+
+    /// Returns the name of the worktree in `dir`; `None` if `dir` is not the folder of a worktree.
+    fn name_of(&self, dir: &Path) -> Option<WorktreeName> {
+        let parent = self.context.root.join(".worktrees");
+        let name = dir.file_name()?.to_str()?;
+        let is_worktree = dir.parent() == Some(parent.as_path());
+        WorktreeName::new(name).ok().filter(|_| is_worktree)
     }
 
     /// Shows the user how many files were copied into a new worktree. Warns about files that were not copied and about
@@ -142,11 +198,7 @@ impl TaskWorktrees {
         let Some(store) = &self.store else {
             return none();
         };
-        let parent = self.context.root.join(".worktrees");
-        let is_worktree = dir.parent() == Some(parent.as_path());
-        let name = dir.file_name().and_then(|name| name.to_str());
-        let name = name.filter(|_| is_worktree);
-        let Some(name) = name.and_then(|name| WorktreeName::new(name).ok()) else {
+        let Some(name) = self.name_of(dir) else {
             return none();
         };
         if let Some(known) = lock(&self.environments).get(&name) {
@@ -160,7 +212,7 @@ impl TaskWorktrees {
             }
             Err(error) => {
                 tracing::warn!(
-                    "commands in worktree {name} run without CREWDECK_TASK and CREWDECK_PORT: {error}"
+                    "commands in worktree {name} run without CREWDECK_TASK, CREWDECK_PORT and CREWDECK_CACHE: {error}"
                 );
                 none()
             }

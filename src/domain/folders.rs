@@ -6,6 +6,10 @@ pub const TRANSCRIPTS: &str = ".transcripts";
 /// The folders directly in the project root in which crewdeck keeps its state.
 pub const STATE: [&str; 5] = [".tasks", ".team", TRANSCRIPTS, ".crewdeck", ".worktrees"];
 
+/// The prefix of the name of a worktree's cache folder in `.worktrees`. The name of the worktree follows. Names of
+/// worktrees do not begin with a dot.
+pub const WORKTREE_CACHE_PREFIX: &str = ".cache-";
+
 const GIT: &str = ".git";
 
 /// Returns the names of the top-level folders that agents must not write to directly: those of crewdeck and of git.

@@ -1,10 +1,11 @@
 //! The fuzz target of files and issues that become tasks.
 
 use super::{CheckResult, check_size, check_visible, check_visible_lines, ensure};
+use crate::domain::code_host::CodeHost;
 use crate::domain::graph::{DESCRIPTION_MAX, SUBJECT_MAX, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task_import::{
-    DependencyMode, ImportError, ImportFormat, ImportItem, IssueTracker, parse_issues, plan,
+    DependencyMode, ImportError, ImportFormat, ImportItem, parse_issues, plan,
 };
 use crate::domain::timestamp::Timestamp;
 
@@ -19,8 +20,8 @@ pub fn import(bytes: &[u8]) -> CheckResult {
         0 => ImportFormat::Markdown.parse(&text),
         1 => ImportFormat::Json.parse(&text),
         2 => ImportFormat::JsonLines.parse(&text),
-        3 => parse_issues(IssueTracker::GitHub, &text),
-        4 => parse_issues(IssueTracker::GitLab, &text),
+        3 => parse_issues(CodeHost::GitHub, &text),
+        4 => parse_issues(CodeHost::GitLab, &text),
         _ => ImportFormat::detect(&text).parse(&text),
     };
     let is_issue = matches!(first % 6, 3 | 4);

@@ -18,8 +18,11 @@ const FOLDER: &str = ".crewdeck/checks";
 pub const CHECK_LOG_MAX: usize = 512 * 1024;
 /// Maximum size of a file with a result, in bytes.
 const RESULT_MAX: u64 = 64 * 1024;
-/// Maximum number of results, and of logs. The oldest are deleted.
-const KEPT_MAX: usize = 200;
+/// Maximum number of results. The oldest are deleted. High, because a branch is merged automatically only as long as its
+/// results are there.
+const RESULTS_MAX: usize = 2000;
+/// Maximum number of logs. The oldest are deleted.
+const LOGS_MAX: usize = 200;
 /// The version of [`CheckKey`], which is the first field of the hash.
 const KEY_VERSION: &str = "crewdeck check 1";
 
@@ -70,6 +73,11 @@ impl CheckStore {
         }
     }
 
+    /// Returns a short text that identifies the command `run` on the content `tree`, for names of files.
+    pub fn key(run: &str, tree: &str) -> String {
+        CheckKey::new(run, tree).0
+    }
+
     /// Returns the result of the command `run` on the content `tree`; `None` if there is none, or if its file cannot be
     /// used, so that the check runs again.
     pub fn find(&self, run: &str, tree: &str) -> Option<StoredCheck> {
@@ -88,7 +96,8 @@ impl CheckStore {
         self.prepare()?;
         let path = self.result_path(&CheckKey::new(&stored.run, &stored.tree));
         atomic::write(&path, &serde_json::to_vec_pretty(stored)?)?;
-        self.sweep();
+        self.sweep("json", RESULTS_MAX);
+        self.sweep("log", LOGS_MAX);
         Ok(())
     }
 
@@ -125,15 +134,14 @@ impl CheckStore {
         self.root.join(FOLDER).join(format!("{}.json", key.0))
     }
 
-    /// Deletes the oldest results and logs, so that at most [`KEPT_MAX`] of each are left. What cannot be deleted stays.
-    fn sweep(&self) {
-        for extension in ["json", "log"] {
-            let mut files = self.files(extension);
-            files.sort();
-            let surplus = files.len().saturating_sub(KEPT_MAX);
-            for (_, path) in files.drain(..surplus) {
-                let _ = fs::remove_file(path);
-            }
+    /// Deletes the oldest files with the extension `extension`, so that at most `max` are left. What cannot be deleted
+    /// stays.
+    fn sweep(&self, extension: &str, max: usize) {
+        let mut files = self.files(extension);
+        files.sort();
+        let surplus = files.len().saturating_sub(max);
+        for (_, path) in files.drain(..surplus) {
+            let _ = fs::remove_file(path);
         }
     }
 
@@ -197,16 +205,19 @@ mod tests {
     fn old_results_and_logs_are_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let store = CheckStore::open(dir.path());
-        for n in 0..KEPT_MAX + 5 {
+        for n in 0..LOGS_MAX + 5 {
             let tree = n.to_string();
             store.write_log("make", &tree, "x").unwrap();
             store
                 .save(&stored("make", &tree, CheckOutcome::Green))
                 .unwrap();
         }
-        assert_eq!(store.files("json").len(), KEPT_MAX);
-        assert_eq!(store.files("log").len(), KEPT_MAX);
-        let last = (KEPT_MAX + 4).to_string();
+        // A result is smaller than a log, and stays longer.
+        assert_eq!(store.files("json").len(), LOGS_MAX + 5);
+        assert_eq!(store.files("log").len(), LOGS_MAX);
+        store.sweep("json", 10);
+        assert_eq!(store.files("json").len(), 10);
+        let last = (LOGS_MAX + 4).to_string();
         assert!(store.find("make", &last).is_some());
     }
 }

@@ -64,11 +64,13 @@ fn jpeg(image: &[u8]) -> Option<Vec<u8>> {
                 out.extend(b"\xff\xd9");
                 return Some(out);
             }
-            // These markers have no data.
-            0x01 | 0xd0..=0xd7 => {
+            // This marker has no data.
+            0x01 => {
                 out.extend(&rest[..2]);
                 rest = &rest[2..];
             }
+            // No segment begins with these. Directly after a coded picture they would belong to it.
+            0x00 | 0x02..=0xbf | 0xd0..=0xd8 => return None,
             _ => {
                 let length = u16::from_be_bytes([*rest.get(2)?, *rest.get(3)?]);
                 let (segment, next) = rest.split_at_checked(usize::from(length) + 2)?;

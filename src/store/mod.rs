@@ -13,6 +13,8 @@ mod board;
 mod checks;
 mod cursor;
 mod environment;
+#[cfg(test)]
+pub(crate) mod fake_program;
 mod file_fingerprint;
 mod git;
 pub mod image_metadata;
@@ -86,8 +88,8 @@ pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
     BranchSnapshot, CombineOutcome, CombinedBranch, CombinedBranches, Debris, Landing, NewWorktree,
-    OrphanKind, OrphanWorktree, ScanMode, TrainBranch, TrainLock, TrainPlan, TrainPlans,
-    WorktreeList, Worktrees,
+    OrphanKind, OrphanWorktree, OutgoingQuery, ScanMode, TrainBranch, TrainLock, TrainPlan,
+    TrainPlans, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

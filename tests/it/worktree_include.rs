@@ -380,7 +380,7 @@ fn sandboxed_command_uses_the_file_of_excluded_copies() {
     let tree = r.create(1, &[]);
     let supervisor = supervised::sandboxed_supervisor(r.root(), &[], &[]);
     let command = "echo x > new; git add --all && git commit -qm work && git status --porcelain; \
-                   echo >> ../.excludes-task-1 || cat notes/plan.local";
+                   { echo >> ../.excludes-task-1; } 2> refusal || cat refusal notes/plan.local";
     let output = run(Some(supervisor), &r, &tree, command);
     assert!(output.ends_with("plan\n"), "{output}");
     let dir = r.worktree_path(&tree);

@@ -5,31 +5,18 @@ use pretty_assertions::assert_eq;
 use super::*;
 
 /// Returns a client whose program is the shell script `script`.
-fn fake(tracker: IssueTracker, script: &str) -> (tempfile::TempDir, ClientCall) {
+fn fake(tracker: CodeHost, script: &str) -> (tempfile::TempDir, IssueLister) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("client");
-    // Another process writes the script. If this process wrote it, a thread that starts a program at the same time
-    // could pass the open file on, and the script could not be started ("text file busy").
-    let written = std::process::Command::new("sh")
-        .args([
-            "-c",
-            r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
-            "sh",
-            script,
-        ])
-        .arg(&program)
-        .status();
-    assert!(written.unwrap().success());
-    let call = ClientCall {
-        client: IssueClient::of(tracker),
-        program,
-        dir: dir.path().to_path_buf(),
+    crate::store::fake_program::write(&program, script);
+    let call = IssueLister {
+        client: HostClient::at(tracker, program, dir.path()),
         timeout: Duration::from_secs(60),
     };
     (dir, call)
 }
 
-fn query(tracker: IssueTracker, limit: usize) -> IssueQuery<'static> {
+fn query(tracker: CodeHost, limit: usize) -> IssueQuery<'static> {
     IssueQuery {
         tracker,
         repo: None,
@@ -67,23 +54,23 @@ fn failures_are_quoted_with_a_remedy() {
             "gh issue list failed (signal 9): fix this until gh issue list works, and try again",
         ),
     ] {
-        let (_dir, call) = fake(IssueTracker::GitHub, script);
-        let error = call.list(&query(IssueTracker::GitHub, 1)).unwrap_err();
+        let (_dir, call) = fake(CodeHost::GitHub, script);
+        let error = call.list(&query(CodeHost::GitHub, 1)).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
     let (_dir, call) = fake(
-        IssueTracker::GitHub,
+        CodeHost::GitHub,
         "i=0; while [ $i -lt 200 ]; do echo long text >&2; i=$((i+1)); done; exit 1",
     );
-    let error = call.list(&query(IssueTracker::GitHub, 1)).unwrap_err();
+    let error = call.list(&query(CodeHost::GitHub, 1)).unwrap_err();
     assert!(error.to_string().chars().count() < 500, "{error}");
 }
 
 #[test]
 fn slow_client_is_ended() {
-    let (_dir, mut call) = fake(IssueTracker::GitLab, "sleep 600 & sleep 600");
+    let (_dir, mut call) = fake(CodeHost::GitLab, "sleep 600 & sleep 600");
     call.timeout = Duration::from_millis(300);
-    let error = call.list(&query(IssueTracker::GitLab, 1)).unwrap_err();
+    let error = call.list(&query(CodeHost::GitLab, 1)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "glab did not answer within 0.3 s: check the network and glab auth status, and try again"
@@ -92,20 +79,20 @@ fn slow_client_is_ended() {
 
 #[test]
 fn output_is_bounded_and_must_be_issues() {
-    let (_dir, call) = fake(IssueTracker::GitHub, "head -c 17000000 /dev/zero");
-    let error = call.list(&query(IssueTracker::GitHub, 1)).unwrap_err();
+    let (_dir, call) = fake(CodeHost::GitHub, "head -c 17000000 /dev/zero");
+    let error = call.list(&query(CodeHost::GitHub, 1)).unwrap_err();
     assert!(
         error.to_string().contains("too large for one import"),
         "{error}"
     );
-    let (_dir, call) = fake(IssueTracker::GitHub, "echo Welcome");
-    let error = call.list(&query(IssueTracker::GitHub, 1)).unwrap_err();
+    let (_dir, call) = fake(CodeHost::GitHub, "echo Welcome");
+    let error = call.list(&query(CodeHost::GitHub, 1)).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the output of gh issue list cannot be used"
     );
-    let (_dir, call) = fake(IssueTracker::GitHub, "exit 0");
-    let listed = call.list(&query(IssueTracker::GitHub, 1)).unwrap();
+    let (_dir, call) = fake(CodeHost::GitHub, "exit 0");
+    let listed = call.list(&query(CodeHost::GitHub, 1)).unwrap();
     assert!(listed.items.is_empty() && !listed.has_more);
 }
 
@@ -136,8 +123,8 @@ fn pages_are_read_up_to_the_limit() {
         (120, 120, true, "1\n2\n"),
         (1000, 250, false, "1\n2\n3\n"),
     ] {
-        let (dir, call) = fake(IssueTracker::GitLab, script);
-        let listed = call.list(&query(IssueTracker::GitLab, limit)).unwrap();
+        let (dir, call) = fake(CodeHost::GitLab, script);
+        let listed = call.list(&query(CodeHost::GitLab, limit)).unwrap();
         assert_eq!((listed.items.len(), listed.has_more), (count, has_more));
         let numbers: Vec<u64> = listed.items.iter().filter_map(|i| i.number).collect();
         assert!(
@@ -153,11 +140,11 @@ fn pages_are_read_up_to_the_limit() {
 fn options_of_the_user_are_values_and_no_options() {
     let script = r#"printf '%s\n' "$@" > args; env > env; pwd > dir"#;
     let labels = ["--web".to_string(), "a, \"b\"".to_string()];
-    let (dir, call) = fake(IssueTracker::GitHub, script);
+    let (dir, call) = fake(CodeHost::GitHub, script);
     let query = IssueQuery {
         repo: Some("-x/y z"),
         labels: &labels,
-        ..query(IssueTracker::GitHub, 50)
+        ..query(CodeHost::GitHub, 50)
     };
     call.list(&query).unwrap();
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();

@@ -95,6 +95,7 @@ impl TeammateLoop {
         // The crew does not count as idle until all steps of the shutdown are published.
         self.set_state(AgentState::Working);
         self.close_external().await;
+        self.crew.checks.stop(&name);
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);
         let (reason, level) = match cause {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec, ExternalSpec};
 use super::board_view::BoardView;
 use super::budget::TeamBudget;
+use super::checks::CrewChecks;
 use super::context::CrewContext;
 use super::external_agents::ExternalAgents;
 use super::jobs::JobRunner;
@@ -67,6 +68,7 @@ pub struct Teammates {
     pub shutdowns: Arc<Shutdowns>,
     pub builder: Arc<AgentBuilder>,
     pub external: Arc<ExternalAgents>,
+    pub checks: Arc<CrewChecks>,
     pub limits: TeamLimits,
 }
 

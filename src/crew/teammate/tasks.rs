@@ -48,10 +48,11 @@ impl TeammateLoop {
                 (None, None)
             }
         };
-        // A teammate with a running background job, or with a request whose decision arrives as a message, waits for it
-        // instead of resuming its task.
-        let awaits =
-            self.crew.jobs.is_running(Some(&name)) || self.crew.broker.has_left_open(&name);
+        // A teammate with a running background job, or with a request or checks whose result arrives as a message, waits
+        // for it instead of resuming its task.
+        let awaits = self.crew.jobs.is_running(Some(&name))
+            || self.crew.broker.has_left_open(&name)
+            || self.crew.checks.owes_result(&name);
         Situation {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
@@ -102,9 +103,9 @@ impl TeammateLoop {
     }
 
     /// Restores the worktree of the open task of a resumed member. This is necessary if crewdeck ended after the member
-    /// had claimed the task and before the member's conversation mentioned it. Returns the text about the task to add
-    /// to the conversation; `None` if there is nothing to restore. If the worktree cannot be created, releases the task
-    /// and returns `None`.
+    /// had claimed the task and before the member's conversation mentioned it, or before the setup command had ended in
+    /// the worktree. Returns the text about the task to add to the conversation; `None` if there is nothing to restore.
+    /// If the worktree cannot be created, releases the task and returns `None`.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own =
@@ -124,7 +125,11 @@ impl TeammateLoop {
         };
         let is_informed = knows(&prompt::claimed_prefix(task.id.0));
         let is_its_own = knows(&claim_task::result_line(task.id, &self.member.name));
-        if (is_its_own || is_informed) && self.crew.worktrees.dir_of(&task).is_some() {
+        let worktrees = &self.crew.worktrees;
+        if (is_its_own || is_informed)
+            && worktrees.dir_of(&task).is_some()
+            && !worktrees.awaits_setup(&task).await
+        {
             return None;
         }
         match self

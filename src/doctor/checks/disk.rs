@@ -30,7 +30,8 @@ pub fn run(context: &DoctorContext) -> Vec<Finding> {
 /// file system reports a total of 0 inodes.
 fn evaluate(free: u64, inodes: Option<u64>) -> Finding {
     let text = format!("{} free", size(free));
-    let remedy = "free some disk space; crewdeck worktree list shows the sizes of the worktrees";
+    let remedy =
+        "free some disk space; crewdeck worktree list --sizes shows the sizes of the worktrees";
     let few_inodes = inodes.is_some_and(|inodes| inodes < INODES_LOW);
     let inodes = inodes.map_or(String::new(), |inodes| format!(", {inodes} free inodes"));
     if free < CRITICAL {

@@ -60,7 +60,7 @@ fn remedy(debris: &Debris) -> &'static str {
         | Debris::MissingFiles(_)
         | Debris::Merge(_)
         | Debris::Landing
-        | Debris::Scratch
+        | Debris::Checkouts
         | Debris::Removal(_)
         | Debris::Branch(_) => REPAIR,
     }

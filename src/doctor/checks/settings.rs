@@ -17,6 +17,8 @@ pub struct SettingsFacts {
     pub waiting: Option<String>,
     /// Names of the project settings that the user decided to ignore, separated by commas; `None` if there are none.
     pub ignored: Option<String>,
+    /// The size of all worktrees, in bytes, above which the check of worktrees warns; `None` if there is no limit.
+    pub worktree_disk_limit: Option<u64>,
     /// The number of valid MCP servers and the number of valid hooks, whether approved or not.
     pub extensions: (usize, usize),
     /// What is wrong in the files of MCP servers and hooks.

@@ -1,5 +1,6 @@
 //! Finds worktrees that no open task needs, and orphaned folders and entries in `.worktrees`.
 
+use crate::doctor::units::size;
 use crate::doctor::{CrewPresence, DoctorContext, Finding, Fix};
 use crate::domain::graph::TaskGraph;
 use crate::domain::task::{Task, TaskStatus};
@@ -53,6 +54,7 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
     let listing = worktrees.list()?;
     let board = Board::open(&context.root).read()?.graph;
     let mut found = Vec::new();
+    let mut total = DiskUse::default();
     let more = listing.worktrees.len().saturating_sub(TREES_MAX);
     let all = listing.worktrees.len();
     for worktree in listing.worktrees.into_iter().take(TREES_MAX) {
@@ -61,8 +63,10 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
             size: worktrees.size(&worktree.name),
             worktree,
         };
+        total = total.plus(tree.size);
         found.extend(evaluate(&tree, need(&tree.worktree, &board), &context.crew));
     }
+    found.extend(limit_exceeded(total, context.settings.worktree_disk_limit));
     if more > 0 {
         found.push(Finding::warn(
             CHECK,
@@ -88,6 +92,19 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
         found.push(Finding::ok(CHECK, text));
     }
     Ok(found)
+}
+
+/// Returns a warning if the worktrees use more than `limit` bytes together; `None` if they do not, or without a limit.
+fn limit_exceeded(total: DiskUse, limit: Option<u64>) -> Option<Finding> {
+    let limit = limit.filter(|limit| total.bytes > *limit)?;
+    Some(Finding::warn(
+        CHECK,
+        format!(
+            "all worktrees use {total}, more than the limit of {} (worktree.disk_limit)",
+            size(limit)
+        ),
+        "show their sizes: crewdeck worktree list --sizes\nremove one that you no longer need: crewdeck worktree remove NAME",
+    ))
 }
 
 fn need(tree: &Worktree, board: &TaskGraph) -> TaskNeed {
@@ -284,6 +301,21 @@ mod tests {
         let mut kept = tree(0, Merged, Whole);
         kept.worktree.mark_kept(Timestamp(2.0));
         assert_eq!(evaluate(&kept, TaskNeed::Done, &CrewPresence::None), None);
+    }
+
+    #[test]
+    fn worktrees_above_the_disk_limit_are_reported() {
+        let total = DiskUse {
+            bytes: 3 * 1024 * 1024,
+            at_least: true,
+        };
+        assert_eq!(limit_exceeded(total, None), None);
+        assert_eq!(limit_exceeded(total, Some(total.bytes)), None);
+        let found = limit_exceeded(total, Some(2 * 1024 * 1024)).unwrap();
+        assert_eq!(
+            found.text,
+            "all worktrees use >3.0 MiB, more than the limit of 2.0 MiB (worktree.disk_limit)"
+        );
     }
 
     #[test]

@@ -22,10 +22,10 @@ pub fn propose(names: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<P
         let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let has_script = |name: &str| package["scripts"][name].is_string();
         if has_script("test") {
-            add("npm-test", "npm test");
+            add("npm-test", "npm ci && npm test");
         }
         if has_script("lint") {
-            add("npm-lint", "npm run lint");
+            add("npm-lint", "npm ci && npm run lint");
         }
     }
     if has("pyproject.toml") {

@@ -16,7 +16,7 @@ pub const ACCEPTANCE: &str = "acceptance";
 pub const REDS_MAX: u32 = 3;
 /// Maximum number of results that are stored with a task: the last one of each check. If there are more, the oldest are
 /// dropped.
-pub const CHECK_RECORDS_MAX: usize = 32;
+pub const CHECK_RECORDS_MAX: usize = 48;
 
 /// Maximum length of the reason of an override, in characters. A longer one in a file is cut when it is shown.
 pub const REASON_MAX: usize = 300;

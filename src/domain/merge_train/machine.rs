@@ -36,7 +36,7 @@ pub struct MergeTrain {
     landed: Vec<TaskId>,
     thrown_out: Vec<ThrownOut>,
     held_back: Vec<HeldBack>,
-    /// The known combinations with the current base; `None` for one that conflicts.
+    /// The known combinations with the current base; `None` for one that conflicts or on which the checks cannot run.
     combined: BTreeMap<Vec<TaskId>, Option<Combination>>,
     /// The results of the checks by content. They hold for every base.
     verdicts: BTreeMap<String, TrainVerdict>,
@@ -123,6 +123,17 @@ impl MergeTrain {
             }
             (TrainStep::Check { combination, .. }, TrainFact::Checked(verdict)) => {
                 self.verdicts.insert(combination.content, verdict);
+                self.runs += 1;
+            }
+            (TrainStep::Check { members, .. }, TrainFact::Unchecked(why)) => {
+                if members == self.queue {
+                    // Nothing lands unchecked.
+                    self.step = TrainStep::Done(TrainEnd::Stopped(why));
+                    return;
+                }
+                // A part of the queue can lack what the checks need, such as a script that another member adds. As one
+                // that cannot be combined, it says nothing about the others.
+                self.combined.insert(members, None);
                 self.runs += 1;
             }
             (TrainStep::Land { members, .. }, TrainFact::Landed { base }) => {

@@ -6,12 +6,14 @@
 
 mod machine;
 mod order;
+mod state;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use machine::{MEMBERS_MAX, MOVES_MAX, MergeTrain, RUNS_MAX};
 pub use order::{TrainMember, train_members};
+pub use state::{TrainPhase, TrainRemoval, TrainState};
 pub use step::{
     Combination, HeldBack, ThrownOut, ThrownOutReason, TrainEnd, TrainFact, TrainStep, TrainVerdict,
 };

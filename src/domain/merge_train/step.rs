@@ -23,7 +23,7 @@ pub enum TrainStep {
     /// Combine the branches of `members`, in this order, with the commit `base`. Without members, the combination is the
     /// base itself. The answer is [`TrainFact::Combined`] or [`TrainFact::Conflict`].
     Combine { base: String, members: Vec<TaskId> },
-    /// Run the checks on a combination. The answer is [`TrainFact::Checked`].
+    /// Run the checks on a combination. The answer is [`TrainFact::Checked`] or [`TrainFact::Unchecked`].
     Check {
         members: Vec<TaskId>,
         combination: Combination,
@@ -49,6 +49,8 @@ pub enum TrainFact {
         files: Vec<String>,
     },
     Checked(TrainVerdict),
+    /// The checks could not run on this combination, for the reason that the text gives.
+    Unchecked(String),
     /// The base branch was moved to the combination. `base` is its commit now.
     Landed {
         base: String,

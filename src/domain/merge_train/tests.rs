@@ -20,6 +20,8 @@ struct Model {
     breaking: Vec<BTreeSet<u64>>,
     /// Without this number, everything is red.
     repair: Option<u64>,
+    /// Without this number, the checks cannot run.
+    tool: Option<u64>,
     /// Pairs that cannot be combined.
     conflicts: Vec<(u64, u64)>,
     /// What another program commits to the base branch, each just before a landing.
@@ -70,7 +72,11 @@ impl Model {
                 let content = self.combine(members).unwrap();
                 let is_red = self.is_red(&content);
                 assert!(!self.checked.contains(&content), "{content:?} ran twice");
+                let is_unchecked = self.tool.is_some_and(|tool| !content.contains(&tool));
                 self.checked.push(content);
+                if is_unchecked {
+                    return TrainFact::Unchecked("no script".into());
+                }
                 TrainFact::Checked(if is_red {
                     TrainVerdict::Red
                 } else {
@@ -149,6 +155,31 @@ fn red(task: u64, with: &[u64], content: &[u64]) -> ThrownOut {
         with: ids(with),
         reason: ThrownOutReason::Red(format!("{:?}", set(content))),
     }
+}
+
+#[test]
+fn combinations_without_what_the_checks_need_blame_no_member() {
+    let mut model = Model {
+        breaking: vec![set(&[2, 3])],
+        tool: Some(1),
+        ..Model::default()
+    };
+    let mut train = MergeTrain::new("{}", &members(1..=3));
+    assert_eq!(model.run(&mut train), TrainEnd::Finished);
+    assert_eq!(train.landed(), ids(&[1, 2]));
+    assert_eq!(train.thrown_out(), [red(3, &[1, 2], &[1, 2, 3])]);
+    // Nothing lands if the checks cannot run on it.
+    let mut model = Model {
+        tool: Some(9),
+        ..Model::default()
+    };
+    let mut train = MergeTrain::new("{}", &members(1..=3));
+    let end = model.run(&mut train);
+    assert_eq!(end, TrainEnd::Stopped("no script".into()));
+    assert_eq!(
+        (train.landed(), train.waiting()),
+        (&[][..], ids(&[1, 2, 3]))
+    );
 }
 
 #[test]

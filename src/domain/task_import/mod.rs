@@ -11,6 +11,6 @@ mod markdown;
 mod plan;
 
 pub use format::ImportFormat;
-pub use issue::{IssueTracker, parse_issues};
+pub use issue::{parse_issues, text_beside_issue, title_of_issue};
 pub use item::{ITEMS_MAX, ImportError, ImportItem, ItemOrigin, ItemRef};
 pub use plan::{DependencyMode, ImportPlan, plan};

@@ -113,6 +113,15 @@ pub enum WorktreeError {
         /// The folder of that worktree.
         path: String,
     },
+    /// A rebase or bisect in progress will move or check out the base branch.
+    #[error(
+        "a rebase or bisect of {base} is in progress, so it was not moved: finish it first (git folder {path})"
+    )]
+    BaseInUse {
+        base: String,
+        /// The git folder of the worktree with this operation.
+        path: String,
+    },
     /// The installed git cannot merge branches without a checkout.
     #[error("branches are combined and checked together only with git 2.38 or newer: install it")]
     OldGit,
@@ -123,9 +132,10 @@ pub enum WorktreeError {
         /// The message of git, of a hook or of crewdeck.
         why: String,
     },
-    /// The branch changes folders in which crewdeck keeps its state. A merge would overwrite that state.
+    /// The branch changes folders in which crewdeck keeps its state. A merge, here or after a push, would overwrite that
+    /// state.
     #[error(
-        "{branch} was not merged and nothing was changed: it changes state folders of crewdeck ({files}). Remove these changes from the branch first."
+        "{branch} was not merged or pushed, and nothing was changed: it changes state folders of crewdeck ({files}). Remove these changes from the branch first."
     )]
     HoldsState {
         branch: String,
@@ -151,6 +161,9 @@ pub enum WorktreeError {
         name: WorktreeName,
         losses: Box<Losses>,
     },
+    /// The branch cannot be pushed. The text says why and what to do.
+    #[error("{0}")]
+    NotPushable(String),
     /// The removal of the worktree would lose work.
     #[error("worktree {name} was not removed: it has {losses}")]
     Unsafe { name: WorktreeName, losses: Losses },

@@ -2,12 +2,16 @@
 
 mod branch;
 mod checked_out;
+mod cloned;
 mod error;
 mod included;
 mod index;
+mod missing;
 mod outcome;
+mod outgoing;
 mod ports;
 mod removal;
+mod settings;
 mod state;
 
 use std::fmt;
@@ -22,15 +26,19 @@ use super::timestamp::Timestamp;
 
 pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged_branches};
 pub use checked_out::CheckedOut;
+pub use cloned::ClonedFolders;
 pub use error::WorktreeError;
 pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
+pub use missing::{MissingContent, MissingPaths};
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, TaskContent,
     WorktreeDiff,
 };
+pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
 pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
+pub use settings::{WORKTREE_KEYS, WorktreeSettings};
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,
 };
@@ -211,6 +219,20 @@ pub struct Worktree {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub include_pending: bool,
+    /// Whether folders are still to be cloned into the worktree, and the setup command is still to be run in it.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub setup_pending: bool,
+    /// Why the setup command failed, such as `exit code 1`; empty if it succeeded or has not run.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub setup_error: String,
     /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -235,6 +257,8 @@ impl Worktree {
             subject: String::new(),
             port: None,
             include_pending: false,
+            setup_pending: false,
+            setup_error: String::new(),
             extra: Map::new(),
         }
     }
@@ -364,7 +388,9 @@ mod tests {
         let name = WorktreeName::new("a").unwrap();
         let tree = Worktree::new(name, String::new(), Timestamp(1.0));
         let text = serde_json::to_value(tree).unwrap();
-        assert!(text.get("port").is_none() && text.get("include_pending").is_none());
+        for absent in ["port", "include_pending", "setup_pending", "setup_error"] {
+            assert!(text.get(absent).is_none(), "{absent}");
+        }
     }
 
     #[test]

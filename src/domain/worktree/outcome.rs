@@ -104,6 +104,17 @@ pub struct DiskUse {
     pub at_least: bool,
 }
 
+impl DiskUse {
+    /// Returns the sum of two usages.
+    #[must_use]
+    pub fn plus(self, other: DiskUse) -> DiskUse {
+        DiskUse {
+            bytes: self.bytes.saturating_add(other.bytes),
+            at_least: self.at_least || other.at_least,
+        }
+    }
+}
+
 /// Displays `1.2 MiB`, or `>1.2 MiB` if the real usage is higher.
 impl fmt::Display for DiskUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,13 +135,15 @@ impl fmt::Display for DiskUse {
 /// The committed content of a worktree, and what its branch changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskContent {
+    /// The last commit of the branch.
+    pub commit: String,
     /// The hash of the git tree.
     pub tree: String,
     /// The files that differ from the merge base with the base branch, relative to the project root; `None` if they are
     /// too many.
     pub changed: Option<Vec<String>>,
-    /// Whether the branch has a commit, other than a merge, that no other branch has.
-    pub has_own_commits: bool,
+    /// Whether the commits of the branch itself change anything. Merges of other branches do not count.
+    pub has_own_changes: bool,
 }
 
 #[cfg(test)]

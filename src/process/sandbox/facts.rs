@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
-use crate::domain::folders::STATE;
+use crate::domain::folders::{STATE, WORKTREE_CACHE_PREFIX};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::environment;
 use crate::process::history::{
@@ -310,6 +310,7 @@ impl Sandbox {
             } else {
                 Vec::new()
             },
+            cache: cache_of(&self.root, &workdir),
             root: self.root.clone(),
             own_git,
             common_git: self.git.as_ref().map(|git| git.common.clone()),
@@ -399,11 +400,23 @@ fn create_missing_protected_files(own: &Path) {
     }
 }
 
+/// Returns the cache folder of the worktree in `workdir`; `None` if `workdir` is not a worktree, or has no such folder.
+fn cache_of(root: &Path, workdir: &Path) -> Option<PathBuf> {
+    let trees = root.join(".worktrees");
+    let name = workdir.file_name()?.to_str()?;
+    let path = trees.join(format!("{WORKTREE_CACHE_PREFIX}{name}"));
+    let is_worktree = workdir.parent() == Some(trees.as_path());
+    let is_folder = || fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+    (is_worktree && is_folder()).then_some(path)
+}
+
 fn trees(root: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(root.join(".worktrees")) else {
         return Vec::new();
     };
-    let is_folder = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir());
+    // Caches of worktrees, and worktrees that are being removed.
+    let is_hidden = |e: &fs::DirEntry| e.file_name().as_encoded_bytes().starts_with(b".");
+    let is_folder = |e: &fs::DirEntry| e.file_type().is_ok_and(|t| t.is_dir()) && !is_hidden(e);
     let folders = entries.flatten().filter(is_folder).take(TREES_MAX);
     folders.map(|e| e.path()).collect()
 }

@@ -127,6 +127,7 @@ mod tests {
             }),
             is_history_exposed: false,
             hooks: None,
+            cache: None,
             protected: Vec::new(),
             temp: if temp_above {
                 vec![above.clone()]

@@ -67,6 +67,8 @@ pub struct PlanInputs {
     pub hooks: Option<PathBuf>,
     /// The worktrees in `.worktrees` that the command can write; empty unless the command runs in the root.
     pub trees: Vec<PathBuf>,
+    /// The cache folder of the worktree in which the command runs; `None` if it has none.
+    pub cache: Option<PathBuf>,
     /// The folders with the user's settings and decisions, and the files that the user has approved. They stay
     /// read-only even below a writable path.
     pub protected: Vec<PathBuf>,
@@ -153,6 +155,7 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
     let PlanInputs { root, workdir, .. } = facts;
     let mut plan = SandboxPlan::default();
     plan.writable.push(workdir.clone());
+    plan.writable.extend(facts.cache.clone());
     plan.writable.extend(facts.temp.iter().cloned());
     plan.writable.extend(facts.write.iter().cloned());
     plan.writable.extend(DEVICES.iter().map(PathBuf::from));
@@ -170,6 +173,7 @@ pub fn plan(facts: &PlanInputs) -> SandboxPlan {
         // The root may be below a folder for temporary files, which is writable.
         plan.view.push(Mount::ReadOnly(root.clone()));
         plan.view.push(Mount::Writable(workdir.clone()));
+        plan.view.extend(facts.cache.clone().map(Mount::Writable));
     }
     let protected = facts.protected.iter().filter(|p| is_writable(p, &plan));
     let mut pinned = Vec::new();
@@ -292,6 +296,7 @@ mod tests {
             is_history_exposed: false,
             hooks: None,
             trees: Vec::new(),
+            cache: None,
             protected: Vec::new(),
             temp: vec![temp.into()],
             write: vec!["/home/a/.cache".into()],
@@ -370,6 +375,19 @@ mod tests {
             plan.writable_in_view,
             ["/r/.git", "/dev/ptmx", "/dev/pts"].map(PathBuf::from)
         );
+    }
+
+    #[test]
+    fn cache_of_the_worktree_is_writable_in_the_read_only_root() {
+        let (tree, cache) = ("/r/.worktrees/a", "/r/.worktrees/.cache-a");
+        let plan = plan(&PlanInputs {
+            cache: Some(cache.into()),
+            ..facts(tree, None, "/tmp")
+        });
+        let (paths, view) = describe(&plan);
+        assert_eq!(paths, [tree, cache, "/tmp", "/home/a/.cache"]);
+        let at = |step: &str| view.iter().position(|s| s == step);
+        assert!(at("- /r") < at(&format!("+ {cache}")), "{view:?}");
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(super) struct Cache {
     pub temps: Vec<PathBuf>,
     /// Whether the last full refresh found an import that is being written or was interrupted.
     pub has_import: bool,
+    /// What became of the last interrupted import, until it is reported.
+    pub import_notice: Option<String>,
     /// Problems of the whole folder, as found by the last full refresh.
     folder_problems: FolderProblems,
     /// The folder problems that [`Cache::take_unreported`] has already returned.

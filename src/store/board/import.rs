@@ -144,21 +144,23 @@ impl LockedBoard<'_> {
         Ok(())
     }
 
-    /// Writes the missing tasks of an import whose writer was killed, and returns them. Does nothing if the last full
-    /// refresh found no import. A file of an import that cannot be read is renamed.
+    /// Writes the missing tasks of an import whose writer was killed. Does nothing if the last full refresh found no
+    /// import. A file of an import that cannot be read is renamed. What this has changed is in [`Cache::import_notice`].
+    ///
+    /// [`Cache::import_notice`]: super::cache::Cache::import_notice
     ///
     /// # Errors
     /// When a file cannot be read or written.
-    pub(super) fn finish_import(&mut self) -> Result<Vec<TaskId>, StoreError> {
+    pub(super) fn finish_import(&mut self) -> Result<(), StoreError> {
         if !self.cache.has_import {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let path = self.dir.join(IMPORT);
         let tasks = match regular_file::read(&path, IMPORT_FILE_MAX) {
             Ok(bytes) => parse(&bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.cache.has_import = false;
-                return Ok(Vec::new());
+                return Ok(());
             }
             Err(error)
                 if regular_file::is_not_regular_file(&error)
@@ -170,9 +172,13 @@ impl LockedBoard<'_> {
         };
         let Some(tasks) = tasks else {
             // crewdeck writes the file completely or not at all, so another program has written this one.
-            atomic::set_aside(&path)?;
+            let aside = atomic::set_aside(&path)?;
             self.cache.has_import = false;
-            return Ok(Vec::new());
+            self.cache.import_notice = Some(format!(
+                ".tasks/{IMPORT} was damaged and was renamed to .tasks/{}",
+                aside.file_name().unwrap_or_default().to_string_lossy()
+            ));
+            return Ok(());
         };
         let dir = self.dir;
         let is_missing = |(task, _): &(Task, Vec<u8>)| !files::path(dir, task.id).exists();
@@ -189,7 +195,10 @@ impl LockedBoard<'_> {
         }
         self.delete_import()?;
         self.refresh(ids.iter().copied())?;
-        Ok(ids)
+        if let Some(notice) = notice(&ids) {
+            self.cache.import_notice = Some(notice);
+        }
+        Ok(())
     }
 }
 
@@ -202,7 +211,7 @@ pub(super) fn stored_tasks(dir: &Path) -> Vec<Task> {
 }
 
 /// Returns the notice that an interrupted import was finished; `None` if no task was missing.
-pub(super) fn notice(added: &[TaskId]) -> Option<String> {
+fn notice(added: &[TaskId]) -> Option<String> {
     let (first, last) = (added.first()?, added.last()?);
     Some(if added.len() == 1 {
         format!("an interrupted import was finished: task {first} was added")

@@ -454,7 +454,8 @@ impl Board {
     /// When a damaged file cannot be renamed, or another file cannot be read or written.
     pub fn set_aside(&self) -> Result<Vec<String>, StoreError> {
         self.sweep();
-        let mut notices: Vec<String> = self.finish_import().into_iter().collect();
+        self.finish_import();
+        let mut notices: Vec<String> = self.cache().import_notice.take().into_iter().collect();
         let damaged = self.cache().damaged_tasks();
         if damaged.is_empty() {
             return Ok(notices);
@@ -497,18 +498,18 @@ impl Board {
         }
     }
 
-    /// Finishes an import whose writer was killed, if the last refresh found one. Returns a notice if tasks were added, or
-    /// if the import cannot be finished. Does nothing while the lock is held, because its holder writes the import or
-    /// finishes it.
-    fn finish_import(&self) -> Option<String> {
+    /// Finishes an import whose writer was killed, if the last refresh found one. Does nothing while the lock is held,
+    /// because its holder writes the import or finishes it.
+    fn finish_import(&self) {
         if !self.cache().has_import {
-            return None;
+            return;
         }
         // If the lock cannot be taken, for example on a read-only file system, a later writer finishes the import.
-        let lock = Lock::take_within(&self.dir.join(LOCK), Duration::ZERO).ok()??;
-        match self.locked_with(lock) {
-            Ok((_, added)) => import::notice(&added),
-            Err(error) => Some(format!("an interrupted import cannot be finished: {error}")),
+        if let Ok(Some(lock)) = Lock::take_within(&self.dir.join(LOCK), Duration::ZERO)
+            && let Err(error) = self.locked_with(lock)
+        {
+            let notice = format!("an interrupted import cannot be finished: {error}");
+            self.cache().import_notice = Some(notice);
         }
     }
 
@@ -520,12 +521,12 @@ impl Board {
         }
         // The lock between processes comes first, so that waiting for it does not block readers in this process.
         let lock = Lock::take(&self.dir.join(LOCK))?;
-        self.locked_with(lock).map(|(locked, _)| locked)
+        self.locked_with(lock)
     }
 
-    /// Reads what other processes have changed, and finishes an import whose writer was killed. Also returns the tasks that
-    /// this has added. `lock` is the lock of this board.
-    fn locked_with(&self, lock: Lock) -> Result<(LockedBoard<'_>, Vec<TaskId>), StoreError> {
+    /// Reads what other processes have changed, and finishes an import whose writer was killed. `lock` is the lock of this
+    /// board.
+    fn locked_with(&self, lock: Lock) -> Result<LockedBoard<'_>, StoreError> {
         let mut cache = self.cache();
         let log = ChangeLog::read(lock.file()).unwrap_or_else(ChangeLog::empty);
         cache.apply_log(&self.dir, &log)?;
@@ -535,8 +536,8 @@ impl Board {
             cache,
             lock,
         };
-        let added = locked.finish_import()?;
-        Ok((locked, added))
+        locked.finish_import()?;
+        Ok(locked)
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {

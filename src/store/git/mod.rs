@@ -10,6 +10,7 @@ mod first_commit;
 mod identity;
 mod incomplete_worktrees;
 pub mod locks;
+mod remote;
 mod repo;
 mod repo_cache;
 
@@ -244,10 +245,7 @@ impl Git {
     /// As [`Git::run`].
     pub fn run_bytes(&self, args: &[&str], keep: usize) -> Result<GitOutput<Vec<u8>>, GitError> {
         let what = || args.first().copied().unwrap_or_default().to_string();
-        let output = blocking::run(&self.command(args, keep)).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Start(os_errors::explain(&e)),
-        })?;
+        let output = blocking::run(&self.command(args, keep)).map_err(|e| start_error(&e))?;
         let code = match output.ended {
             JobExit::Code(code) => code,
             JobExit::Signal(signal) => 128 + signal,
@@ -370,6 +368,14 @@ impl<T> GitOutput<T> {
     }
 }
 
+/// Returns the error for a git that could not be started.
+fn start_error(error: &std::io::Error) -> GitError {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => GitError::Missing,
+        _ => GitError::Start(os_errors::explain(error)),
+    }
+}
+
 /// Parses the major and minor version number from the output of `git --version`, such as `git version 2.47.3 (Apple
 /// Git-1)`. Returns `None` for a text of another form.
 fn version(text: &str) -> Option<(u32, u32)> {
@@ -392,18 +398,7 @@ mod tests {
     fn fake_git(script: &str) -> (tempfile::TempDir, Git) {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("git");
-        // Another process writes the script. If this process wrote it, a thread that starts a program at the same time
-        // could pass the open file on, and the script could not be started ("text file busy").
-        let written = std::process::Command::new("sh")
-            .args([
-                "-c",
-                r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
-                "sh",
-                script,
-            ])
-            .arg(&program)
-            .status();
-        assert!(written.unwrap().success());
+        crate::store::fake_program::write(&program, script);
         let git = Git {
             program,
             ..Git::at(dir.path())

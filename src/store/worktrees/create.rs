@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::include;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
-use super::{INITIALIZING, OpenRegistry, Worktrees};
+use super::trash::mark_cache_for_deletion;
+use super::{INITIALIZING, OpenRegistry, Worktrees, clone, commands, include};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -30,6 +30,9 @@ pub struct NewWorktree {
     /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
     /// made one.
     pub made: Option<PathBuf>,
+    /// Whether the settings name what is to be done in the worktree after its creation; see [`Worktrees::run_setup`] and
+    /// [`Worktrees::clone_folders`].
+    pub has_setup: bool,
 }
 
 /// Whether a worktree name can be used.
@@ -78,7 +81,15 @@ impl Worktrees {
         tree.subject.clone_from(&new.subject);
         tree.port = tree.port.or_else(|| work.free_ports());
         tree.include_pending = include::is_there(&work.repo.root);
+        tree.setup_pending = new.has_setup;
+        tree.setup_error.clear();
         work.remove_excludes(&name);
+        commands::remove_log(&work.dir, &name);
+        clone::remove_scratch(&work.dir, &name);
+        // Left if an earlier worktree of this name was removed by hand. A cache that cannot be deleted prevents nothing.
+        if let Ok(Some(cache)) = mark_cache_for_deletion(&work.dir, &name) {
+            let _ = cache.delete();
+        }
         tree.path = path.to_string_lossy().into_owned();
         work.log
             .record(LogEntry::of(super::debris::CREATE, &tree), now)?;

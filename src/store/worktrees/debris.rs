@@ -9,9 +9,9 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::checkout::stale_checkouts;
 use super::landing_record::has_landing;
 use super::log::WorktreeLog;
-use super::scratch::is_scratch_left;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{INCLUDE_FILE, WorktreeIndex, WorktreeName};
@@ -54,8 +54,8 @@ pub enum Debris {
     Merge(WorktreeName),
     /// An interrupted landing of a merge train.
     Landing,
-    /// The scratch worktree of a merge train.
-    Scratch,
+    /// Checkouts in which checks ran.
+    Checkouts,
     /// An interrupted removal of this worktree.
     Removal(WorktreeName),
     /// The branch of a worktree that was never created.
@@ -91,7 +91,7 @@ impl fmt::Display for Debris {
             ),
             Debris::Merge(name) => write!(f, "the merge of {} was interrupted", name.branch()),
             Debris::Landing => f.write_str("the landing of the merge train was interrupted"),
-            Debris::Scratch => f.write_str("the scratch worktree of the merge train is left over"),
+            Debris::Checkouts => f.write_str("checkouts of interrupted checks are left over"),
             Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),
             Debris::Branch(name) => write!(
                 f,
@@ -208,8 +208,8 @@ impl RepoPaths {
         if has_landing(&self.dir) {
             found.push(Debris::Landing);
         }
-        if is_scratch_left(&self.dir, &self.common) {
-            found.push(Debris::Scratch);
+        if !stale_checkouts(&self.root, &self.common).is_empty() {
+            found.push(Debris::Checkouts);
         }
         found.sort();
         Ok(found)

@@ -70,7 +70,14 @@ impl Worktrees {
     }
 }
 
-fn diff_text(git: &Git, form: &[&str], range: &[&str], most: usize) -> Result<String, GitError> {
+/// Returns the diff of `range`, one or two commits, in the form of the options `form`, at most `most` bytes. A line says if
+/// it is cut.
+pub(super) fn diff_text(
+    git: &Git,
+    form: &[&str],
+    range: &[&str],
+    most: usize,
+) -> Result<String, GitError> {
     let mut args = vec![
         "diff",
         "--no-color",

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
-use super::{OpenRegistry, WorktreeFolder, Worktrees};
+use super::{OpenRegistry, WorktreeFolder, Worktrees, cache};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
     ContentStatus, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
@@ -17,6 +17,8 @@ use crate::store::git::{Git, GitError, busy_in, head};
 
 /// Maximum number of files and folders whose sizes are added up. If there are more, the sum is reported as a minimum.
 const WALK_MAX: usize = 50_000;
+/// As [`WALK_MAX`], for a report of sizes that the user has asked for.
+const REPORT_WALK_MAX: usize = 1_000_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
@@ -41,9 +43,23 @@ impl Worktrees {
         work.state(tree)
     }
 
-    /// Returns the disk usage of a worktree's folder. Runs no git; counts at most 50,000 files.
+    /// Returns the disk usage of a worktree's folder and its cache folder. Runs no git; counts at most 50,000 files in
+    /// each.
     pub fn size(&self, name: &WorktreeName) -> DiskUse {
-        size_of(&self.root.join(".worktrees").join(name.as_str()))
+        let dir = self.root.join(".worktrees");
+        let cache = size_of(&cache::path_of(&dir, name));
+        size_of(&dir.join(name.as_str())).plus(cache)
+    }
+
+    /// Returns the disk usage of a worktree's folder, and that of its cache folder. Runs no git; counts at most 1,000,000
+    /// files in each. Blocks that files share are counted for each file.
+    pub fn folder_and_cache_size(&self, name: &WorktreeName) -> (DiskUse, DiskUse) {
+        let dir = self.root.join(".worktrees");
+        let size = |path: &Path| size_up_to(path, REPORT_WALK_MAX);
+        (
+            size(&dir.join(name.as_str())),
+            size(&cache::path_of(&dir, name)),
+        )
     }
 }
 
@@ -216,6 +232,10 @@ fn first_nested_repos(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> 
 /// Returns the disk space that the files below `dir` take. Counts at most 50,000 files and folders, and does not
 /// follow symbolic links.
 pub fn size_of(dir: &Path) -> DiskUse {
+    size_up_to(dir, WALK_MAX)
+}
+
+fn size_up_to(dir: &Path, entries_max: usize) -> DiskUse {
     let mut found = DiskUse::default();
     let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];
     let mut seen = 0;
@@ -224,7 +244,7 @@ pub fn size_of(dir: &Path) -> DiskUse {
             continue;
         };
         for entry in entries.filter_map(Result::ok) {
-            if seen == WALK_MAX {
+            if seen == entries_max {
                 found.at_least = true;
                 return found;
             }

@@ -65,6 +65,9 @@ impl Worktrees {
             return Ok(Landing::BaseMoved(current));
         }
         if combined.commit == combined.base {
+            // Another program has merged the branches.
+            let record = work.new_record(into, combined, false)?;
+            work.record_landed(&record, now)?;
             let (commit, before) = (current.clone(), current);
             return Ok(Landing::Landed {
                 commit,
@@ -72,16 +75,9 @@ impl Worktrees {
                 is_checked_out: false,
             });
         }
-        let place = work.landing_place(into, combined)?;
-        let is_merged = work.has_merge_hooks()?;
-        if is_merged && place == LandingPlace::BranchOnly {
-            let on = work
-                .repo
-                .head()?
-                .branch
-                .unwrap_or_else(|| "no branch".into());
-            let base = into.to_string();
-            return Err(WorktreeError::WrongBranch { on, base }.into());
+        let (place, is_merged) = work.landing_place(into)?;
+        if place == LandingPlace::MainWorktree {
+            work.check_nested_repos(&names(combined), &combined.commit)?;
         }
         let record = work.new_record(into, combined, is_merged)?;
         let started = LogEntry::of(LAND, &work.train_entry()?).head(&record.before);
@@ -102,10 +98,10 @@ impl Worktrees {
                 })
             }
             Ok(Some(why)) => {
+                let current = work.base_commit(into)?;
                 let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
                 work.log.record(failed, now)?;
                 remove_record(&work.dir)?;
-                let current = work.base_commit(into)?;
                 if current != combined.base {
                     return Ok(Landing::BaseMoved(current));
                 }
@@ -118,22 +114,44 @@ impl Worktrees {
     }
 }
 
+impl Worktrees {
+    /// Checks that branches can land on the base branch `into` now, as far as this can be known before they are combined.
+    ///
+    /// # Errors
+    /// See [`Worktrees::land`].
+    pub fn check_landing(&self, into: &str) -> Result<(), StoreError> {
+        self.read()?.landing_place(into)?;
+        Ok(())
+    }
+}
+
 impl OpenRegistry {
     fn base_commit(&self, into: &str) -> Result<String, StoreError> {
         let commit = self.repo.branch(into)?;
         commit.ok_or_else(|| WorktreeError::NoBranch(into.to_string()).into())
     }
 
-    /// Returns how the base branch can be moved. Fails if it cannot be moved now.
-    fn landing_place(
-        &self,
-        into: &str,
-        combined: &CombinedBranches,
-    ) -> Result<LandingPlace, StoreError> {
-        if self.repo.head()?.branch.as_deref() == Some(into) {
+    /// Returns how the base branch can be moved, and whether git itself has to merge so that the user's hooks run. Fails
+    /// if the base branch cannot be moved now.
+    fn landing_place(&self, into: &str) -> Result<(LandingPlace, bool), StoreError> {
+        let head = self.repo.head()?;
+        let has_hooks = self.has_merge_hooks()?;
+        if head.branch.as_deref() == Some(into) {
             self.check_main_ready(Some(into))?;
-            self.check_nested_repos(&names(combined), &combined.commit)?;
-            return Ok(LandingPlace::MainWorktree);
+            return Ok((LandingPlace::MainWorktree, has_hooks));
+        }
+        if let Some(place) = self.repo.in_use_by_operation(into) {
+            return Err(WorktreeError::BaseInUse {
+                base: into.into(),
+                path: place.to_string_lossy().into_owned(),
+            }
+            .into());
+        }
+        if has_hooks {
+            // Without a checkout, the hooks could not run.
+            let (on, base) = (head.branch, into.to_string());
+            let on = on.unwrap_or_else(|| "no branch".into());
+            return Err(WorktreeError::WrongBranch { on, base }.into());
         }
         let listed = self.repo.list_worktrees()?;
         let holder = listed
@@ -145,7 +163,7 @@ impl OpenRegistry {
                 path: holder.path.to_string_lossy().into_owned(),
             }
             .into()),
-            None => Ok(LandingPlace::BranchOnly),
+            None => Ok((LandingPlace::BranchOnly, false)),
         }
     }
 
@@ -186,6 +204,7 @@ impl OpenRegistry {
             into: into.into(),
             before: combined.base.clone(),
             commit: at,
+            tree: combined.tree.clone(),
             is_merged,
             branches,
         })
@@ -213,18 +232,32 @@ impl OpenRegistry {
                 return Ok(Some(format!("conflict in {}", files.join(", "))));
             }
         }
-        if !record.is_merged {
-            return Ok(None);
+        if record.is_merged {
+            self.take_back_unchecked(record)
+        } else {
+            Ok(None)
         }
-        // A merge succeeds also if the base branch was moved in the meantime, but this combination was not checked.
-        let first = self.repo.git.ok(&["rev-parse", "--verify", "HEAD^1"])?;
-        if first == record.before {
+    }
+
+    /// Takes back the merge commit of the record if its content is not what was checked: a hook has changed it, or the base
+    /// branch was moved in the meantime. The merge commit must be checked out in the main worktree. Returns the reason
+    /// if it was taken back.
+    pub(super) fn take_back_unchecked(
+        &self,
+        record: &LandingRecord,
+    ) -> Result<Option<String>, StoreError> {
+        let git = &self.repo.git;
+        let first = git.ok(&["rev-parse", "--verify", "HEAD^1"])?;
+        let tree = git.ok(&["rev-parse", "--verify", "HEAD^{tree}"])?;
+        let why = if first != record.before {
+            "another program moved the branch at the same time"
+        } else if tree != record.tree {
+            "a hook for merge commits changed files, so the merge was not what the checks have seen"
+        } else {
             return Ok(None);
-        }
-        self.repo.git.ok(&["reset", "--quiet", "--keep", &first])?;
-        Ok(Some(
-            "another program moved the branch at the same time".into(),
-        ))
+        };
+        git.ok(&["reset", "--quiet", "--keep", &first])?;
+        Ok(Some(why.into()))
     }
 
     /// Moves the base branch, which no worktree has checked out. Git compares its old value, so that a commit of another

@@ -41,6 +41,8 @@ pub(super) struct LandingRecord {
     pub before: String,
     /// The commit that is merged into the base branch.
     pub commit: String,
+    /// The git tree of `commit`, on which the checks were green.
+    pub tree: String,
     /// Whether `commit` gets a merge commit of its own, so that the user's hooks run. Otherwise the base branch is moved
     /// to `commit`.
     pub is_merged: bool,
@@ -67,7 +69,7 @@ impl LandingRecord {
     fn read(dir: &Path) -> Option<LandingRecord> {
         let bytes = regular_file::read(&path_in(dir), RECORD_MAX).ok()?;
         let record: LandingRecord = serde_json::from_slice(&bytes).ok()?;
-        let hashes = [&record.before, &record.commit];
+        let hashes = [&record.before, &record.commit, &record.tree];
         hashes.iter().all(|hash| is_hash(hash)).then_some(record)
     }
 }
@@ -118,6 +120,16 @@ impl OpenRegistry {
                 // The merge commit exists; only the state files of the merge are left.
                 git.ok(&["merge", "--quit"])?;
             }
+            if self.is_last_merge(&record, current)?
+                && let Some(why) = self.take_back_unchecked(&record)?
+            {
+                let entry = LogEntry::of("train.land.failed", &self.train_entry()?);
+                self.log.record(entry.error(&why), now)?;
+                remove_record(&self.dir)?;
+                return Ok(Some(format!(
+                    "took back the interrupted landing of the merge train on {into}: {why}"
+                )));
+            }
             self.record_landed(&record, now)?;
             return Ok(Some(format!(
                 "recorded that the merge train has landed on {into}"
@@ -128,6 +140,15 @@ impl OpenRegistry {
         self.log.record(entry.error("git was killed"), now)?;
         remove_record(&self.dir)?;
         Ok(line)
+    }
+
+    /// Returns whether the last commit of the base branch is the merge commit that git has made around the commit of the
+    /// record, and is checked out in the main worktree.
+    fn is_last_merge(&self, record: &LandingRecord, current: &str) -> Result<bool, StoreError> {
+        let head = self.repo.head()?;
+        let is_here = head.branch.as_deref() == Some(&record.into) && head.commit == current;
+        let second = commit_of(&self.repo.git, "HEAD^2")?;
+        Ok(record.is_merged && is_here && second.as_deref() == Some(&record.commit))
     }
 
     /// Undoes what a landing that did not move the base branch has written to the main worktree.

@@ -275,7 +275,7 @@ pub fn check_own_branch(name: &WorktreeName, git: &Git) -> Result<(), StoreError
 
 /// Fails if the branch changes a file in crewdeck's state folders. Git ignores these files, so a merge would overwrite
 /// them silently: a teammate could forge messages, requests and settings by committing them.
-pub fn check_state_untouched(
+pub(super) fn check_state_untouched(
     git: &Git,
     branch: &str,
     base: &str,

@@ -5,8 +5,12 @@
 //! folder was removed by hand, a process was killed between two steps), git and the disk take precedence.
 
 mod branches;
+mod cache;
+mod checkout;
+mod clone;
 mod combination;
 mod command_environment;
+mod commands;
 mod content;
 mod create;
 mod debris;
@@ -20,11 +24,12 @@ mod landing_record;
 mod log;
 mod merge;
 mod merge_status;
+mod missing_content;
 mod nested_repos;
 mod orphans;
+mod outgoing;
 mod remove;
 mod repair;
-mod scratch;
 mod train;
 mod trash;
 
@@ -39,15 +44,16 @@ use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
 use log::{LogEntry, WorktreeLog};
-use scratch::is_scratch;
 
 pub use branches::{BranchSnapshot, ScanMode};
 pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
+pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
 pub use landing::Landing;
 pub use orphans::{OrphanKind, OrphanWorktree};
+pub use outgoing::OutgoingQuery;
 pub use train::{TrainBranch, TrainLock, TrainPlan, TrainPlans};
 
 /// The reason with which git locks a worktree while creating it.
@@ -286,9 +292,7 @@ impl OpenRegistry {
     fn adopt(&mut self) -> Result<(), StoreError> {
         let is_known = |dir: &PathBuf| {
             let name = self.name_of(dir);
-            name.is_none_or(|name| {
-                is_scratch(name.as_str(), self.repo.common()) || self.index.get(&name).is_some()
-            })
+            name.is_none_or(|name| self.index.get(&name).is_some())
         };
         // Nearly always the registry lacks nothing, which can be seen without running git.
         let folders = self.repo.registered_folders();

@@ -2,9 +2,8 @@
 
 use std::fs;
 
-use super::scratch::is_scratch;
 use super::trash::is_trash;
-use super::{INITIALIZING, OpenRegistry, Worktrees};
+use super::{INITIALIZING, OpenRegistry, Worktrees, cache, clone};
 use crate::domain::worktree::{DiskUse, WorktreeName};
 use crate::store::StoreError;
 
@@ -67,11 +66,9 @@ impl OpenRegistry {
             let entry = entry.map_err(StoreError::at(&self.dir))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if !is_folder
-                || is_registered(&name)
-                || is_trash(&name)
-                || is_scratch(&name, self.repo.common())
-            {
+            let owner = cache::worktree_of(&name).or_else(|| clone::worktree_of(&name));
+            let is_owned = owner.is_some_and(|name| self.index.get(&name).is_some());
+            if !is_folder || is_registered(&name) || is_trash(&name) || is_owned {
                 continue;
             }
             let is_known = registered.iter().any(|r| r.path == entry.path());
@@ -89,9 +86,7 @@ impl OpenRegistry {
             };
             // A worktree that is being created has no folder yet.
             let is_being_made = known.locked.as_deref() == Some(INITIALIZING);
-            let is_ours =
-                is_registered(name.as_str()) || is_scratch(name.as_str(), self.repo.common());
-            if !known.path.exists() && !is_ours && !is_being_made {
+            if !known.path.exists() && !is_registered(name.as_str()) && !is_being_made {
                 found.push(OrphanWorktree {
                     name: name.as_str().into(),
                     kind: OrphanKind::FolderMissing,

@@ -6,8 +6,8 @@
 //! program's current directory or the program already had the file open.
 
 use super::log::LogEntry;
-use super::trash::{TrashCandidate, TrashedFolder};
-use super::{OpenRegistry, WorktreeFolder, Worktrees};
+use super::trash::{TrashCandidate, TrashedFolder, mark_cache_for_deletion};
+use super::{OpenRegistry, WorktreeFolder, Worktrees, clone, commands};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchOutcome, FolderState, Losses, RemovalMode, Worktree, WorktreeError, WorktreeName,
@@ -82,6 +82,37 @@ impl Worktrees {
         self.remove_if(name, Allowed::Confirmed(confirmed), now)
     }
 
+    /// Checks whether [`Worktrees::remove`] would remove the worktree now. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Worktrees::remove`], if the worktree would not be removed.
+    pub fn check_remove(
+        &self,
+        name: &WorktreeName,
+        removal: RemovalMode,
+    ) -> Result<(), StoreError> {
+        self.check_if(name, Allowed::By(removal))
+    }
+
+    /// Checks whether [`Worktrees::remove_confirmed`] would remove the worktree now. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`Worktrees::remove_confirmed`], if the worktree would not be removed.
+    pub fn check_remove_confirmed(
+        &self,
+        name: &WorktreeName,
+        confirmed: &Losses,
+    ) -> Result<(), StoreError> {
+        self.check_if(name, Allowed::Confirmed(confirmed))
+    }
+
+    fn check_if(&self, name: &WorktreeName, allowed: Allowed<'_>) -> Result<(), StoreError> {
+        let work = self.read()?;
+        let tree = work.index.find(name)?;
+        allowed.check(tree, &work.state(tree)?)?;
+        work.check_not_locked(&tree.name)
+    }
+
     fn remove_if(
         &self,
         name: &WorktreeName,
@@ -100,7 +131,9 @@ impl Worktrees {
             Ok((fate, trash)) => {
                 work.log
                     .record(LogEntry::of("worktree.remove.after", &tree), now)?;
-                trash.map_or(Ok(()), TrashedFolder::delete)?;
+                for folder in trash {
+                    folder.delete()?;
+                }
                 Ok(fate)
             }
             Err(error) => {
@@ -137,9 +170,9 @@ impl OpenRegistry {
         found: WorktreeFolder,
         allowed: Allowed<'_>,
         now: Timestamp,
-    ) -> Result<(BranchOutcome, Option<TrashedFolder>), StoreError> {
+    ) -> Result<(BranchOutcome, Vec<TrashedFolder>), StoreError> {
         let name = &tree.name;
-        let trash = match found.on_disk {
+        let folder = match found.on_disk {
             FolderState::Missing | FolderState::Foreign => None,
             FolderState::Whole => {
                 let candidate = TrashCandidate::move_away(&self.dir, name)?;
@@ -159,10 +192,15 @@ impl OpenRegistry {
             Some(tip) => self.remove_branch(tree, &tip)?,
             None => BranchOutcome::Deleted,
         };
+        // Before the registry is saved: if this process is killed in between, the next one deletes the cache and finishes
+        // the removal. A cache that cannot be renamed stays, and `crewdeck doctor` lists it as an orphan.
+        let cache = mark_cache_for_deletion(&self.dir, name).unwrap_or_default();
         self.index.change(name, |tree| tree.mark_removed(now))?;
         self.save()?;
         self.remove_excludes(name);
-        Ok((fate, trash))
+        commands::remove_log(&self.dir, name);
+        clone::remove_scratch(&self.dir, name);
+        Ok((fate, folder.into_iter().chain(cache).collect()))
     }
 
     /// Checks again, after the folder was renamed, that the removal loses only what `allowed` permits, and fails

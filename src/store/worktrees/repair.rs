@@ -108,7 +108,10 @@ impl OpenRegistry {
                 Debris::MissingWork(name) => report.extend(self.undo_interrupted_start(&name, now)?),
                 Debris::Merge(name) => report.extend(self.undo_interrupted_merge(&name, now)?),
                 Debris::Landing => report.extend(self.recover_landing(now)?),
-                Debris::Scratch => report.push(self.repair_scratch()?),
+                Debris::Checkouts => {
+                    let deleted = self.delete_stale_checkouts();
+                    report.push(format!("deleted checkouts of interrupted checks: {deleted}"));
+                }
                 Debris::Removal(name) => removals.push(name),
                 Debris::Branch(name) => report.extend(self.delete_unused_branch(&name, now)?),
             }
@@ -234,9 +237,10 @@ impl OpenRegistry {
         let is_undone = was_changed && !is_changed()?;
         let mut tree = self.entry_of(name);
         let last = self.log.last_events()?.remove(name.as_str());
-        // Git was killed before the worktree was registered with the files that are to be copied.
-        tree.include_pending |=
-            last.is_some_and(|last| last.event == CREATE) && include::is_there(&self.repo.root);
+        // Git was killed before the worktree was registered with what is to be done in it.
+        let was_created_now = last.is_some_and(|last| last.event == CREATE);
+        tree.include_pending |= was_created_now && include::is_there(&self.repo.root);
+        tree.setup_pending |= was_created_now;
         self.index.put(tree.clone());
         self.save()?;
         self.log

@@ -2,7 +2,7 @@
 //! them together. What is to be combined and when it lands is decided in `domain/merge_train`.
 //!
 //! - `combination.rs` creates the combined commit, to which no branch refers yet.
-//! - `scratch.rs` checks it out in a worktree of its own, in which the checks run.
+//! - `checkout.rs` checks it out in a folder of its own, in which a check runs.
 //! - `landing.rs` moves the base branch to it, if the base branch is still the commit that was combined.
 //! - `landing_record.rs` remembers a landing while it is in progress. After `kill -9`, it is recorded or undone.
 
@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::merge::check_state_untouched;
-use super::scratch::scratch_name;
 use super::{OpenRegistry, Worktrees, lock_path};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Worktree, WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::atomic::Lock;
+
+/// The name of trains in the log. Worktrees of tasks have other names.
+const TRAIN: &str = "merge-train";
 
 /// A branch that is to land.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct TrainBranch {
     pub name: WorktreeName,
     /// The last commit of the branch. Later commits do not land.
     pub tip: String,
+    /// The git tree of `tip`.
+    pub tree: String,
     /// The message of the merge commit.
     pub message: String,
 }
@@ -66,8 +70,8 @@ impl Worktrees {
     }
 
     /// Checks which branches can be combined: the same conditions as for [`Worktrees::merge`], except those on the main
-    /// worktree, which are checked when the branches land. First records or undoes a landing that was interrupted.
-    /// Records branches that are merged already.
+    /// worktree, which [`Worktrees::check_landing`] checks. First records or undoes a landing that was interrupted, and
+    /// deletes the checkouts that killed processes have left. Records branches that are merged already.
     ///
     /// # Errors
     /// [`WorktreeError::OldGit`] if the installed git cannot combine branches without a checkout. Also when the registry
@@ -80,6 +84,7 @@ impl Worktrees {
         let mut work = self.begin_change()?;
         work.recover_landing_first(now)?;
         work.undo_interrupted_merges(now)?;
+        work.delete_stale_checkouts();
         work.check_git_can_combine()?;
         let mut found = TrainPlans::default();
         for name in names {
@@ -139,20 +144,22 @@ impl OpenRegistry {
             return Err(WorktreeError::MainDetached.into());
         };
         check_state_untouched(&self.repo.git, &branch, &commit, &tip)?;
+        let content = format!("{tip}^{{tree}}");
         Ok(PlannedBranch::Open {
             into,
             base: commit,
             branch: TrainBranch {
                 message: tree.message(),
                 name: tree.name,
+                tree: self.repo.git.ok(&["rev-parse", "--verify", &content])?,
                 tip,
             },
         })
     }
 
-    /// Returns an entry for the log about a train. It has the name of the scratch worktree.
+    /// Returns an entry for the log about a train.
     pub(super) fn train_entry(&self) -> Result<Worktree, StoreError> {
-        Ok(self.entry_of(&scratch_name()?))
+        Ok(self.entry_of(&WorktreeName::new(TRAIN)?))
     }
 }
 

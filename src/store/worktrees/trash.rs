@@ -1,10 +1,12 @@
 //! Two-phase deletion of a worktree's folder. The folder is renamed before it is checked, and renamed again before it
 //! is deleted. If the process is killed in between, the folder's name shows whether to restore or to delete the folder.
+//! The cache folder of a worktree holds no work. It is renamed once and deleted without a check.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::cache;
 use crate::domain::worktree::WorktreeName;
 use crate::store::StoreError;
 
@@ -14,6 +16,8 @@ const CHECKING_PREFIX: &str = ".removing-";
 /// The name prefix of a worktree's folder that is to be deleted. The folder was already checked for work that the
 /// deletion would lose.
 const DELETING_PREFIX: &str = ".removed-";
+/// The name prefix of the cache folder of a worktree that is to be deleted. Worktree names contain no dots.
+const DELETING_CACHE_PREFIX: &str = ".removed-cache.";
 
 /// The renamed folder of a worktree. Before the folder is deleted, it is checked for work that would be lost.
 #[derive(Debug)]
@@ -60,6 +64,22 @@ impl TrashedFolder {
     pub fn delete(self) -> Result<(), StoreError> {
         delete(&self.0)
     }
+}
+
+/// Renames the cache folder of a worktree in the worktrees folder `dir` to mark it for deletion. Returns `None` if there
+/// is none. Fails if an earlier cache folder cannot be deleted, or if the renaming fails.
+pub fn mark_cache_for_deletion(
+    dir: &Path,
+    name: &WorktreeName,
+) -> Result<Option<TrashedFolder>, StoreError> {
+    let path = cache::path_of(dir, name);
+    if fs::symlink_metadata(&path).is_err() {
+        return Ok(None);
+    }
+    let trash = dir.join(format!("{DELETING_CACHE_PREFIX}{name}"));
+    delete(&trash)?;
+    rename(&path, &trash)?;
+    Ok(Some(TrashedFolder(trash)))
 }
 
 /// Returns whether a removal in the worktrees folder `dir` was interrupted or is in progress.
@@ -112,7 +132,11 @@ pub fn is_trash(name: &str) -> bool {
 fn parse_name(name: &str) -> Option<(TrashPhase, &str)> {
     let (phase, name) = match name.strip_prefix(CHECKING_PREFIX) {
         Some(name) => (TrashPhase::Checking, name),
-        None => (TrashPhase::Deleting, name.strip_prefix(DELETING_PREFIX)?),
+        None => {
+            let cache = name.strip_prefix(DELETING_CACHE_PREFIX);
+            let name = cache.or_else(|| name.strip_prefix(DELETING_PREFIX))?;
+            (TrashPhase::Deleting, name)
+        }
     };
     WorktreeName::new(name).is_ok().then_some((phase, name))
 }
@@ -137,7 +161,13 @@ fn put_back(from: &Path, home: &Path) -> Result<(), StoreError> {
 }
 
 fn delete(dir: &Path) -> Result<(), StoreError> {
-    match fs::remove_dir_all(dir) {
+    let mut deleted = fs::remove_dir_all(dir);
+    let is_denied = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
+    if deleted.as_ref().is_err_and(is_denied) {
+        cache::make_folders_writable(dir);
+        deleted = fs::remove_dir_all(dir);
+    }
+    match deleted {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::at(dir)(error)),
         Ok(()) | Err(_) => Ok(()),
     }

@@ -154,20 +154,20 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
     if splits_text {
         return Some("env -S runs a text as a command".into());
     }
-    let (name, args) = words.split_first()?;
-    if !name.is_plain() {
+    let (program, args) = words.split_first()?;
+    if !program.is_plain() {
         return Some("the program name is known only at run time".into());
     }
     if let Some(wrapper) = wrapper {
-        if name.text.contains(char::is_whitespace) {
+        if program.text.contains(char::is_whitespace) {
             return command_text(wrapper, &words, dir);
         }
         // The value of an option that is not known here.
-        if name.text.starts_with(|c: char| c.is_ascii_digit()) {
+        if program.text.starts_with(|c: char| c.is_ascii_digit()) {
             return Some(format!("crewdeck cannot tell which program {wrapper} runs"));
         }
     }
-    let name = name.text.rsplit('/').next().unwrap_or_default();
+    let name = program.text.rsplit('/').next().unwrap_or_default();
     let is = |list: &[&str]| list.contains(&name);
     if is(OTHER_USER) {
         return Some(format!("{name} runs programs as another user"));
@@ -203,6 +203,9 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
         "rm" => rm(args, dir),
         "find" | "fd" => find(args, dir),
         "git" => git::approval_reason(args, dir),
+        "crewdeck" if opens_pull_request(args) => {
+            Some("crewdeck worktree pr pushes a branch, which only the user does".into())
+        }
         "eval" => Some("eval runs text that is known only at run time".into()),
         "trap" => args
             .iter()
@@ -239,8 +242,19 @@ pub fn approval_reason(simple: &SimpleCommand, dir: &CommandDir<'_>) -> Option<S
             Some(format!("{name} deletes data"))
         }
         _ if is(WRITERS) => outside(name, args, dir),
-        _ => None,
+        _ => git_program(name, program, args, dir),
     }
+}
+
+/// Returns why the program `name` of git, such as `git-push`, which is the same as `git push`, needs approval; `None` if it
+/// needs none or is no program of git.
+fn git_program(name: &str, word: &Word, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
+    let verb = Word {
+        text: name.strip_prefix("git-")?.into(),
+        ..word.clone()
+    };
+    let words: Vec<Word> = std::iter::once(verb).chain(args.iter().cloned()).collect();
+    git::approval_reason(&words, dir)
 }
 
 /// Returns whether the program `name` runs, changes or contacts what its arguments name. A permission for the first two
@@ -403,6 +417,14 @@ fn outside(name: &str, args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
 fn publishes(args: &[Word]) -> bool {
     args.iter()
         .any(|a| ["publish", "upload", "push", "unpublish", "yank"].contains(&a.text.as_str()))
+}
+
+/// Returns whether the arguments of `crewdeck` seem to be those of `crewdeck worktree pr`. The command itself refuses to
+/// run for an agent.
+fn opens_pull_request(args: &[Word]) -> bool {
+    let at = args.iter().position(|arg| arg.text == "worktree");
+    let rest = at.and_then(|at| args.get(at + 1..)).unwrap_or_default();
+    rest.iter().any(|arg| arg.text == "pr" || !arg.is_plain())
 }
 
 fn drops(text: &str) -> bool {

@@ -48,6 +48,20 @@ pub fn is_single_flagged_command(simple: &SimpleCommand, dir: &CommandDir<'_>) -
         && approval_reason(args, dir).is_some()
 }
 
+/// Git subcommands, besides `push`, that change another repository or send commits to other machines: always, or with the
+/// given argument.
+const PUBLISHING: &[(&str, Option<&str>)] = &[
+    ("send-pack", None),
+    ("http-push", None),
+    ("send-email", None),
+    ("imap-send", None),
+    ("lfs", Some("push")),
+    ("subtree", Some("push")),
+    ("svn", Some("dcommit")),
+    ("p4", Some("submit")),
+];
+
+/// Returns why git needs approval to run with the arguments `args`; `None` if it needs none.
 pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     let (verb, rest) = verb(args)?;
     if !verb.is_plain() {
@@ -68,6 +82,7 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
     }
     match verb.text.as_str() {
         "push" => because("changes another repository"),
+        _ if publishes(&verb.text, rest) => because("publishes commits"),
         "reset" if has("--hard") || has("--merge") => because("discards uncommitted work"),
         "clean" if !has("-n") && !has("--dry-run") => because("deletes untracked files"),
         "checkout" | "restore" | "switch"
@@ -113,6 +128,15 @@ pub fn approval_reason(args: &[Word], dir: &CommandDir<'_>) -> Option<String> {
         "worktree" if has("remove") || has("prune") => because("can delete a worktree"),
         _ => None,
     }
+}
+
+/// Returns whether the subcommand `verb` with the arguments `args` is one of [`PUBLISHING`]. An argument that is known only
+/// at run time counts as the given one.
+fn publishes(verb: &str, args: &[Word]) -> bool {
+    PUBLISHING.iter().any(|(name, argument)| {
+        let has = |argument: &str| args.iter().any(|a| a.text == argument || !a.is_plain());
+        *name == verb && argument.is_none_or(has)
+    })
 }
 
 /// Returns whether the arguments of `git checkout` seem to name files, which git then overwrites. Without `--`, a
@@ -162,7 +186,8 @@ fn verb(args: &[Word]) -> Option<(&Word, &[Word])> {
     loop {
         let (first, more) = rest.split_first()?;
         match first.text.as_str() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" => rest = more.get(1..)?,
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix"
+            | "--attr-source" => rest = more.get(1..)?,
             text if text.starts_with('-') => rest = more,
             _ => return Some((first, more)),
         }

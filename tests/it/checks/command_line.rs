@@ -17,6 +17,7 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
     for subject in ["one", "two", "three"] {
         project.run(&["task", "add", subject]);
     }
+    project.json(&["task", "start", "1", "--as", "bob"]);
     let refused = project.expect_refusal(&done_1(&["bob"]));
     assert!(
         refused.contains("task #1 is not completed: check test red")
@@ -24,19 +25,23 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
             && refused.contains("--override"),
         "{refused}"
     );
-    assert_eq!(task(&project, 1)["status"], "pending");
+    assert_eq!(task(&project, 1)["status"], "in_progress");
     let refused = project.expect_refusal(&done_1(&["bob", "--override", "known"]));
     assert!(refused.contains("only the user can override"), "{refused}");
     let refused = project.expect_refusal(&done_1(&["user", "--override", " "]));
     assert!(refused.contains("needs a reason"), "{refused}");
     let done = project.json(&done_1(&["user", "--override", "known failure"]));
     assert_eq!(done["status"], "completed");
+    assert_eq!(done["owner"], "bob");
     assert_eq!(done["checks"][0]["override"], "known failure");
     let shown = project.run(&["task", "show", "1"]).out();
     assert!(shown.contains("overridden: known failure"), "{shown}");
     let listed = project.run(&["task", "list"]).out();
     assert!(listed.contains("(checks overridden: test)"), "{listed}");
     project.write("ok", "");
+    let refused = project.expect_refusal(&["task", "done", "2", "--as", "bob"]);
+    assert!(refused.contains("bob has not claimed it"), "{refused}");
+    project.json(&["task", "start", "2", "--as", "bob"]);
     let done = project.json(&["task", "done", "2", "--as", "bob"]);
     assert_eq!(done["checks"][0]["outcome"], "green");
 }
@@ -97,23 +102,29 @@ fn acceptance_command_runs_only_if_the_user_has_set_it() {
     let done = ["task", "done", "1", "--as", "user"];
     let refused = project.expect_refusal(&done);
     assert!(refused.contains("check acceptance red"), "{refused}");
-    // A task file that another program or the repository brings.
-    project.write(
-        ".tasks/task_2.json",
-        r#"{"id":2,"subject":"two","acceptance":"touch ran"}"#,
-    );
-    let refused = project.expect_refusal(&["task", "done", "2", "--as", "user"]);
+    // Without the command in its file, the task is not completed either.
+    let file = project.file(".tasks/task_1.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("test -e ok", "")).unwrap();
+    let refused = project.expect_refusal(&done);
     assert!(
         refused.contains("check acceptance not started"),
         "{refused}"
     );
-    assert!(!project.file("ran").exists());
+    std::fs::write(&file, text).unwrap();
     project.write("ok", "");
     assert_eq!(project.json(&done)["status"], "completed");
-    let edited = project.json(&["task", "edit", "2", "--accept", ""]);
-    assert_eq!(edited["acceptance"], Value::Null);
-    assert_eq!(
-        project.run(&["task", "done", "2", "--as", "user"]).code(),
-        0
+    // A command in a task file that another program or the repository brings neither runs nor blocks the task.
+    project.write(
+        ".tasks/task_2.json",
+        r#"{"id":2,"subject":"two","acceptance":"touch ran"}"#,
     );
+    project.json(&["task", "done", "2", "--as", "user"]);
+    assert!(!project.file("ran").exists());
+    project.json(&["task", "add", "three", "--accept", "false"]);
+    let done = ["task", "done", "3", "--as", "user"];
+    project.expect_refusal(&done);
+    let edited = project.json(&["task", "edit", "3", "--accept", ""]);
+    assert_eq!(edited["acceptance"], Value::Null);
+    assert_eq!(project.run(&done).code(), 0);
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use pretty_assertions::assert_eq;
 
-use super::{WRITES_BAD, project, runs, settings, task, with_bob};
+use super::{Counter, WRITES_BAD, project, task, with_bob};
 use crate::common::process_tree::find_by_variable;
 use crate::common::wait::wait_until;
 
@@ -17,20 +17,23 @@ fn unfinished_check_runs_again_after_a_kill() {
       - { tool: task_update, input: { task_id: 1, status: completed } }
 ";
     let project = project(&with_bob(&format!("{WRITES_BAD}{again}")));
-    project.write_user_settings(&settings("echo run >> runs; test -e go || sleep 300"));
+    let counter = Counter::new();
+    let go = counter.0.path().join("go");
+    let check = format!("test -e {} || sleep 300", go.display());
+    project.write_user_settings(&counter.settings(&check));
     let args = ["run", "begin", "--provider", "script:script.yaml", "--json"];
     let mut command = project.command(&[&args[..], &["--tool", "auto"]].concat());
     let mark = project.path().display().to_string();
     command.env("CHECKS_TEST", &mark);
     let mut crew = command.stdout(Stdio::null()).spawn().unwrap();
-    wait_until("the check runs", || runs(&project) == 1);
+    wait_until("the check runs", || counter.runs() == 1);
     assert_eq!(task(&project, 1)["checks"][0]["outcome"], "running");
     crew.kill().unwrap();
     crew.wait().unwrap();
     wait_until("no process is left", || {
         find_by_variable("CHECKS_TEST", &mark).is_empty()
     });
-    project.write(".worktrees/task-1/go", "");
+    std::fs::write(&go, "").unwrap();
     let args = ["run", "--resume", "--provider", "script:script.yaml"];
     let resumed = project.run(&[&args[..], &["--json", "--tool", "auto"]].concat());
     let (out, task) = (resumed.out(), task(&project, 1));
@@ -40,5 +43,8 @@ fn unfinished_check_runs_again_after_a_kill() {
         out.contains("The checks of task #1 were cut off and run again"),
         "{out}"
     );
-    assert_eq!(runs(&project), 2);
+    assert_eq!(counter.runs(), 2);
+    // Of the first crew's checkout, nothing is left either.
+    let checkouts = std::fs::read_dir(project.file(".crewdeck/checks/trees"));
+    assert_eq!(checkouts.unwrap().count(), 0);
 }

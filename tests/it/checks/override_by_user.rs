@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use super::{WRITES_BAD, checked_project, task, with_bob};
+use super::{CHECK, WRITES_BAD, project, settings, task, with_bob};
 use crate::common::pty::Screen;
 use crate::common::wait::wait_until;
 
@@ -18,7 +18,8 @@ const LIES: &str = r"
 
 #[test]
 fn three_reds_ask_the_user_who_overrides_with_a_reason() {
-    let project = checked_project(&with_bob(&format!("{WRITES_BAD}{LIES}")));
+    let project = project(&with_bob(&format!("{WRITES_BAD}{LIES}")));
+    project.write_user_settings(&settings(CHECK));
     let provider = format!("script:{}", project.file("script.yaml").display());
     let args = ["--provider", &provider, "--tool", "auto"];
     let mut screen = Screen::start(project.path(), 160, 45, &args);

@@ -1,6 +1,7 @@
 //! Helpers shared by several test modules: projects, repositories, terminals, processes.
 
 pub mod crew;
+pub mod fake_client;
 pub mod limited_resources;
 pub mod process_tree;
 pub mod project;

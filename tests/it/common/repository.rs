@@ -90,6 +90,7 @@ impl Repository {
             base: None,
             needs: needs.iter().map(ToString::to_string).collect(),
             made: None,
+            has_setup: false,
         };
         self.worktrees().create(&new, NOW)
     }

@@ -57,14 +57,32 @@ fn worktree_list_diff_merge_and_remove_work() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
     assert!(
-        lines[0]
-            .starts_with("WORKTREE  TASK  BRANCH     STATUS  OWNER   FILES  COMMITS       SIZE"),
+        lines[0].starts_with("WORKTREE  TASK  BRANCH     STATUS  OWNER   FILES  COMMITS"),
         "{text}"
     );
     assert!(
-        lines[1].starts_with("task-1    #1    wt/task-1  active  @alice  clean  1 not merged  "),
+        lines[1].starts_with("task-1    #1    wt/task-1  active  @alice  clean  1 not merged"),
         "{text}"
     );
+    assert!(!text.contains("SIZE") && !text.contains("iB"), "{text}");
+    project.write(".worktrees/.cache-task-1/big", &"x".repeat(100_000));
+    let text = project.run(&["worktree", "list", "--sizes"]).out();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    let titles: Vec<&str> = lines[0].split_whitespace().collect();
+    assert_eq!(titles[6..], ["COMMITS", "SIZE", "CACHE"]);
+    let size = lines[3].strip_prefix("All worktrees: ").unwrap();
+    assert!(
+        lines[1].contains(&format!("1 not merged  {size}  ")),
+        "{text}"
+    );
+    let row = &project.json(&["worktree", "list", "--sizes"])[0];
+    let bytes = |field: &str| row[field]["bytes"].as_u64().unwrap();
+    assert!(
+        bytes("cache") >= 100_000 && bytes("size") > bytes("cache"),
+        "{row}"
+    );
+    let text = project.run(&["worktree", "list"]).out();
     // From inside the worktree the project is the same.
     let mut inside = project.command(&["worktree", "list"]);
     inside.current_dir(project.file(".worktrees/task-1"));

@@ -1,6 +1,7 @@
 //! A landing of several branches that is killed at any step: it is undone or recorded, and the user's changes are kept.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crewdeck::domain::worktree::{Merge, WorktreeStatus};
 use crewdeck::store::{Debris, Landing};
@@ -136,5 +137,50 @@ fn changes_of_the_user_in_files_of_a_killed_landing_are_kept() {
     let before = status(r.root());
     r.worktrees().repair(NOW).unwrap();
     assert_eq!(status(r.root()), before);
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+}
+
+#[test]
+fn killed_landing_that_a_hook_has_changed_is_taken_back() {
+    let paused = repository();
+    let r = &paused.r;
+    let before = r.git(&["rev-parse", "main"]);
+    let hook = r.root().join(".git/hooks/pre-merge-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, "#!/bin/sh\necho more > more.txt; git add more.txt\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    paused.pause_at_hook("post-merge");
+    paused.kill_while_paused(Step::Land);
+    assert!(has_landed(r), "git has made the merge commit");
+    let repairs = r.worktrees().repair(NOW).unwrap();
+    let line = "took back the interrupted landing of the merge train on main";
+    assert!(repairs.iter().any(|l| l.contains(line)), "{repairs:?}");
+    assert_eq!(r.git(&["rev-parse", "main"]), before);
+    assert_eq!(status(r.root()), "");
+    assert_clean(r);
+    let trees = r.worktrees().list().unwrap().worktrees;
+    assert!(trees.iter().all(|t| t.status == WorktreeStatus::Active));
+}
+
+#[test]
+fn checkouts_of_a_killed_process_are_deleted() {
+    let paused = repository();
+    let r = &paused.r;
+    // No process has this number.
+    let dir = r
+        .root()
+        .join(".crewdeck/checks/trees/check-0a1b-2147483646");
+    fs::create_dir_all(dir.parent().unwrap()).unwrap();
+    let path = dir.to_str().unwrap();
+    r.git(&["worktree", "add", "--quiet", "--detach", path]);
+    assert_eq!(r.worktrees().debris().unwrap(), [Debris::Checkouts]);
+    let repairs = r.worktrees().repair(NOW).unwrap();
+    assert_eq!(repairs, ["deleted checkouts of interrupted checks: 1"]);
+    assert!(!dir.exists() && !r.git(&["worktree", "list"]).contains("check-"));
+    // Killed while the checkout was deleted: only git's entry is left.
+    r.git(&["worktree", "add", "--quiet", "--detach", path]);
+    fs::remove_dir_all(&dir).unwrap();
+    r.worktrees().plan_trains(&[], NOW).unwrap();
+    assert!(!r.git(&["worktree", "list"]).contains("check-"));
     assert_eq!(r.worktrees().debris().unwrap(), []);
 }

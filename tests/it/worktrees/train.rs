@@ -1,13 +1,12 @@
-//! Branches that are combined, checked out in the scratch worktree and landed together.
+//! Branches that are combined and landed together.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
-use crate::common::repository::{NOW, Repository, commit, git, name, refusal};
+use crate::common::repository::{NOW, Repository, commit, git, git_output, name, refusal};
 use crewdeck::domain::worktree::{WorktreeError, WorktreeStatus};
 use crewdeck::store::{
-    CombineOutcome, CombinedBranches, Debris, Landing, StoreError, TrainPlan, TrainPlans,
+    CombineOutcome, CombinedBranches, Landing, StoreError, TrainPlan, TrainPlans,
 };
 use pretty_assertions::assert_eq;
 
@@ -266,92 +265,66 @@ fn later_commits_of_a_branch_do_not_land() {
     assert_eq!(plans(&r, &[1]).plans.len(), 1);
 }
 
-fn read(dir: &Path, file: &str) -> Option<String> {
-    fs::read_to_string(dir.join(file)).ok()
-}
-
 #[test]
-fn scratch_worktree_has_exactly_the_files_of_the_combination() {
-    let r = Repository::new();
-    r.commit(".gitignore", "build/\n.env\n");
-    r.commit(".worktreeinclude", ".env\n");
-    fs::write(r.root().join(".env"), "KEY=1\n").unwrap();
-    for task in 1..=2 {
-        let tree = r.create(task, &[]);
-        commit(&r.worktree_path(&tree), &format!("{task}.txt"), "work\n");
-    }
-    let trees = r.worktrees();
-    let lock = trees.lock_train().unwrap().unwrap();
-    assert!(
-        r.worktrees().lock_train().unwrap().is_none(),
-        "one train at a time"
-    );
-    let (first, second) = (combine(&r, &plan(&r, &[1])), combine(&r, &plan(&r, &[2])));
-    let dir = trees.check_out_scratch(&first.commit, NOW).unwrap();
-    assert_eq!(
-        (read(&dir, "1.txt"), read(&dir, "2.txt")),
-        (Some("work\n".into()), None)
-    );
-    assert_eq!(read(&dir, ".env").as_deref(), Some("KEY=1\n"));
-    // What checks leave: build results are kept, everything else is as in the next commit.
-    fs::create_dir(dir.join("build")).unwrap();
-    fs::write(dir.join("build/cache"), "built\n").unwrap();
-    fs::write(dir.join("new.txt"), "left over\n").unwrap();
-    git(&dir, &["update-index", "--skip-worktree", "a.txt"]);
-    fs::write(dir.join("a.txt"), "changed by a check\n").unwrap();
-    assert_eq!(trees.check_out_scratch(&second.commit, NOW).unwrap(), dir);
-    assert_eq!(
-        (read(&dir, "1.txt"), read(&dir, "2.txt")),
-        (None, Some("work\n".into()))
-    );
-    assert_eq!(read(&dir, "a.txt").as_deref(), Some("one\n"));
-    assert_eq!(read(&dir, "build/cache").as_deref(), Some("built\n"));
-    assert_eq!(
-        (read(&dir, "new.txt"), read(&dir, ".env").is_some()),
-        (None, true)
-    );
-    assert_eq!(git(&dir, &["status", "--porcelain"]), "");
-    // It is not listed, and it is no leftover while the train runs.
-    assert_eq!(trees.list().unwrap().worktrees.len(), 2);
-    assert_eq!(trees.orphans().unwrap(), []);
-    assert_eq!(trees.debris().unwrap(), []);
-    drop(lock);
-    // A killed train leaves it.
-    assert_eq!(trees.debris().unwrap(), [Debris::Scratch]);
-    trees.repair(NOW).unwrap();
-    assert!(!dir.exists() && !r.git(&["worktree", "list"]).contains("merge-train"));
-    assert_eq!(trees.debris().unwrap(), []);
-    // A damaged one is made again.
-    trees.check_out_scratch(&first.commit, NOW).unwrap();
-    fs::remove_file(dir.join(".git")).unwrap();
-    trees.check_out_scratch(&second.commit, NOW).unwrap();
-    assert_eq!(read(&dir, "2.txt").as_deref(), Some("work\n"));
-    trees.remove_scratch().unwrap();
-    assert!(!dir.exists());
-}
-
-#[test]
-fn folder_that_no_train_has_made_is_never_changed() {
+fn one_train_runs_at_a_time() {
     let r = repository(1);
-    let combined = combine(&r, &plan(&r, &[1]));
-    let dir = r.worktree_path("merge-train");
-    fs::create_dir(&dir).unwrap();
-    fs::write(dir.join("notes.txt"), "mine\n").unwrap();
-    let trees = r.worktrees();
-    let refused = |trees: &crewdeck::store::Worktrees| {
-        let why = refusal(trees.check_out_scratch(&combined.commit, NOW));
-        assert_eq!(why, WorktreeError::Foreign(name("merge-train")));
-        let why = refusal(trees.remove_scratch());
-        assert_eq!(why, WorktreeError::Foreign(name("merge-train")));
+    let lock = r.worktrees().lock_train().unwrap().unwrap();
+    assert!(r.worktrees().lock_train().unwrap().is_none());
+    drop(lock);
+    assert!(r.worktrees().lock_train().unwrap().is_some());
+}
+
+#[test]
+fn hook_that_changes_the_merge_is_taken_back() {
+    let r = repository(2);
+    write_hook(
+        &r,
+        "pre-merge-commit",
+        "echo more > more.txt; git add more.txt",
+    );
+    let before = r.git(&["rev-parse", "main"]);
+    let why = land(&r, &[1, 2]).unwrap_err().to_string();
+    assert!(
+        why.contains("a hook for merge commits changed files"),
+        "{why}"
+    );
+    assert_eq!(r.git(&["rev-parse", "main"]), before);
+    assert_eq!(r.git(&["status", "--porcelain"]), "");
+    assert_eq!(files(&r, "main"), ["a.txt"]);
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+    fs::remove_file(r.root().join(".git/hooks/pre-merge-commit")).unwrap();
+    land(&r, &[1, 2]).unwrap();
+}
+
+#[test]
+fn branch_in_a_rebase_or_bisect_is_not_moved() {
+    let r = repository(1);
+    r.git(&["switch", "--quiet", "-c", "other"]);
+    r.commit("a.txt", "of the other\n");
+    r.git(&["switch", "--quiet", "main"]);
+    r.commit("a.txt", "of main\n");
+    let plan = plan(&r, &[1]);
+    let combined = combine(&r, &plan);
+    let check = || {
+        let before = r.state_snapshot();
+        for result in [
+            r.worktrees().check_landing("main"),
+            r.worktrees().land("main", &combined, NOW).map(|_| ()),
+        ] {
+            let why = refusal(result);
+            assert!(matches!(why, WorktreeError::BaseInUse { .. }), "{why}");
+        }
+        assert_eq!(r.state_snapshot(), before);
     };
-    refused(&trees);
-    assert_eq!(read(&dir, "notes.txt").as_deref(), Some("mine\n"));
-    fs::remove_dir_all(&dir).unwrap();
-    // A worktree of another program with this name.
-    let path = dir.to_str().unwrap();
-    r.git(&["worktree", "add", "--quiet", "-b", "wt/merge-train", path]);
-    commit(&dir, "b.txt", "theirs\n");
-    refused(&trees);
-    assert_eq!(read(&dir, "b.txt").as_deref(), Some("theirs\n"));
-    assert_eq!(trees.debris().unwrap(), []);
+    let rebase = git_output(r.root(), &["rebase", "other"]);
+    assert!(!rebase.status.success(), "the rebase stops at a conflict");
+    assert_eq!(r.git(&["branch", "--show-current"]), "");
+    check();
+    r.git(&["rebase", "--abort"]);
+    r.git(&["bisect", "start"]);
+    r.git(&["checkout", "--quiet", "--detach", "main~1"]);
+    check();
+    r.git(&["bisect", "reset"]);
+    r.worktrees().check_landing("main").unwrap();
+    r.worktrees().land("main", &combined, NOW).unwrap();
 }

@@ -184,9 +184,13 @@ fn finished_import_is_reported_once_and_not_repeated() {
     board.remove(TaskId(4), NOW).unwrap();
     assert_eq!(fixture.open().read_and_repair().unwrap().graph.len(), 3);
     // A file that no import has left is set aside.
-    for text in ["", "{\"tasks\":[{\"id\":0,\"subject\":\"x\"}]}"] {
+    for (text, n) in [("", 1), ("{\"tasks\":[{\"id\":0,\"subject\":\"x\"}]}", 2)] {
         std::fs::write(fixture.file(files::IMPORT), text).unwrap();
-        assert_eq!(fixture.open().read_and_repair().unwrap().graph.len(), 3);
+        let found = fixture.open().read_and_repair().unwrap();
+        assert_eq!(found.graph.len(), 3);
+        let renamed =
+            format!(".tasks/.import was damaged and was renamed to .tasks/.import.damaged-{n}");
+        assert_eq!(found.notices, [renamed]);
         assert!(!fixture.file(files::IMPORT).exists());
     }
     assert!(fixture.file(".import.damaged-2").exists());

@@ -157,21 +157,22 @@ impl FileCopier {
     }
 }
 
-fn folder_flags() -> OFlags {
+pub fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
 /// Returns the permissions of a file, without the bits that start programs as another user.
-fn permissions(stat: &Stat) -> Mode {
+pub fn permissions(stat: &Stat) -> Mode {
     Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
 }
 
-fn open_folder(at: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+/// Opens the folder `name` in the folder `at`. Fails if it is a symbolic link.
+pub fn open_folder(at: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(at, name, folder_flags() | OFlags::NOFOLLOW, Mode::empty())
 }
 
 /// Splits a relative path into its folders and the name of the file. Fails if a part is not a plain name.
-fn split(path: &Path) -> io::Result<(Vec<&OsStr>, &OsStr)> {
+pub fn split(path: &Path) -> io::Result<(Vec<&OsStr>, &OsStr)> {
     let mut parts = Vec::new();
     for part in path.components() {
         match part {

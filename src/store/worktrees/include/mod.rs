@@ -7,13 +7,13 @@
 //! The registry marks a worktree whose files are not copied yet. If crewdeck is killed, the next start copies the missing
 //! files (`repair.rs`).
 
-mod copy;
+pub(super) mod copy;
 mod excludes;
 mod patterns;
 mod search;
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::OpenRegistry;
 use super::log::LogEntry;
@@ -74,6 +74,25 @@ impl OpenRegistry {
             self.save()?;
         }
         Ok(report)
+    }
+
+    /// Copies the files that `.worktreeinclude` lists into `dir`, a checkout outside of the registry. Leaves out what
+    /// cannot be copied. `scratch` is a folder on the same file system.
+    ///
+    /// # Errors
+    /// When the files cannot be listed, or a folder cannot be opened.
+    pub(super) fn copy_included_to(&self, dir: &Path, scratch: &Path) -> Result<(), StoreError> {
+        let Some(Ok(patterns)) = patterns::read(&self.repo.root) else {
+            return Ok(());
+        };
+        let (git, root) = (&self.repo.git, &self.repo.root);
+        let mut report = IncludedFiles::default();
+        let mut files = search::find(git, root, &patterns, &mut report)?;
+        let copier = FileCopier::open(root, dir, scratch).map_err(StoreError::at(dir))?;
+        files.retain(|file| !copier.exists(&file.path));
+        let (files, room) = within_limits(files, &mut report);
+        copy_all(&copier, &files, room, &mut report);
+        Ok(())
     }
 
     /// Copies the files that `patterns` match and that do not exist in the worktree. Fails if the files cannot be listed,

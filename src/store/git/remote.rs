@@ -1,0 +1,212 @@
+//! Reads and writes remote repositories. Only commands of the user do so.
+//!
+//! Git runs without a terminal. If it cannot log in with what the user has stored (a credential helper, ssh-agent, a
+//! graphical dialog), it fails instead of waiting for an answer.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{ANSWER_MAX, Git, GitError, Hooks, is_hash, start_error};
+use crate::domain::text::{clip, one_line};
+use crate::process::JobExit;
+use crate::process::blocking::{self, BlockingCommand, CommandOutput};
+
+/// Maximum time for a push, with the hooks of the user, which may run tests.
+const PUSH_TIMEOUT: Duration = Duration::from_secs(600);
+/// Maximum number of lines of git, of the server or of a hook that an error quotes.
+const QUOTED_LINES_MAX: usize = 6;
+/// Maximum length of the quotation in an error, in characters.
+const QUOTED_MAX: usize = 500;
+
+/// Parts of git's and ssh's messages that say that a login failed.
+const LOGIN_FAILURES: &[&str] = &[
+    "could not read username",
+    "could not read password",
+    "terminal prompts disabled",
+    "authentication failed",
+    "permission denied",
+    "host key verification failed",
+];
+
+impl Git {
+    /// Returns a copy that runs the user's hooks and can log in at remote repositories. `variables` are variables with the
+    /// user's tokens, for credential helpers.
+    #[must_use]
+    pub fn for_remote(&self, variables: &[(&'static str, OsString)]) -> Git {
+        let mut git = self.with_hooks(Hooks::Run);
+        let program = |name: &str| std::env::var_os(name).filter(|program| !program.is_empty());
+        // Without this, ssh would wait for an answer on the terminal, where it is not in the foreground.
+        let ssh = program("SSH_ASKPASS").unwrap_or_else(|| "false".into());
+        git.extra_env.extend([
+            ("SSH_ASKPASS", PathBuf::from(ssh)),
+            ("SSH_ASKPASS_REQUIRE", PathBuf::from("force")),
+        ]);
+        let own = program("GIT_ASKPASS").map(|program| ("GIT_ASKPASS", program));
+        let variables = own.into_iter().chain(variables.iter().cloned());
+        git.extra_env
+            .extend(variables.map(|(name, value)| (name, PathBuf::from(value))));
+        git
+    }
+
+    /// Returns the last commits of those of `branches` that the remote has, by the name of the branch.
+    ///
+    /// # Errors
+    /// When the remote cannot be read.
+    pub fn remote_branches(
+        &self,
+        remote: &str,
+        branches: &[&str],
+    ) -> Result<BTreeMap<String, String>, GitError> {
+        let wanted: Vec<String> = branches.iter().map(|b| format!("refs/heads/{b}")).collect();
+        let mut args = vec!["ls-remote", "--quiet", remote];
+        args.extend(wanted.iter().map(String::as_str));
+        let answer = self.run(&args)?;
+        if answer.code != 0 {
+            let why = match answer.error_message {
+                why if why.is_empty() => format!("exit code {}", answer.code),
+                why => why,
+            };
+            return Err(GitError::Failed {
+                what: format!("ls-remote {remote}"),
+                why: with_remedy(why, &format!("git ls-remote {remote}")),
+            });
+        }
+        let found = answer.out.lines().filter_map(|line| {
+            let (commit, name) = line.split_once('\t')?;
+            // The names in the command also match at the end of longer names.
+            let branch = name.strip_prefix("refs/heads/")?;
+            let is_wanted = branches.contains(&branch) && is_hash(commit);
+            is_wanted.then(|| (branch.to_string(), commit.to_string()))
+        });
+        Ok(found.collect())
+    }
+
+    /// Pushes `refspec` and nothing else: no tags and no submodules. Never replaces commits of the remote, if `refspec` does
+    /// not begin with a `+`.
+    ///
+    /// # Errors
+    /// When the remote or a hook refuses the push, or git cannot reach the remote.
+    pub fn push(&self, remote: &str, refspec: &str) -> Result<(), GitError> {
+        let args = [
+            "push",
+            "--porcelain",
+            "--no-follow-tags",
+            "--no-recurse-submodules",
+            remote,
+            refspec,
+        ];
+        let output = blocking::run(&BlockingCommand {
+            timeout: PUSH_TIMEOUT,
+            ..self.command(&args, ANSWER_MAX)
+        })
+        .map_err(|error| start_error(&error))?;
+        let why = match output.ended {
+            JobExit::Code(0) => return Ok(()),
+            JobExit::TimedOut => format!(
+                "it did not end within {} s and was stopped; the remote may have the commits nevertheless",
+                PUSH_TIMEOUT.as_secs()
+            ),
+            JobExit::Code(_) | JobExit::Signal(_) | JobExit::Cancelled => {
+                with_remedy(quote(&output), &format!("git push {remote} {refspec}"))
+            }
+        };
+        let what = format!("push {remote}");
+        Err(GitError::Failed { what, why })
+    }
+}
+
+/// Adds to the reason `why` what to do if it says that the login failed: to run `command`, which may then ask.
+fn with_remedy(why: String, command: &str) -> String {
+    let said = why.to_lowercase();
+    if LOGIN_FAILURES.iter().any(|part| said.contains(part)) {
+        format!(
+            "{why}. crewdeck does not let git ask for passwords and keys: run {command} in a shell, then repeat this command"
+        )
+    } else {
+        why
+    }
+}
+
+/// Returns why a push failed, on one line: git's reason for the branch, and the message of the server, else the end of
+/// what git and the hooks have written.
+fn quote(output: &CommandOutput) -> String {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let reason = stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("!\t")?.rsplit('\t').next());
+    let lines = output.stderr.lines().map(str::trim);
+    let lines = lines.filter(|line| {
+        let is_noise = ["hint:", "To ", "error: failed to push some refs"]
+            .iter()
+            .any(|start| line.starts_with(start));
+        !line.is_empty() && !is_noise
+    });
+    let lines: Vec<&str> = lines.collect();
+    let of_server = lines.iter().filter_map(|line| line.strip_prefix("remote:"));
+    let of_server: Vec<&str> = of_server
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take(QUOTED_LINES_MAX)
+        .collect();
+    let shown = if of_server.is_empty() {
+        &lines[lines.len().saturating_sub(QUOTED_LINES_MAX)..]
+    } else {
+        &of_server[..]
+    };
+    let parts: Vec<&str> = reason.into_iter().chain(shown.iter().copied()).collect();
+    if parts.is_empty() {
+        return output.ended.to_string();
+    }
+    clip(&one_line(&parts.join(" ")), QUOTED_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn output(stdout: &str, stderr: &str) -> CommandOutput {
+        CommandOutput {
+            ended: JobExit::Code(1),
+            stdout: stdout.into(),
+            lost: 0,
+            stderr: stderr.into(),
+        }
+    }
+
+    #[test]
+    fn failed_push_is_quoted_without_noise() {
+        let rejected =
+            "To /r\n!\tabc:refs/heads/x\t[remote rejected] (pre-receive hook declined)\nDone\n";
+        for (stdout, stderr, expected) in [
+            (
+                rejected,
+                "remote: error: GH006: Protected branch.        \nremote: \nremote: See the rules.\n\
+                 error: failed to push some refs to '/r'\nhint: no\n",
+                "[remote rejected] (pre-receive hook declined) error: GH006: Protected branch. See the rules.",
+            ),
+            (
+                "",
+                "1\n2\n3\n4\n5\n6\n7 tests \u{1b}[31mfailed\nerror: failed to push some refs to '/r'\n",
+                "2 3 4 5 6 7 tests ␛[31mfailed",
+            ),
+            ("", "", "exit code 1"),
+        ] {
+            assert_eq!(quote(&output(stdout, stderr)), expected);
+        }
+        let long = "word ".repeat(1000);
+        assert!(quote(&output("", &long)).chars().count() <= QUOTED_MAX);
+    }
+
+    #[test]
+    fn failed_login_names_the_command_to_run() {
+        let why = with_remedy(
+            "git@a: Permission denied (publickey).".into(),
+            "git push o x",
+        );
+        assert!(why.contains("run git push o x in a shell"), "{why}");
+        assert_eq!(with_remedy("other".into(), "git push o x"), "other");
+    }
+}

@@ -21,7 +21,7 @@ use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::process::environment;
 use crate::process::supervisor::is_in_agent_command;
-use crate::store::{Board, Worktrees};
+use crate::store::{Board, WorktreeCommands, Worktrees};
 
 /// Returns the checks of the settings for a crew in the project `root`.
 pub fn parts(settings: &Settings, root: &Path) -> CheckParts {
@@ -173,7 +173,10 @@ pub fn for_merge(root: &Path, tasks: &[TaskId]) -> Result<Option<TaskChecks>, St
 fn task_checks(root: &Path, settings: &Settings, board: Board, worktrees: Worktrees) -> TaskChecks {
     let extensions = LiveExtensions::load(root);
     let approved = extensions.last().trust.approved_files();
-    let supervisor = supervisor::supervisor(root, settings, &approved).map(Arc::new);
+    let commands = WorktreeCommands {
+        settings: settings.worktree.clone(),
+        supervisor: supervisor::supervisor(root, settings, &approved).map(Arc::new),
+    };
     let CheckParts {
         specs,
         at_once,
@@ -182,7 +185,7 @@ fn task_checks(root: &Path, settings: &Settings, board: Board, worktrees: Worktr
     TaskChecks::new(TaskChecksParts {
         root: root.to_path_buf(),
         specs,
-        runner: CheckRunner::new(root, supervisor, secrets::redactor(), at_once, now),
+        runner: CheckRunner::new(root, commands, secrets::redactor(), at_once, now),
         acceptance,
         board,
         worktrees: Some(worktrees),

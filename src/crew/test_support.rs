@@ -46,7 +46,8 @@ use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crate::store::{
-    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, Worktrees, prepare,
+    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, WorktreeCommands, Worktrees,
+    prepare,
 };
 
 /// Approvers for a crew with a user. The lead decides plans, shutdowns and permissions; the user decides budgets and
@@ -197,7 +198,13 @@ impl TestCrew {
         let checks = TaskChecks::new(TaskChecksParts {
             root: root.clone(),
             specs,
-            runner: CheckRunner::new(root, None, redactor, 1, context.clock),
+            runner: CheckRunner::new(
+                root,
+                WorktreeCommands::default(),
+                redactor,
+                1,
+                context.clock,
+            ),
             acceptance: Arc::new(NoAcceptance),
             board: board.store().clone(),
             worktrees: None,
@@ -323,7 +330,13 @@ pub fn one_check(root: &Path, run: &str, clock: fn() -> Timestamp) -> TaskChecks
             name: "test".into(),
             ..CheckSpec::acceptance(run)
         }],
-        runner: CheckRunner::new(root, None, Redactor::default(), 2, clock),
+        runner: CheckRunner::new(
+            root,
+            WorktreeCommands::default(),
+            Redactor::default(),
+            2,
+            clock,
+        ),
         acceptance: Arc::new(NoAcceptance),
         board: Board::open(root),
         worktrees: Some(Worktrees::open(root)),

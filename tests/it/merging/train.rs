@@ -4,7 +4,6 @@
 //! `CREWDECK_ROUNDS=100 cargo test --test it merging::train -- --nocapture` runs 100 rounds with random kills;
 //! `CREWDECK_SEED=17` runs the round that a failure names.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -254,5 +253,5 @@ fn project_without_checks_merges_without_a_train() {
     assert_eq!(files_of(&project, "main"), "a");
     let log = std::fs::read_to_string(project.file(".worktrees/events.jsonl")).unwrap();
     assert!(!log.contains("train."), "{log}");
-    assert!(!Path::new(&project.file(".worktrees/.merge-train.lock")).exists());
+    assert!(!project.file(".worktrees/.merge-train.lock").exists());
 }

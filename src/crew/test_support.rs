@@ -36,6 +36,7 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
+use crate::domain::redact::Redactor;
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -45,7 +46,8 @@ use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crate::store::{
-    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, Worktrees, prepare,
+    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, WorktreeCommands, Worktrees,
+    prepare,
 };
 
 /// Approvers for a crew with a user. The lead decides plans, shutdowns and permissions; the user decides budgets and
@@ -167,6 +169,23 @@ impl TestCrew {
         ))
     }
 
+    /// Returns the merge service of a crew whose settings have one check, the command `run`.
+    pub fn checked_merges(&self, board: &Arc<BoardView>, run: &str) -> Arc<MergeService> {
+        let (context, errors) = (self.context.clone(), self.errors.clone());
+        let worktrees = Some(Worktrees::open(&context.root));
+        let checks = one_check(&context.root, run, context.clock);
+        let branches = BranchStatus::new(context.clone(), errors, board.clone(), worktrees.clone());
+        Arc::new(MergeService::new(
+            context,
+            board.clone(),
+            Arc::new(branches),
+            self.lead.clone(),
+            worktrees,
+            MergePolicy::Auto,
+            Some(Arc::new(checks)),
+        ))
+    }
+
     /// Returns the checks of a crew whose settings have none.
     pub fn checks(&self, board: &Arc<BoardView>) -> Arc<CrewChecks> {
         self.checks_of(board, Vec::new())
@@ -179,7 +198,13 @@ impl TestCrew {
         let checks = TaskChecks::new(TaskChecksParts {
             root: root.clone(),
             specs,
-            runner: CheckRunner::new(root, None, redactor, 1, context.clock),
+            runner: CheckRunner::new(
+                root,
+                WorktreeCommands::default(),
+                redactor,
+                1,
+                context.clock,
+            ),
             acceptance: Arc::new(NoAcceptance),
             board: board.store().clone(),
             worktrees: None,
@@ -262,6 +287,7 @@ impl TestCrew {
             tools: Vec::new(),
             earlier: false,
             allowed: SettingsPermissions::default(),
+            checks: false,
         };
         let registry = self.registry.clone();
         Arc::new(ModelSwitch::new(
@@ -294,6 +320,27 @@ impl TestCrew {
         self.context.tracker.close();
         self.context.tracker.wait().await;
     }
+}
+
+/// Returns the checks of a project whose settings have one check, the command `run`.
+pub fn one_check(root: &Path, run: &str, clock: fn() -> Timestamp) -> TaskChecks {
+    TaskChecks::new(TaskChecksParts {
+        root: root.to_path_buf(),
+        specs: vec![CheckSpec {
+            name: "test".into(),
+            ..CheckSpec::acceptance(run)
+        }],
+        runner: CheckRunner::new(
+            root,
+            WorktreeCommands::default(),
+            Redactor::default(),
+            2,
+            clock,
+        ),
+        acceptance: Arc::new(NoAcceptance),
+        board: Board::open(root),
+        worktrees: Some(Worktrees::open(root)),
+    })
 }
 
 /// Runs git with a configured user name. Returns its standard output without blanks at both ends. Panics if git fails.

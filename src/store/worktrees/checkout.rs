@@ -3,18 +3,22 @@
 //! A check does not run in the worktree of the agent, because the agent's programs can write there while it runs, and
 //! because the files there need not be those of the branch.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+use tokio_util::sync::CancellationToken;
 
-use super::{OpenRegistry, Worktrees};
-use crate::store::StoreError;
-
-/// The folder of the checkouts, relative to the project root. Commands of agents cannot write to it.
-const FOLDER: &str = ".crewdeck/checks/trees";
+use super::command_environment::CACHE_VARIABLE;
+use super::commands::{WorktreeCommandResult, WorktreeCommands, output_end};
+use super::{OpenRegistry, Worktrees, cache};
+use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
+use crate::domain::redact::Redactor;
+use crate::process::AddedEnvironment;
+use crate::store::{StoreError, os_errors};
 
 impl Worktrees {
     /// Checks out `commit` in a new folder and returns the path of the folder. Copies the untracked files of the root
@@ -25,10 +29,10 @@ impl Worktrees {
     /// When git fails, or a folder cannot be created or deleted.
     pub fn check_out(&self, key: &str, commit: &str) -> Result<PathBuf, StoreError> {
         let work = self.begin_change()?;
-        let all = work.repo.root.join(FOLDER);
+        let all = work.repo.root.join(CHECK_CHECKOUTS);
         fs::create_dir_all(&all).map_err(StoreError::at(&all))?;
         let all = fs::canonicalize(&all).map_err(StoreError::at(&all))?;
-        work.delete_stale_checkouts(&all);
+        work.delete_stale_checkouts();
         let dir = all.join(format!("check-{key}-{}", std::process::id()));
         work.delete_checkout(&dir)?;
         let path = dir.to_string_lossy();
@@ -38,6 +42,75 @@ impl Worktrees {
         work.repo.git.ok(&args)?;
         work.copy_included_to(&dir, &all)?;
         Ok(dir)
+    }
+
+    /// Prepares a folder of [`Worktrees::check_out`] as a new worktree is prepared: clones the folders that the settings
+    /// name, and runs the setup command. Does nothing if the settings name neither.
+    ///
+    /// # Errors
+    /// When the setup command failed or was cancelled. The text is the reason and the end of the output.
+    pub async fn prepare_checkout(
+        &self,
+        dir: &Path,
+        commands: &WorktreeCommands,
+        added: AddedEnvironment,
+        (redactor, cancel): (&Redactor, &CancellationToken),
+    ) -> Result<(), String> {
+        if let Some(folders) = commands.settings.clone_folders.clone() {
+            let (store, checkout) = (self.clone(), dir.to_path_buf());
+            let name = dir.file_name().unwrap_or_default().to_string_lossy();
+            let scratch = dir.with_file_name(unfinished_name(&name));
+            let cloned = move || store.clone_folders_to(&checkout, &scratch, &folders);
+            // Without the folders, the setup command takes longer.
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(cloned).await {
+                tracing::warn!("no folders are cloned into {}: {error}", dir.display());
+            }
+        }
+        let Some(command) = &commands.settings.setup else {
+            return Ok(());
+        };
+        let ran = commands.run(command, dir.to_path_buf(), added, redactor, cancel);
+        match ran.await {
+            None => Err("interrupted".into()),
+            Some(WorktreeCommandResult { failure: None, .. }) => Ok(()),
+            Some(WorktreeCommandResult {
+                failure: Some(why),
+                output,
+                ..
+            }) => Err(format!("{why}\n{}", output_end(&output))),
+        }
+    }
+
+    /// Returns the additions to the environment of checks: `CREWDECK_CACHE`, a folder that all checks of the project
+    /// share. It is kept, so that a check need not build everything. Creates the folder; without the variable if that
+    /// fails.
+    pub fn checkout_environment(&self) -> AddedEnvironment {
+        let path = self.root.join(CHECK_CACHE);
+        let created = fs::create_dir_all(self.root.join(CHECK_CHECKOUTS))
+            .and_then(|()| cache::create_folder(path));
+        let mut added = AddedEnvironment::default();
+        match created.map(|path| path.into_os_string().into_string()) {
+            Ok(Ok(path)) => {
+                added.variables.insert(CACHE_VARIABLE.into(), path);
+            }
+            // The environment of commands is text.
+            Ok(Err(_)) => {}
+            Err(error) => {
+                tracing::warn!("checks have no cache: {}", os_errors::explain(&error));
+            }
+        }
+        added
+    }
+
+    /// Deletes the cache of the checks, to free space on the disk.
+    pub fn delete_check_cache(&self) {
+        let path = self.root.join(CHECK_CACHE);
+        cache::make_folders_writable(&path);
+        if let Err(error) = fs::remove_dir_all(&path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!("the cache of the checks cannot be deleted: {error}");
+        }
     }
 
     /// Deletes a folder of [`Worktrees::check_out`].
@@ -50,19 +123,22 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Deletes the checkouts of processes that have ended. What cannot be deleted stays.
-    fn delete_stale_checkouts(&self, all: &Path) {
-        let entries = fs::read_dir(all).into_iter().flatten().flatten();
-        for entry in entries {
-            if is_stale(&entry.file_name().to_string_lossy())
-                && let Err(error) = self.delete_checkout(&entry.path())
-            {
-                tracing::warn!("an old checkout cannot be deleted: {error}");
+    /// Deletes the checkouts of processes that have ended. Returns how many were deleted. What cannot be deleted stays.
+    pub(super) fn delete_stale_checkouts(&self) -> usize {
+        let all = self.repo.root.join(CHECK_CHECKOUTS);
+        let all = fs::canonicalize(&all).unwrap_or(all);
+        let mut deleted = 0;
+        for name in stale_checkouts(&self.repo.root, self.repo.common()) {
+            match self.delete_checkout(&all.join(name)) {
+                Ok(()) => deleted += 1,
+                Err(error) => tracing::warn!("an old checkout cannot be deleted: {error}"),
             }
         }
+        deleted
     }
 
     fn delete_checkout(&self, dir: &Path) -> Result<(), StoreError> {
+        cache::make_folders_writable(dir);
         match fs::remove_dir_all(dir) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -75,6 +151,24 @@ impl OpenRegistry {
         }
         Ok(())
     }
+}
+
+/// Returns the names of the checkouts whose process has ended: those with a folder, and those of which only git's entry is
+/// left. `common` is the git folder that all worktrees share.
+pub(super) fn stale_checkouts(root: &Path, common: &Path) -> BTreeSet<String> {
+    let folders = [root.join(CHECK_CHECKOUTS), common.join("worktrees")];
+    let entries = folders.iter().filter_map(|dir| fs::read_dir(dir).ok());
+    let names = entries
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| is_stale(name)).collect()
+}
+
+/// Returns the name of the folder for folders that are being cloned into the checkout `name`. It ends with the process
+/// like the checkout, so it is deleted like one if the process is killed.
+fn unfinished_name(name: &str) -> String {
+    format!("check-unfinished-{}", name.trim_start_matches("check-"))
 }
 
 /// Returns whether `name` is the name of a checkout whose process has ended.

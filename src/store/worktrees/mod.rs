@@ -8,6 +8,7 @@ mod branches;
 mod cache;
 mod checkout;
 mod clone;
+mod combination;
 mod command_environment;
 mod commands;
 mod content;
@@ -18,6 +19,8 @@ mod hook_made;
 mod include;
 mod inspect;
 mod interrupted_merge;
+mod landing;
+mod landing_record;
 mod log;
 mod merge;
 mod merge_status;
@@ -27,6 +30,7 @@ mod orphans;
 mod outgoing;
 mod remove;
 mod repair;
+mod train;
 mod trash;
 
 use std::fs;
@@ -42,12 +46,15 @@ use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeInde
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
 pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
+pub use landing::Landing;
 pub use orphans::{OrphanKind, OrphanWorktree};
 pub use outgoing::OutgoingQuery;
+pub use train::{TrainBranch, TrainLock, TrainPlan, TrainPlans};
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";

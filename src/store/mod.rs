@@ -87,9 +87,9 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, CombineOutcome, CombinedBranch, CombinedBranches, Debris, Landing, NewWorktree,
-    OrphanKind, OrphanWorktree, OutgoingQuery, ScanMode, TrainBranch, TrainLock, TrainPlan,
-    TrainPlans, WorktreeCommands, WorktreeList, Worktrees,
+    BranchSnapshot, CombineOutcome, CombinedBranch, CombinedBranches, Debris, LandedCommit,
+    LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, ScanMode,
+    TrainBranch, TrainLock, TrainPlan, TrainPlans, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -29,7 +29,8 @@ impl TrainRunner {
             .collect();
         running.searched = train.thrown_out().len();
         for task in alone {
-            match self.find_partner(task, train.base(), running).await {
+            let found = self.find_partner(task, train.base(), running).await;
+            match found {
                 Ok(Some(LandedPartner::Task(partner))) => {
                     train.add_partner(task, partner);
                     running.landed_before.insert(partner);

@@ -106,7 +106,8 @@ impl Worktrees {
             .collect();
         let trees = work.index.existing_worktrees().into_iter();
         // A branch that has got more commits since then is found by the registry.
-        let is_merged = |name: &WorktreeName, by: &str| by == hash || merged.contains(&name.as_str());
+        let is_merged =
+            |name: &WorktreeName, by: &str| by == hash || merged.contains(&name.as_str());
         Ok(trees
             .filter(|tree| is_merged(&tree.name, &tree.merged_commit))
             .map(|tree| tree.name.clone())

@@ -35,18 +35,21 @@ fn green_branch_that_edits_the_settings_does_not_land() {
       - { tool: bash, input: { command: "mkdir -p .crewdeck && echo 'checks = []' > .crewdeck/config.toml && git add -f .crewdeck && git commit -qm none; echo new > b.txt" } }
       - { tool: task_update, input: { task_id: 1, status: completed } }
 "#;
-    let project = project(&with_bob(edits));
-    project.write_user_settings(&merging("true"));
-    let before = git(&project, &["rev-parse", "main"]);
-    let ran = run(&project, &[]);
-    let told = notices(&ran.out());
-    let is_told = told.iter().any(|text| {
-        text.contains("is not merged")
-            && text.contains("state folders of crewdeck (.crewdeck/config.toml)")
-    });
-    assert!(is_told, "{told:?}");
-    assert_eq!(git(&project, &["rev-parse", "main"]), before);
-    assert!(!project.file(".crewdeck/config.toml").exists());
+    // With a merge train, and without.
+    for settings in [merging("true"), "merge = \"auto\"\n".into()] {
+        let project = project(&with_bob(edits));
+        project.write_user_settings(&settings);
+        let before = git(&project, &["rev-parse", "main"]);
+        let ran = run(&project, &[]);
+        let told = notices(&ran.out());
+        let is_told = told.iter().any(|text| {
+            text.contains("is not merged")
+                && text.contains("state folders of crewdeck (.crewdeck/config.toml)")
+        });
+        assert!(is_told, "{settings}: {told:?}");
+        assert_eq!(git(&project, &["rev-parse", "main"]), before);
+        assert!(!project.file(".crewdeck/config.toml").exists());
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn commits_since_a_branch_began_are_found_with_their_tasks() {
     // Only the newest ones, with the commit before them.
     let newest = since(2).unwrap();
     assert_eq!(newest.start, found.commits[0].hash);
-    assert_eq!(newest.commits, found.commits[1..]);
+    assert_eq!(newest.commits.as_slice(), &found.commits[1..]);
     // A branch that has merged the base branch has none.
     r.git(&["-C", ".worktrees/task-3", "merge", "--quiet", "main"]);
     let base = r.git(&["rev-parse", "main"]);

@@ -77,8 +77,8 @@ impl CommandHandler for Commands {
                 let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
                 let mut were_running = self.waits.interrupt(&agent) || hooks_ran;
                 were_running |= self.user_actions.stop_checks(&agent);
-                // A merge train is shown with the board, which has no interruption of its own.
-                were_running |= agent.is_lead() && self.merges.stop_train();
+                // A merge of the user is shown with the board, which has no interruption of its own.
+                were_running |= agent.is_lead() && self.merges.stop_user_train();
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
                     interrupted => interrupted,

@@ -1,5 +1,5 @@
 //! Branches and checks that try to get around the checks or to harm the machine: nothing escapes, nothing lands, and the
-//! user is told.
+//! user sees why.
 
 use std::path::Path;
 
@@ -41,12 +41,12 @@ fn green_branch_that_edits_the_settings_does_not_land() {
         project.write_user_settings(&settings);
         let before = git(&project, &["rev-parse", "main"]);
         let ran = run(&project, &[]);
-        let told = notices(&ran.out());
-        let is_told = told.iter().any(|text| {
+        let shown = notices(&ran.out());
+        let is_shown = shown.iter().any(|text| {
             text.contains("is not merged")
                 && text.contains("state folders of crewdeck (.crewdeck/config.toml)")
         });
-        assert!(is_told, "{settings}: {told:?}");
+        assert!(is_shown, "{settings}: {shown:?}");
         assert_eq!(git(&project, &["rev-parse", "main"]), before);
         assert!(!project.file(".crewdeck/config.toml").exists());
     }

@@ -3,13 +3,14 @@
 
 use std::ffi::CStr;
 use std::fs::{File, FileTimes};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::SystemTime;
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, openat, readlinkat,
-    renameat_with, statat, symlinkat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, fstatvfs, mkdirat, openat,
+    readlinkat, renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -19,12 +20,23 @@ use crate::store::worktrees::include::copy::{folder_flags, open_folder, permissi
 const ENTRIES_MAX: usize = 200_000;
 /// Maximum size of the files that are cloned into one worktree, together, in bytes.
 const SIZE_MAX: u64 = 20 * 1024 * 1024 * 1024;
+/// Maximum size of the files whose blocks cannot be shared and that are therefore copied into one worktree, together, in
+/// bytes. Much lower than [`SIZE_MAX`], because each worktree needs this space.
+const COPIED_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// The free space that copies leave on the disk, in bytes.
+const FREE_MIN: u64 = 1024 * 1024 * 1024;
 /// Maximum depth of folders below a cloned folder. Each level needs two open files.
 const DEPTH_MAX: usize = 64;
 
 const TOO_MANY: &str = "more than 200,000 files and folders";
 const TOO_LARGE: &str = "more than 20 GiB in total";
 const TOO_DEEP: &str = "its folders are nested more than 64 levels deep";
+const NO_SPACE: &str = "its files need more space than copies may take: 4 GiB, what worktree.disk_limit leaves, and all \
+                        but the last GiB of the disk";
+const VIRTUAL_ENVIRONMENT: &str = "it contains a Python virtual environment, whose programs use the files of your \
+                                   checkout by absolute paths: create it with worktree.setup";
+/// The file in the top folder of a Python virtual environment.
+const VIRTUAL_ENVIRONMENT_FILE: &[u8] = b"pyvenv.cfg";
 
 /// The name of the unfinished clone, and of the file that tests whether blocks can be shared, in the scratch folder.
 const UNFINISHED: &str = "folder";
@@ -36,8 +48,8 @@ pub type ShareBlocks = fn(&File, &File) -> Result<(), Errno>;
 
 #[derive(Debug)]
 pub enum CloneError {
-    /// The folder exceeds a limit, which the text names.
-    TooMuch(&'static str),
+    /// The folder exceeds a limit or must not be cloned, for the reason in the text.
+    Unsuitable(&'static str),
     Io(io::Error),
 }
 
@@ -60,11 +72,26 @@ pub struct FolderCloner {
     /// An empty folder on the same file system as the worktree.
     scratch: OwnedFd,
     share: ShareBlocks,
-    entries_left: usize,
-    bytes_left: u64,
+    /// Whether a file is copied if its blocks cannot be shared.
+    copies: bool,
+    left: CloneBudget,
+    /// The latest time of modification that a cloned file gets.
+    newest: Option<SystemTime>,
+}
+
+/// What may still be cloned into a worktree.
+#[derive(Debug, Clone, Copy)]
+struct CloneBudget {
+    entries: usize,
+    /// The size of the files, in bytes.
+    bytes: u64,
+    /// The size of the files whose blocks are not shared, in bytes.
+    copied: u64,
 }
 
 impl FolderCloner {
+    /// Opens the folders. Files are only cloned if they can share their blocks, until [`FolderCloner::allow_copies`].
+    ///
     /// # Errors
     /// Fails if a folder cannot be opened.
     pub fn open(
@@ -80,9 +107,30 @@ impl FolderCloner {
             tree: open(tree)?,
             scratch: open(scratch)?,
             share,
-            entries_left: ENTRIES_MAX,
-            bytes_left: SIZE_MAX,
+            copies: false,
+            left: CloneBudget {
+                entries: ENTRIES_MAX,
+                bytes: SIZE_MAX,
+                copied: 0,
+            },
+            // Git has written it before it checked out the files.
+            newest: modified_at(&tree.join(".git")),
         })
+    }
+
+    /// Copies files whose blocks cannot be shared: at most `bytes_max` bytes of them, and not more than the disk has space
+    /// for.
+    pub fn allow_copies(&mut self, bytes_max: u64) {
+        let disk = fstatvfs(&self.scratch);
+        let free = disk.map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let space = free.saturating_sub(FREE_MIN);
+        self.left.copied = COPIED_MAX.min(bytes_max).min(space);
+        self.copies = true;
+    }
+
+    /// Returns the size of the files that may still be copied because their blocks cannot be shared, in bytes.
+    pub fn copies_left(&self) -> u64 {
+        self.left.copied
     }
 
     /// Returns whether the file system of the worktree can share blocks between files. Tries it.
@@ -108,8 +156,18 @@ impl FolderCloner {
     /// folder is missing in the worktree, or if something has appeared at `path` there.
     ///
     /// # Errors
-    /// Fails if the folder exceeds a limit, or cannot be cloned as a whole. The worktree is then unchanged.
+    /// Fails if the folder exceeds a limit, or cannot be cloned as a whole. The worktree is then unchanged, and so are the
+    /// limits for other folders.
     pub fn clone_folder(&mut self, path: &Path) -> Result<bool, CloneError> {
+        let before = self.left;
+        let cloned = self.try_clone_folder(path);
+        if !matches!(cloned, Ok(true)) {
+            self.left = before;
+        }
+        cloned
+    }
+
+    fn try_clone_folder(&mut self, path: &Path) -> Result<bool, CloneError> {
         let (folders, name) = split(path)?;
         let (mut from, mut to) = (self.root.try_clone()?, self.tree.try_clone()?);
         for folder in folders {
@@ -163,8 +221,11 @@ impl FolderCloner {
             if matches!(name.to_bytes(), b"." | b".." | b".git") {
                 continue;
             }
-            let left = self.entries_left.checked_sub(1);
-            self.entries_left = left.ok_or(CloneError::TooMuch(TOO_MANY))?;
+            if name.to_bytes() == VIRTUAL_ENVIRONMENT_FILE {
+                return Err(CloneError::Unsuitable(VIRTUAL_ENVIRONMENT));
+            }
+            let left = self.left.entries.checked_sub(1);
+            self.left.entries = left.ok_or(CloneError::Unsuitable(TOO_MANY))?;
             let kind = match entry.file_type() {
                 FileType::Unknown => {
                     let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -175,7 +236,7 @@ impl FolderCloner {
             match kind {
                 FileType::Directory => {
                     let depth = depth.checked_sub(1);
-                    let depth = depth.ok_or(CloneError::TooMuch(TOO_DEEP))?;
+                    let depth = depth.ok_or(CloneError::Unsuitable(TOO_DEEP))?;
                     let flags = folder_flags() | OFlags::NOFOLLOW;
                     let inner = openat(from, name, flags, Mode::empty())?;
                     // Writable for the user, so that it can be deleted with the worktree.
@@ -196,7 +257,9 @@ impl FolderCloner {
         Ok(())
     }
 
-    /// Clones a file with its permissions and its time of modification, by which build tools detect changes.
+    /// Clones a file with its permissions and its time of modification, by which build tools detect changes. A file that is
+    /// newer than the worktree becomes as old as the worktree: otherwise build output of the user's checkout would be newer
+    /// than the sources in the worktree, which may differ, and would count as up to date.
     fn clone_file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr) -> Result<(), CloneError> {
         // Without NONBLOCK, opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -206,15 +269,42 @@ impl FolderCloner {
             return Ok(());
         }
         let meta = source.metadata()?;
-        let left = self.bytes_left.checked_sub(meta.len());
-        self.bytes_left = left.ok_or(CloneError::TooMuch(TOO_LARGE))?;
+        let left = self.left.bytes.checked_sub(meta.len());
+        self.left.bytes = left.ok_or(CloneError::Unsuitable(TOO_LARGE))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let copy = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
-        (self.share)(&copy, &source)?;
+        if let Err(error) = (self.share)(&copy, &source) {
+            self.copy_file(&copy, &source, meta.len(), error)?;
+        }
         fchmod(&copy, permissions(&stat))?;
-        copy.set_times(FileTimes::new().set_modified(meta.modified()?))?;
+        let modified = meta.modified()?;
+        let modified = self.newest.map_or(modified, |newest| modified.min(newest));
+        copy.set_times(FileTimes::new().set_modified(modified))?;
         Ok(())
     }
+
+    /// Copies the content of a file of `length` bytes, if files may be copied. Otherwise fails with `error`, for which the
+    /// blocks cannot be shared. A file that grows meanwhile is cut at `length`.
+    fn copy_file(
+        &mut self,
+        copy: &File,
+        source: &File,
+        length: u64,
+        error: Errno,
+    ) -> Result<(), CloneError> {
+        if !self.copies {
+            return Err(error.into());
+        }
+        let left = self.left.copied.checked_sub(length);
+        self.left.copied = left.ok_or(CloneError::Unsuitable(NO_SPACE))?;
+        let (mut from, mut to) = (source.take(length), copy);
+        io::copy(&mut from, &mut to)?;
+        Ok(())
+    }
+}
+
+fn modified_at(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().ok()?.modified().ok()
 }
 
 /// Deletes the folder `name` in the folder `at`.
@@ -301,9 +391,15 @@ mod tests {
             let scratch = Dir::read_from(&self.cloner.scratch).unwrap().count();
             assert_eq!(scratch, 2, "only . and .. are left");
             cloned.map_err(|error| match error {
-                CloneError::TooMuch(why) => why.to_string(),
+                CloneError::Unsuitable(why) => why.to_string(),
                 CloneError::Io(error) => error.to_string(),
             })
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
     }
 
@@ -357,30 +453,93 @@ mod tests {
     fn folder_above_a_limit_is_left_out_as_a_whole() {
         let mut f = fixture(copy_for_tests);
         for path in ["a/1", "a/2", "b/1"] {
-            fs::create_dir_all(f.root.join(path).parent().unwrap()).unwrap();
-            fs::write(f.root.join(path), "12345").unwrap();
+            f.write(path, "12345");
         }
-        f.cloner.entries_left = 1;
+        f.cloner.left.entries = 1;
         assert_eq!(f.run("a"), Err(TOO_MANY.into()));
-        f.cloner.entries_left = 10;
-        f.cloner.bytes_left = 9;
+        f.cloner.left.entries = 10;
+        f.cloner.left.bytes = 9;
         assert_eq!(f.run("a"), Err(TOO_LARGE.into()));
-        f.cloner.bytes_left = 5;
+        f.cloner.left.bytes = 5;
         assert_eq!(f.run("b"), Ok(true));
         fs::create_dir_all(f.root.join("c").join("x/".repeat(DEPTH_MAX + 1))).unwrap();
-        f.cloner.entries_left = 1000;
+        f.cloner.left.entries = 1000;
         assert_eq!(f.run("c"), Err(TOO_DEEP.into()));
         let cloned: Vec<_> = fs::read_dir(&f.tree).unwrap().flatten().collect();
         assert_eq!(cloned.len(), 1, "{cloned:?}");
     }
 
     #[test]
-    fn file_system_without_shared_blocks_is_detected() {
+    fn folder_that_is_left_out_uses_up_no_limit() {
         let mut f = fixture(|_, _| Err(Errno::NOTSUP));
+        for path in ["large/1", "large/2", "large/3", "small/1", "small/2"] {
+            f.write(path, "12345");
+        }
+        f.cloner.allow_copies(12);
+        f.cloner.left.entries = 3;
+        f.cloner.left.bytes = 12;
+        assert_eq!(f.run("large"), Err(TOO_LARGE.into()));
+        f.cloner.left.bytes = 100;
+        assert_eq!(f.run("large"), Err(NO_SPACE.into()));
+        assert_eq!(f.run("small"), Ok(true));
+        assert_eq!(f.cloner.copies_left(), 2);
+        assert_eq!((f.cloner.left.entries, f.cloner.left.bytes), (1, 90));
+    }
+
+    #[test]
+    fn files_are_copied_only_if_that_is_allowed() {
+        let mut f = fixture(|_, _| Err(Errno::NOTSUP));
+        f.write("a/1", "text");
+        f.write("empty/1", "");
         assert!(!f.cloner.can_share());
-        fs::create_dir(f.root.join("a")).unwrap();
-        fs::write(f.root.join("a/1"), "1").unwrap();
         assert!(f.run("a").is_err());
         assert!(!f.tree.join("a").exists());
+        f.cloner.allow_copies(0);
+        assert_eq!(f.run("empty"), Ok(true));
+        assert_eq!(f.run("a"), Err(NO_SPACE.into()));
+        f.cloner.allow_copies(4);
+        assert_eq!(f.run("a"), Ok(true));
+        assert_eq!(fs::read_to_string(f.tree.join("a/1")).unwrap(), "text");
+        // The copy is a file of its own.
+        fs::write(f.tree.join("a/1"), "changed").unwrap();
+        assert_eq!(fs::read_to_string(f.root.join("a/1")).unwrap(), "text");
+    }
+
+    #[test]
+    fn python_environment_is_left_out_with_the_reason() {
+        let mut f = fixture(copy_for_tests);
+        f.write(".venv/pyvenv.cfg", "home = /usr/bin\n");
+        f.write("tools/env/pyvenv.cfg", "home = /usr/bin\n");
+        f.write("tools/a", "");
+        for folder in [".venv", "tools"] {
+            assert_eq!(f.run(folder), Err(VIRTUAL_ENVIRONMENT.into()));
+            assert!(!f.tree.join(folder).exists());
+        }
+    }
+
+    #[test]
+    fn no_cloned_file_is_newer_than_the_worktree() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["root/out", "tree", "scratch"].map(|name| dir.path().join(name));
+        for path in &paths {
+            fs::create_dir_all(path).unwrap();
+        }
+        let [from, tree, scratch] = paths;
+        let time = |seconds| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        let write = |path: &Path, seconds| {
+            let file = File::create(path).unwrap();
+            file.set_modified(time(seconds)).unwrap();
+        };
+        write(&tree.join(".git"), 2000);
+        write(&from.join("older"), 1000);
+        write(&from.join("newer"), 3000);
+        let root = from.parent().unwrap();
+        let mut cloner = FolderCloner::open(root, &tree, &scratch, copy_for_tests).unwrap();
+        assert!(matches!(cloner.clone_folder(Path::new("out")), Ok(true)));
+        let modified = |name: &str| modified_at(&tree.join("out").join(name)).unwrap();
+        assert_eq!(
+            (modified("older"), modified("newer")),
+            (time(1000), time(2000))
+        );
     }
 }

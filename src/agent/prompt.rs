@@ -9,8 +9,8 @@ use crate::domain::ids::Name;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::skill::{DESCRIPTION_MAX, Skill};
 use crate::domain::subagent::SubagentKind;
-use crate::domain::text::{clip, count_noun, join_names, one_line};
-use crate::domain::worktree::{INCLUDE_FILE, MissingContent, PORTS_PER_WORKTREE};
+use crate::domain::text::{clip, count_noun, join_names};
+use crate::domain::worktree::{INCLUDE_FILE, MissingContent, PORTS_PER_WORKTREE, PathSummary};
 use crate::tools::table::SUBMIT_PLAN;
 
 /// Maximum size, in bytes, of the list of skills in a prompt.

@@ -38,7 +38,7 @@ impl Worktrees {
         // `--force` twice, because git may still have an entry for a folder that is gone.
         let add = ["worktree", "add", "--quiet", "--detach", "-f", "-f", "--"];
         let args: Vec<&str> = add.into_iter().chain([&*path, commit]).collect();
-        work.repo.git.ok(&args)?;
+        work.repo.git.without_lfs_downloads().ok(&args)?;
         work.copy_included_to(&dir, &all)?;
         Ok(dir)
     }

@@ -115,10 +115,18 @@ impl CloneTarget<'_> {
         let mut report = ClonedFolders::default();
         let mut wanted = Vec::new();
         for folder in settings.clone_folders.iter().flatten() {
-            if !root.join(folder).is_dir() || dir.join(folder).symlink_metadata().is_ok() {
+            if !root.join(folder).is_dir() {
                 continue;
             }
-            if let Some(link) = first_link(root, folder).or_else(|| first_link(dir, folder)) {
+            let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let mut link = first_link(dir, parent);
+            if link.is_none() {
+                if dir.join(folder).symlink_metadata().is_ok() {
+                    continue;
+                }
+                link = first_link(root, folder);
+            }
+            if let Some(link) = link {
                 report.leave_out(folder, &format!("{link} is a symbolic link"));
                 continue;
             }

@@ -232,7 +232,7 @@ fn ignored_folder_is_copied_where_blocks_cannot_be_shared() {
     let space = if shares_blocks(&project) {
         ""
     } else {
-        ", 1 KiB of disk space"
+        ", 4 KiB of disk space"
     };
     assert_eq!(
         notice,

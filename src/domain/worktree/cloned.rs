@@ -15,7 +15,7 @@ pub struct ClonedFolders {
     left_out: Vec<(String, String)>,
     /// Whether nothing was cloned, because the file system cannot share blocks between files.
     pub cannot_share: bool,
-    /// The size of the cloned files whose blocks are not shared with the originals, in bytes.
+    /// The disk space of the cloned files whose blocks are not shared with the originals, in bytes.
     pub copied_bytes: u64,
 }
 

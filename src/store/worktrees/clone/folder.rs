@@ -23,6 +23,8 @@ const SIZE_MAX: u64 = 20 * 1024 * 1024 * 1024;
 /// Maximum size of the files whose blocks cannot be shared and that are therefore copied into one worktree, together, in
 /// bytes. Much lower than [`SIZE_MAX`], because each worktree needs this space.
 const COPIED_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// The unit in which a copy takes space on most disks, in bytes.
+const BLOCK: u64 = 4096;
 /// The free space that copies leave on the disk, in bytes.
 const FREE_MIN: u64 = 1024 * 1024 * 1024;
 /// Maximum depth of folders below a cloned folder. Each level needs two open files.
@@ -85,7 +87,7 @@ struct CloneBudget {
     entries: usize,
     /// The size of the files, in bytes.
     bytes: u64,
-    /// The size of the files whose blocks are not shared, in bytes.
+    /// The disk space for files whose blocks are not shared, in bytes.
     copied: u64,
 }
 
@@ -128,7 +130,7 @@ impl FolderCloner {
         self.copies = true;
     }
 
-    /// Returns the size of the files that may still be copied because their blocks cannot be shared, in bytes.
+    /// Returns the disk space that copies of files whose blocks cannot be shared may still take, in bytes.
     pub fn copies_left(&self) -> u64 {
         self.left.copied
     }
@@ -295,7 +297,8 @@ impl FolderCloner {
         if !self.copies {
             return Err(error.into());
         }
-        let left = self.left.copied.checked_sub(length);
+        let space = length.div_ceil(BLOCK).saturating_mul(BLOCK);
+        let left = self.left.copied.checked_sub(space);
         self.left.copied = left.ok_or(CloneError::Unsuitable(NO_SPACE))?;
         let (mut from, mut to) = (source.take(length), copy);
         io::copy(&mut from, &mut to)?;
@@ -475,14 +478,14 @@ mod tests {
         for path in ["large/1", "large/2", "large/3", "small/1", "small/2"] {
             f.write(path, "12345");
         }
-        f.cloner.allow_copies(12);
+        f.cloner.allow_copies(3 * BLOCK - 1);
         f.cloner.left.entries = 3;
         f.cloner.left.bytes = 12;
         assert_eq!(f.run("large"), Err(TOO_LARGE.into()));
         f.cloner.left.bytes = 100;
         assert_eq!(f.run("large"), Err(NO_SPACE.into()));
         assert_eq!(f.run("small"), Ok(true));
-        assert_eq!(f.cloner.copies_left(), 2);
+        assert_eq!(f.cloner.copies_left(), BLOCK - 1);
         assert_eq!((f.cloner.left.entries, f.cloner.left.bytes), (1, 90));
     }
 
@@ -497,7 +500,7 @@ mod tests {
         f.cloner.allow_copies(0);
         assert_eq!(f.run("empty"), Ok(true));
         assert_eq!(f.run("a"), Err(NO_SPACE.into()));
-        f.cloner.allow_copies(4);
+        f.cloner.allow_copies(BLOCK);
         assert_eq!(f.run("a"), Ok(true));
         assert_eq!(fs::read_to_string(f.tree.join("a/1")).unwrap(), "text");
         // The copy is a file of its own.

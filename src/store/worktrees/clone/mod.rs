@@ -293,7 +293,7 @@ mod tests {
         let copied = copied.unwrap();
         assert_eq!(
             (copied.names, copied.copied_bytes),
-            (vec!["deps".into()], 2)
+            (vec!["deps".into()], 4096)
         );
         assert_eq!(fs::read_to_string(tree.join("deps/x/y.js")).unwrap(), "y\n");
 

@@ -153,7 +153,7 @@ impl CloneTarget<'_> {
                 match cloner.clone_folder(Path::new(folder)) {
                     Ok(true) => report.add(folder),
                     Ok(false) => {}
-                    Err(CloneError::TooMuch(why)) => report.leave_out(folder, why),
+                    Err(CloneError::Unsuitable(why)) => report.leave_out(folder, why),
                     Err(CloneError::Io(error)) => {
                         report.leave_out(folder, &os_errors::explain(&error));
                     }

@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn warnings_name_the_first_paths() {
         let mut missing = MissingContent::default();
-        assert_eq!(missing.warnings(), Vec::<String>::new());
+        assert!(missing.warnings().is_empty());
         missing.submodules.add("lib");
         for n in 0..8 {
             missing.lfs_pointers.add(&format!("{n}.bin"));

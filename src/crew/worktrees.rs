@@ -131,7 +131,7 @@ impl TaskWorktrees {
         }
         if let Some(limit) = &self.disk_limit {
             for name in limit.enforce().await {
-                // The variable with the cache folder is set anew, which creates the folder.
+                // The variable with the cache folder is set again, which creates the folder.
                 lock(&self.environments).remove(&name);
             }
         }

@@ -320,7 +320,7 @@ fn submodules_are_fetched_by_the_documented_commands() {
             git(
                 &project,
                 &[
-                    &["-C", lib, "-c", "user.name=Ada", "-c", "user.email=a@b.c"],
+                    &["-C", lib, "-c", "user.name=Ada", "-c", "user.email=a@b.c"][..],
                     args,
                 ]
                 .concat(),
@@ -339,6 +339,7 @@ fn submodules_are_fetched_by_the_documented_commands() {
         let entry = format!("160000,{},lib", commit.trim());
         git(&project, &["update-index", "--add", "--cacheinfo", &entry]);
         git(&project, &["add", ".gitmodules"]);
+        fs::create_dir(project.file("lib")).unwrap();
         git(&project, &["commit", "--quiet", "--message", "submodule"]);
         // Git allows local URLs of submodules only with this setting.
         let start = "git -c protocol.file.allow=always";

@@ -290,7 +290,7 @@ pub fn size_of(dir: &Path) -> DiskUse {
     size_up_to(dir, WALK_MAX)
 }
 
-pub fn size_up_to(dir: &Path, entries_max: usize) -> DiskUse {
+fn size_up_to(dir: &Path, entries_max: usize) -> DiskUse {
     sum_of_sizes(vec![dir.to_path_buf()], entries_max)
 }
 

@@ -95,7 +95,12 @@ fn list(
         }
         let sizes = rows.iter().filter_map(|row| row.size);
         let total = sizes.fold(DiskUse::default(), DiskUse::plus);
-        format!("{text}\n\nAll worktrees: {total}")
+        let checks = worktrees.check_size();
+        let checks = match checks.bytes {
+            0 => String::new(),
+            _ => format!("\nCheckouts and cache of checks: {}", checks.in_words()),
+        };
+        format!("{text}\n\nAll worktrees: {}{checks}", total.in_words())
     })?;
     Ok(CommandOutcome::Done)
 }

@@ -214,6 +214,10 @@ mod tests {
                 "disk_limit is '20': give a number above 0 with a unit",
             ),
             (
+                "[worktree]\nclone_fallback = 'link'",
+                "unknown variant `link`, expected `skip` or `copy`",
+            ),
+            (
                 "[worktree]\nsteup = 'x'",
                 "unknown setting 'worktree.steup': did you mean 'setup'?",
             ),

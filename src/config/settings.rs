@@ -368,7 +368,8 @@ settings! {
         /// Commands for the worktrees of tasks: `setup` runs in each new worktree before its owner begins, `teardown`
         /// before a worktree is removed. `setup_timeout` is the maximum run time of each, in seconds (600 if not set). They
         /// run like commands of agents. `clone`: ignored folders that are copied into each new worktree, where the file
-        /// system can share blocks. `disk_limit`: the size of all worktrees above which `crewdeck doctor` warns. See
+        /// system can share blocks; with `clone_fallback = "copy"`, also where it cannot. `disk_limit`: the size of
+        /// worktrees and checks above which caches of completed tasks are deleted and you are warned. See
         /// [worktrees](worktrees.md#setup).
         worktree: WorktreeSettings {
             default: "none",

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
+use super::worktree_disk::WorktreeDiskLimit;
 use super::worktree_setup::WorktreeSetup;
 use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
@@ -37,6 +38,8 @@ pub struct TaskWorktrees {
     store: Option<Worktrees>,
     /// Prepares new worktrees; `None` if worktrees are not in use.
     setup: Option<WorktreeSetup>,
+    /// Limits the disk usage; `None` if worktrees are not in use or the settings name no limit.
+    disk_limit: Option<WorktreeDiskLimit>,
     /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
     /// Filled when they are needed for the first time.
     environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
@@ -61,6 +64,7 @@ impl TaskWorktrees {
             board,
             store,
             setup,
+            disk_limit: None,
             environments: Mutex::default(),
             shown_warnings: Mutex::default(),
         }
@@ -69,12 +73,20 @@ impl TaskWorktrees {
     /// Returns the same worktrees, with the commands of the settings.
     #[must_use]
     pub fn with_commands(self, commands: WorktreeCommands) -> TaskWorktrees {
-        let context = &self.context;
+        let (context, board) = (&self.context, &self.board);
+        let limit = self.store.clone().zip(commands.settings.disk_limit);
+        let disk_limit = limit.map(|(store, limit)| {
+            WorktreeDiskLimit::new(context.clone(), board.clone(), store, limit)
+        });
         let setup = self
             .store
             .clone()
             .map(|store| WorktreeSetup::new(context.clone(), store, commands));
-        TaskWorktrees { setup, ..self }
+        TaskWorktrees {
+            setup,
+            disk_limit,
+            ..self
+        }
     }
 
     /// Returns whether the worktree of a task is still to be prepared, because crewdeck ended before that was done.
@@ -116,6 +128,12 @@ impl TaskWorktrees {
             let mut text = self.describe(task, owner, &dir).await;
             text.push_str(&self.prepare(&dir).await);
             return Ok(Some(TaskWorkspace { dir, text }));
+        }
+        if let Some(limit) = &self.disk_limit {
+            for name in limit.enforce().await {
+                // The variable with the cache folder is set again, which creates the folder.
+                lock(&self.environments).remove(&name);
+            }
         }
         let (store, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;

@@ -170,6 +170,16 @@ impl Git {
             ],
             ..self.clone()
         }
+        .without_lfs_downloads()
+    }
+
+    /// Returns a copy with which Git LFS writes pointers in place of the files that it checks out. Without this, a checkout
+    /// downloads the files with the user's login from a server that a file of the branch can name.
+    #[must_use]
+    pub fn without_lfs_downloads(&self) -> Git {
+        let mut git = self.clone();
+        git.extra_env.push(("GIT_LFS_SKIP_SMUDGE", "1".into()));
+        git
     }
 
     /// Returns a copy that passes `lock` on to git. If git outlives this process (after `kill -9`), the lock is held

@@ -38,7 +38,7 @@ impl Worktrees {
         // `--force` twice, because git may still have an entry for a folder that is gone.
         let add = ["worktree", "add", "--quiet", "--detach", "-f", "-f", "--"];
         let args: Vec<&str> = add.into_iter().chain([&*path, commit]).collect();
-        work.repo.git.ok(&args)?;
+        work.repo.git.without_lfs_downloads().ok(&args)?;
         work.copy_included_to(&dir, &all)?;
         Ok(dir)
     }
@@ -55,11 +55,12 @@ impl Worktrees {
         added: AddedEnvironment,
         (redactor, cancel): (&Redactor, &CancellationToken),
     ) -> Result<(), String> {
-        if let Some(folders) = commands.settings.clone_folders.clone() {
+        if commands.settings.clone_folders.is_some() {
+            let settings = commands.settings.clone();
             let (store, checkout) = (self.clone(), dir.to_path_buf());
             let name = dir.file_name().unwrap_or_default().to_string_lossy();
             let scratch = dir.with_file_name(unfinished_name(&name));
-            let cloned = move || store.clone_folders_to(&checkout, &scratch, &folders);
+            let cloned = move || store.clone_folders_to(&checkout, &scratch, &settings);
             // Without the folders, the setup command takes longer.
             if let Ok(Err(error)) = tokio::task::spawn_blocking(cloned).await {
                 tracing::warn!("no folders are cloned into {}: {error}", dir.display());

@@ -28,6 +28,7 @@ mod outgoing;
 mod remove;
 mod repair;
 mod trash;
+mod uncommitted;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -251,6 +251,14 @@ pub fn worktree_ports(first: u16) -> String {
     )
 }
 
+/// Returns the text that names the folder for caches of a worktree, the value of `CREWDECK_CACHE`.
+pub fn worktree_cache(path: &str) -> String {
+    format!(
+        "\n<worktree>For build caches and other files that git must not see, use {path} (CREWDECK_CACHE in commands): it \
+         belongs to this worktree and is removed with it.</worktree>"
+    )
+}
+
 /// Returns the text that names files that were copied from the project directory into a new worktree. `names` contains
 /// the first ones, `count` is the number of all of them. Empty if there are none.
 pub fn included_files(names: &[String], count: usize) -> String {
@@ -327,6 +335,13 @@ pub fn setup_changes(changed: &PathSummary) -> String {
          file).</worktree>",
         within_tag(&changed.list())
     )
+}
+
+/// Returns the text that tells a task's owner that the setup command was interrupted before it had ended.
+pub fn setup_interrupted() -> String {
+    "\n<worktree>The project's setup command was interrupted here before it had ended. It runs again before your next \
+     turn.</worktree>"
+        .into()
 }
 
 /// Returns the text that tells a task's owner why the setup command has failed in the worktree. `end` is the end of its

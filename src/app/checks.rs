@@ -122,6 +122,7 @@ impl CommandGate<'_> {
         let commands = WorktreeCommands {
             settings: settings.worktree.clone(),
             supervisor: supervisor::supervisor(self.root, settings, &approved).map(Arc::new),
+            ..WorktreeCommands::default()
         };
         let CheckParts {
             specs,

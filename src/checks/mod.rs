@@ -2,7 +2,6 @@
 //! says what happens with the completion.
 
 mod content;
-mod disk;
 mod round;
 mod runner;
 mod texts;

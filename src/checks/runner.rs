@@ -9,21 +9,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::disk::DiskWatch;
 use crate::domain::checks::{CheckOutcome, CheckRecord, CheckSpec, failing_part};
 use crate::domain::ids::Name;
 use crate::domain::redact::Redactor;
-use crate::domain::sandbox::{Network, asks_for_network};
+use crate::domain::sandbox::Network;
 use crate::domain::timestamp::Timestamp;
 use crate::process::{
-    self, AddedEnvironment, CommandSpec, HeadTailBuffer, HistoryReach, JobExit, NetworkReach, Reach,
+    self, AddedEnvironment, CommandSpec, ContentOrigin, HeadTailBuffer, HistoryReach, JobExit,
+    NETWORK_WITHHELD, Reach, WatchedRun, approved_network,
 };
 use crate::store::{
     CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
 };
 
-/// Time between two looks at the free space of the disk while a check runs.
-const DISK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of bytes of the output that are searched for signs that the sandbox has denied a write.
 const NOTED_MAX: usize = 16 * 1024;
 /// The program that lowers the priority of a check, so that it runs beside other work.
@@ -276,13 +274,13 @@ impl CheckRunner {
         cancel: &CancellationToken,
     ) -> CheckRun {
         let began = Instant::now();
-        let stop = cancel.child_token();
+        let (reach, is_withheld) = self.reach(spec, &target.by);
         let command = CommandSpec {
             argv: argv(&spec.run),
             dir: dir.to_path_buf(),
             timeout: Duration::from_secs(spec.timeout_s),
             keep: NOTED_MAX,
-            reach: self.reach(spec, &target.by),
+            reach,
             supervisor: self.commands.supervisor.clone(),
             added,
         };
@@ -290,24 +288,8 @@ impl CheckRunner {
         let mut clean = self.redactor.stream();
         let mut keep = HeadTailBuffer::new(CHECK_LOG_MAX);
         let live = |bytes: &[u8]| keep.push(&clean.push(bytes));
-        let disk = DiskWatch::start(dir);
-        let mut is_filling = false;
-        let report = {
-            let running = process::run(&command, &stop, live);
-            tokio::pin!(running);
-            loop {
-                tokio::select! {
-                    biased;
-                    report = &mut running => break report,
-                    () = tokio::time::sleep(DISK_INTERVAL), if !is_filling => {
-                        if disk.is_filling() {
-                            is_filling = true;
-                            stop.cancel();
-                        }
-                    }
-                }
-            }
-        };
+        let WatchedRun { report, is_filling } =
+            Box::pin(process::run_watched(&command, cancel, live)).await;
         keep.push(&clean.end());
         let mut output = keep.text().trim_end().to_string();
         if is_filling && let CheckPlace::Checkout { worktrees, .. } = &target.place {
@@ -326,6 +308,9 @@ impl CheckRunner {
         if let Some(note) = &report.note {
             output.push_str(&format!("\n{note}"));
         }
+        if is_withheld && report.ended != JobExit::Code(0) {
+            output.push_str(&format!("\n[The check ran {NETWORK_WITHHELD}.]"));
+        }
         let (outcome, end) = outcome_of(report.ended, is_filling, spec.timeout_s);
         output.push_str(&end);
         let mut run = self.ended(spec, target, outcome, "");
@@ -337,20 +322,18 @@ impl CheckRunner {
         run
     }
 
-    /// Returns what a check can access: a private copy of the git history, and the network if commands of `by` can.
-    fn reach(&self, spec: &CheckSpec, by: &Name) -> Reach {
+    /// Returns what a check can access: a private copy of the git history, and the network if commands of `by` can. Also
+    /// returns whether the check asks for the network and does not get it. A check always runs what agents may have
+    /// written: the content of the branch, and the cache that the checks of all branches share.
+    fn reach(&self, spec: &CheckSpec, by: &Name) -> (Reach, bool) {
         let supervisor = self.commands.supervisor.as_deref();
         let rule = supervisor.map_or(Network::On, |supervisor| supervisor.network.of(by));
-        // The user has approved the command of the check, and with it the prefix that asks for the network.
-        let network = match rule {
-            Network::On => NetworkReach::On,
-            Network::Ask if asks_for_network(&spec.run) => NetworkReach::On,
-            Network::Ask | Network::Off => NetworkReach::Off,
-        };
-        Reach {
+        let network = approved_network(rule, &spec.run, ContentOrigin::Agents);
+        let reach = Reach {
             history: HistoryReach::Private,
-            network,
-        }
+            network: network.reach,
+        };
+        (reach, network.is_withheld)
     }
 
     /// Writes the log of a check and returns its path, relative to the project root; empty if it cannot be written.

@@ -25,7 +25,7 @@ use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeName;
-use crate::store::{self, Board, Roles, Worktrees};
+use crate::store::{self, Board, Roles, Teardown, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
@@ -38,9 +38,9 @@ pub struct CommandContext<'a> {
     pub external_agents: &'a dyn Fn() -> (Vec<ExternalAgentInfo>, Vec<String>),
     /// Runs the checks of a task before it is completed.
     pub gate: &'a dyn TaskGate,
-    /// Runs the teardown command of the settings in a worktree that is about to be removed. Returns a warning if it
-    /// failed.
-    pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Option<String>,
+    /// Runs the teardown command of the settings in a worktree that is about to be removed. Fails with the reason if the
+    /// worktree must not be removed.
+    pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Result<Teardown, String>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
 }

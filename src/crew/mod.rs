@@ -80,6 +80,7 @@ mod session_permissions;
 mod shutdown;
 mod signals;
 mod skills;
+mod spare_worktree;
 mod start;
 mod subagent;
 mod team;

@@ -1,11 +1,13 @@
 //! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
 //! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
+mod removal;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::attachments;
 use super::branch_status::{branch_events, worktrees_of_tasks};
@@ -19,7 +21,6 @@ use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
-use super::worktree_removal;
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
@@ -31,7 +32,7 @@ use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError,
+    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Teardown,
     WorktreeCommands, Worktrees,
 };
 
@@ -64,13 +65,17 @@ pub struct ViewerParts {
 pub struct Viewer {
     commands: mpsc::Sender<SentCommand>,
     files: Arc<ViewerStores>,
+    /// Interrupts the teardown commands when the viewer is dropped.
+    _stop: DropGuard,
 }
 
 impl Viewer {
     /// Starts a viewer. It accepts commands immediately.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        let stop = CancellationToken::new();
         let files = Arc::new(ViewerStores {
+            stop: stop.clone(),
             board: Board::open(&parts.root),
             mailbox: Mailbox::open(&parts.root),
             requests: Requests::open(&parts.root),
@@ -86,7 +91,11 @@ impl Viewer {
             new_id: parts.new_id,
         });
         tokio::spawn(command_loop::run(Arc::clone(&files), inbox));
-        Viewer { commands, files }
+        Viewer {
+            commands,
+            files,
+            _stop: stop.drop_guard(),
+        }
     }
 
     pub fn set_runner(&self, runner: Runner) {
@@ -118,6 +127,8 @@ impl Viewer {
 }
 
 struct ViewerStores {
+    /// Cancelled when the viewer is dropped.
+    stop: CancellationToken,
     root: PathBuf,
     board: Board,
     mailbox: Mailbox,
@@ -446,43 +457,6 @@ impl ViewerStores {
             let event = EventKind::Team(TeamEvent::MessageMoved { message, step });
             self.event_sender.publish(event).await;
         }
-        self.publish_branches().await;
-        Ok(())
-    }
-
-    async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
-        let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
-        let judged =
-            run_blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
-        let event = judged.map_err(|e: StoreError| e.to_string())??;
-        self.event_sender.publish(event).await;
-        Ok(())
-    }
-
-    async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
-        let _turn = self.merge_turn.lock().await;
-        let (root, commands) = (self.root.clone(), self.worktree_commands);
-        let commands = run_blocking(move || Ok(commands(&root))).await;
-        let warning = Box::pin(worktree_removal::tear_down(
-            &self.board,
-            &self.worktrees,
-            (id, &confirmed),
-            &commands.map_err(|e| e.to_string())?,
-            (self.event_sender.redactor(), &CancellationToken::new()),
-        ))
-        .await?;
-        if let Some(text) = warning {
-            self.notice(text).await;
-        }
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let removed = run_blocking(move || {
-            Ok(worktree_removal::remove(
-                &board, &worktrees, id, &confirmed, now,
-            ))
-        })
-        .await;
-        let text = removed.map_err(|e: StoreError| e.to_string())??;
-        self.notice(text).await;
         self.publish_branches().await;
         Ok(())
     }

@@ -87,8 +87,8 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, Debris, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, ScanMode,
-    WorktreeCommands, WorktreeList, Worktrees,
+    BranchSnapshot, CACHE_VARIABLE, CommandTurn, Debris, NewWorktree, OrphanKind, OrphanWorktree,
+    OutgoingQuery, ScanMode, Teardown, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,11 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use crewdeck::domain::graph::{Claimer, NewTask};
+use crewdeck::domain::ids::Name;
+use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::worktree::MissingContent;
+use crewdeck::store::Board;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -524,10 +528,13 @@ fn settings_on_a_branch_or_without_approval_run_nothing() {
         "{line}"
     );
     let removed = project.run(&["worktree", "remove", "1", "--force"]);
-    assert_eq!(
-        (removed.code(), removed.err().as_str()),
-        (0, ""),
-        "the teardown does not run"
+    assert_eq!(removed.code(), 0, "{}", removed.err());
+    assert!(
+        removed.err().contains(
+            "teardown command (worktree.teardown) was not run, because it needs your approval"
+        ),
+        "{}",
+        removed.err()
     );
     assert!(!project.file("made-by-project").exists());
 }
@@ -558,6 +565,120 @@ fn failed_teardown_is_reported_and_the_worktree_is_removed() {
         removed.err()
     );
     assert!(!dir.exists());
+}
+
+#[test]
+fn worktree_claimed_during_its_teardown_stays_and_is_set_up_again() {
+    let project = repository();
+    let teardown = "touch \"$CREWDECK_CACHE/begun\"; until test -e made-go; do sleep 0.05; done";
+    project.write_user_settings(&format!(
+        "[worktree]\nsetup = 'echo run >> \"$CREWDECK_CACHE/runs\"'\nteardown = '{teardown}'\n"
+    ));
+    work(&project, "setup command has run here", "true");
+    let removal = project
+        .command(&["worktree", "remove", "1"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let cache = project.file(".worktrees/.cache-task-1");
+    wait_until("the teardown command", || cache.join("begun").exists());
+    let (board, now) = (Board::open(&project.file("")), Timestamp(1.0));
+    let new = NewTask {
+        subject: "Continue".into(),
+        worktree: "task-1".into(),
+        ..NewTask::default()
+    };
+    let id = board.create(new, now).unwrap().id;
+    let claimer = Claimer {
+        name: Name::user(),
+        tags: Vec::new(),
+    };
+    board.claim(Some(id), &claimer, now).unwrap().unwrap();
+    project.write(".worktrees/task-1/made-go", "");
+    let ended = removal.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("user works on task #2 in it")
+            && error.contains("Its teardown command has run; its setup runs again"),
+        "{error}"
+    );
+    let entry = &registry(&project)[0];
+    assert_eq!(entry["setup_pending"], true);
+    assert_eq!(entry["phase"], "torn_down");
+    assert!(project.file(".worktrees/task-1/a.txt").exists());
+
+    // The next crew sets the worktree up again for the user.
+    project.write("script.yaml", "rules:\n  - { times: 0, say: Done. }\n");
+    let provider = format!("script:{}", project.file("script.yaml").display());
+    let ran = project.run(&["run", "hello", "--json", "--provider", &provider]);
+    let runs = fs::read_to_string(cache.join("runs")).unwrap();
+    assert_eq!(runs, "run\nrun\n", "{}", ran.out());
+    let entry = &registry(&project)[0];
+    assert!(entry.get("phase").is_none(), "{entry}");
+}
+
+/// Two tasks of which the second builds on the branch of the first, both by bob.
+const BUILT_ON: &str = r#"
+rules:
+  - agent: lead
+    when: ^go$
+    calls:
+      - { tool: task_create, input: { subject: First } }
+      - { tool: task_create, input: { subject: Second, blocked_by: [1] } }
+      - { tool: spawn_teammate, input: { name: bob, role: tester, prompt: begin } }
+  - agent: bob
+    when: "Task #1"
+    calls:
+      - { tool: write_file, input: { path: b.txt, content: new } }
+      - { tool: task_update, input: { task_id: 1, status: completed } }
+  - agent: bob
+    when: "Task #2"
+    calls:
+      - { tool: task_update, input: { task_id: 2, status: completed } }
+  - { times: 0, say: Done. }
+"#;
+
+#[test]
+fn asked_network_is_withheld_where_agents_have_written_the_content() {
+    let project = repository();
+    project.write_user_settings(
+        "network = \"ask\"\n[worktree]\nsetup = 'CREWDECK_NETWORK=on true'\nteardown = 'CREWDECK_NETWORK=on false'\n",
+    );
+    let file = project.write("script.yaml", BUILT_ON);
+    let provider = format!("script:{}", file.display());
+    let ran = project.run(&[
+        "run",
+        "go",
+        "--json",
+        "--tool",
+        "auto",
+        "--provider",
+        &provider,
+    ]);
+    assert_eq!(ran.code(), 0, "{}", ran.err());
+    let text = ran.out();
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let notices = notices(&events);
+    let ends = |name: &str| {
+        let of = |text: &&&str| text.contains(name) && !text.ends_with("is running.");
+        *notices.iter().find(of).unwrap()
+    };
+    let withheld = "without network, because it runs content that agents may have written";
+    assert!(
+        ends("task-1").contains("the setup command ended after"),
+        "{notices:?}"
+    );
+    assert!(!ends("task-1").contains(withheld), "{notices:?}");
+    // Its worktree has the branch of the first task.
+    assert!(ends("task-2").contains(withheld), "{notices:?}");
+    let removed = project.run(&["worktree", "remove", "2", "--force"]);
+    assert!(removed.err().contains(withheld), "{}", removed.err());
 }
 
 /// The lead waits for bob, whose worktree is set up while the crew is killed. After the restart, bob completes the task.

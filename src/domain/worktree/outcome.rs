@@ -22,6 +22,8 @@ pub struct Created {
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
+    /// Whether the worktree was created before the claim of its task.
+    pub was_spare: bool,
     pub branch_merges: BranchMerges,
     /// The untracked files of the root that were copied into the worktree.
     pub included: IncludedFiles,

@@ -12,11 +12,11 @@ use rustix::process::{Pid, test_kill_process};
 use tokio_util::sync::CancellationToken;
 
 use super::command_environment::CACHE_VARIABLE;
-use super::commands::{WorktreeCommandResult, WorktreeCommands, output_end};
+use super::commands::{WorktreeCommandResult, WorktreeCommands, output_end, without_cache};
 use super::{OpenRegistry, Worktrees, cache};
 use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
 use crate::domain::redact::Redactor;
-use crate::process::AddedEnvironment;
+use crate::process::{AddedEnvironment, ContentOrigin};
 use crate::store::{StoreError, os_errors};
 
 impl Worktrees {
@@ -69,15 +69,25 @@ impl Worktrees {
         let Some(command) = &commands.settings.setup else {
             return Ok(());
         };
-        let ran = commands.run(command, dir.to_path_buf(), added, redactor, cancel);
-        match ran.await {
-            None => Err("interrupted".into()),
-            Some(WorktreeCommandResult { failure: None, .. }) => Ok(()),
-            Some(WorktreeCommandResult {
+        let result = match without_cache(&added) {
+            Some(failed) => Some(failed),
+            None => {
+                // The content is that of a branch of agents, and all checks share the cache.
+                let place = (dir.to_path_buf(), ContentOrigin::Agents);
+                Box::pin(commands.run(command, place, added, redactor, cancel)).await
+            }
+        };
+        let Some(result) = result else {
+            return Err("interrupted".into());
+        };
+        let limits = result.limits_text();
+        match result {
+            WorktreeCommandResult { failure: None, .. } => Ok(()),
+            WorktreeCommandResult {
                 failure: Some(why),
                 output,
                 ..
-            }) => Err(format!("{why}\n{}", output_end(&output))),
+            } => Err(format!("{why}{limits}\n{}", output_end(&output))),
         }
     }
 

@@ -27,6 +27,8 @@ mod orphans;
 mod outgoing;
 mod remove;
 mod repair;
+mod spare;
+mod teardown;
 mod trash;
 mod uncommitted;
 
@@ -39,16 +41,20 @@ use super::git::{Git, Repo, RepoCache};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
+use crate::domain::worktree::{
+    FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName, WorktreePhase,
+};
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use command_environment::CACHE_VARIABLE;
 pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
 pub use orphans::{OrphanKind, OrphanWorktree};
 pub use outgoing::OutgoingQuery;
+pub use teardown::{CommandTurn, Teardown};
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";
@@ -96,6 +102,18 @@ impl Worktrees {
             root: root.to_path_buf(),
             repo: RepoCache::default(),
         }
+    }
+
+    /// Returns the path of the folder of a worktree.
+    pub fn path_of(&self, name: &WorktreeName) -> PathBuf {
+        self.root.join(".worktrees").join(name.as_str())
+    }
+
+    /// Returns the name of the worktree in the folder `dir`; `None` if `dir` is not the path of a worktree's folder. Reads
+    /// nothing.
+    pub fn name_at(&self, dir: &Path) -> Option<WorktreeName> {
+        let name = WorktreeName::new(dir.file_name()?.to_str()?).ok()?;
+        (dir == self.path_of(&name)).then_some(name)
     }
 
     /// Checks that worktrees can be created in this project.
@@ -175,10 +193,16 @@ impl Worktrees {
     /// When there is no worktree with that name, or the registry cannot be read or written.
     pub fn set_owner(&self, name: &WorktreeName, owner: &str) -> Result<(), StoreError> {
         let mut work = self.begin_change()?;
-        if work.index.find(name)?.owner == owner {
+        let tree = work.index.find(name)?;
+        if tree.owner == owner && tree.phase != WorktreePhase::Spare {
             return Ok(());
         }
-        work.index.change(name, |tree| tree.owner = owner.into())?;
+        work.index.change(name, |tree| {
+            tree.owner = owner.into();
+            if tree.phase == WorktreePhase::Spare {
+                tree.phase = WorktreePhase::Used;
+            }
+        })?;
         work.save()
     }
 
@@ -201,7 +225,7 @@ impl Worktrees {
     pub fn unlock(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let work = self.begin_change()?;
         work.index.find(name)?;
-        let folder = self.root.join(".worktrees").join(name.as_str());
+        let folder = self.path_of(name);
         let Some((own, shared)) = super::git_dirs(&folder) else {
             return Ok(());
         };

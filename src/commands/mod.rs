@@ -24,7 +24,7 @@ use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::WorktreeName;
+use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::store::{self, Board, Roles, Teardown, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
@@ -76,6 +76,13 @@ pub trait TaskGate {
     /// # Errors
     /// Fails in a command of an agent, or if the approval cannot be stored.
     fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>>;
+
+    /// Merges the branch of a worktree after the checks of the merged state. Returns `None`, and does nothing, if no check
+    /// could apply.
+    ///
+    /// # Errors
+    /// Fails with the reason if the branch is not merged, if it is not because of a conflict.
+    fn merge(&self, tree: &Worktree) -> Result<Option<Merge>>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

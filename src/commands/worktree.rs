@@ -196,7 +196,10 @@ fn merge(
     context: &CommandContext<'_>,
 ) -> Result<CommandOutcome> {
     let tree = worktrees.find(name)?;
-    let merge = worktrees.merge(&tree.name, context.now)?;
+    let merge = match context.gate.merge(&tree)? {
+        Some(checked) => checked,
+        None => worktrees.merge(&tree.name, context.now)?,
+    };
     match &merge {
         Merge::Conflict { into, files } => bail!(
             "{} conflicts with {into} in {}; nothing was changed. In the worktree, merge {into}, resolve the conflicts and commit, then repeat this command",

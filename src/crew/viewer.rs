@@ -16,12 +16,15 @@ use super::context::lock;
 use super::identical_requests::decide_with_like;
 use super::merge_report::{MergeProgress, list_files, mergeable};
 use super::merge_service::diff_of;
+use super::merge_train::{TrainHost, TrainRunner};
 use super::message_delivery::{from_user, send_to_member};
 use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
+use super::train_merger::TrainMerger;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
 use crate::agent::driver::run_blocking;
+use crate::checks::TaskChecks;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::mail::MailMessage;
@@ -46,12 +49,18 @@ pub enum Runner {
     None,
 }
 
+/// Returns the checks for merges of the branches of tasks in a project.
+pub type MergeChecks = fn(&Path, &[TaskId]) -> Result<Option<TaskChecks>, String>;
+
 pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     pub runner: Runner,
-    /// Whether the settings have checks. A viewer does not run them.
+    /// Whether the settings have checks. A viewer does not run them when the user completes a task.
     pub has_checks: bool,
+    /// Returns the checks of the merged state for merges of the branches of tasks; `None` if no check could apply. Called
+    /// before a merge.
+    pub merge_checks: MergeChecks,
     /// Publishes events to the viewer's own screen. The crew does not receive them.
     pub event_sender: EventSender,
     /// Returns the commands for worktrees. Called before a worktree is removed.
@@ -82,6 +91,7 @@ impl Viewer {
             roster: Roster::open(&parts.root),
             worktrees: Worktrees::open(&parts.root),
             has_checks: parts.has_checks,
+            merge_checks: parts.merge_checks,
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
@@ -136,6 +146,7 @@ struct ViewerStores {
     roster: Roster,
     worktrees: Worktrees,
     has_checks: bool,
+    merge_checks: MergeChecks,
     /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
@@ -342,14 +353,20 @@ impl ViewerStores {
         }
     }
 
-    /// Merges the branches of `tasks` one after another, and stops at the first branch that cannot be merged. First
-    /// waits until no other merge or worktree removal of this viewer is running.
+    /// Merges the branches of `tasks`. If checks could apply to one of the tasks, lets the branches land together.
+    /// Otherwise merges one after another, and stops at the first branch that cannot be merged. First waits until no other
+    /// merge or worktree removal of this viewer is running.
     ///
     /// # Errors
     /// Returns why a branch cannot be merged. The branches that were merged before it stay merged. If `tasks` has
     /// several entries, the error says how to undo these merges.
     async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.merge_turn.lock().await;
+        let (find, root, ids) = (self.merge_checks, self.root.clone(), tasks.clone());
+        let checks = tokio::task::spawn_blocking(move || find(&root, &ids)).await;
+        if let Some(checks) = checks.map_err(|error| error.to_string())?? {
+            return self.merge_together(&tasks, checks).await;
+        }
         let mut progress = MergeProgress::new(tasks.len());
         for id in tasks {
             let (mut text, before) = match self.merge(id).await {
@@ -370,6 +387,23 @@ impl ViewerStores {
             self.notice(progress.summary()).await;
         }
         // The viewer publishes the branches itself, because no crew may be running.
+        self.publish_branches().await;
+        Ok(())
+    }
+
+    /// Lets the branches of `tasks` land together after `checks` on their combination.
+    async fn merge_together(&self, tasks: &[TaskId], checks: TaskChecks) -> Result<(), String> {
+        let host = TrainHost {
+            clock: self.clock,
+            event_sender: Some(self.event_sender.clone()),
+        };
+        let runner = TrainRunner::new(host, self.worktrees.clone(), Arc::new(checks));
+        let merger = TrainMerger::new(self.board.clone(), runner);
+        let merged = merger.merge(tasks, &CancellationToken::new()).await?;
+        for (level, text) in merged.lines {
+            let event = EventKind::notice(level, text);
+            self.event_sender.publish(event).await;
+        }
         self.publish_branches().await;
         Ok(())
     }

@@ -3,6 +3,7 @@
 mod branches;
 mod merging;
 mod repository_kinds;
+mod train;
 
 use std::fs;
 use std::path::Path;

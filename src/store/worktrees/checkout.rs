@@ -3,6 +3,7 @@
 //! A check does not run in the worktree of the agent, because the agent's programs can write there while it runs, and
 //! because the files there need not be those of the branch.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl Worktrees {
         let all = work.repo.root.join(CHECK_CHECKOUTS);
         fs::create_dir_all(&all).map_err(StoreError::at(&all))?;
         let all = fs::canonicalize(&all).map_err(StoreError::at(&all))?;
-        work.delete_stale_checkouts(&all);
+        work.delete_stale_checkouts();
         let dir = all.join(format!("check-{key}-{}", std::process::id()));
         work.delete_checkout(&dir)?;
         let path = dir.to_string_lossy();
@@ -133,16 +134,18 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Deletes the checkouts of processes that have ended. What cannot be deleted stays.
-    fn delete_stale_checkouts(&self, all: &Path) {
-        let entries = fs::read_dir(all).into_iter().flatten().flatten();
-        for entry in entries {
-            if is_stale(&entry.file_name().to_string_lossy())
-                && let Err(error) = self.delete_checkout(&entry.path())
-            {
-                tracing::warn!("an old checkout cannot be deleted: {error}");
+    /// Deletes the checkouts of processes that have ended. Returns how many were deleted. What cannot be deleted stays.
+    pub(super) fn delete_stale_checkouts(&self) -> usize {
+        let all = self.repo.root.join(CHECK_CHECKOUTS);
+        let all = fs::canonicalize(&all).unwrap_or(all);
+        let mut deleted = 0;
+        for name in stale_checkouts(&self.repo.root, self.repo.common()) {
+            match self.delete_checkout(&all.join(name)) {
+                Ok(()) => deleted += 1,
+                Err(error) => tracing::warn!("an old checkout cannot be deleted: {error}"),
             }
         }
+        deleted
     }
 
     fn delete_checkout(&self, dir: &Path) -> Result<(), StoreError> {
@@ -159,6 +162,18 @@ impl OpenRegistry {
         }
         Ok(())
     }
+}
+
+/// Returns the names of the checkouts whose process has ended: those with a folder, and those of which only git's entry is
+/// left. `common` is the git folder that all worktrees share.
+pub(super) fn stale_checkouts(root: &Path, common: &Path) -> BTreeSet<String> {
+    let folders = [root.join(CHECK_CHECKOUTS), common.join("worktrees")];
+    let entries = folders.iter().filter_map(|dir| fs::read_dir(dir).ok());
+    let names = entries
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| is_stale(name)).collect()
 }
 
 /// Returns the name of the folder for folders that are being cloned into the checkout `name`. It ends with the process

@@ -5,6 +5,7 @@ use super::*;
 use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
 use crate::domain::worktree::BranchState;
+use crate::domain::worktree::Losses;
 use crate::protocol::bus::bus;
 use crate::protocol::event::UserAction;
 use crate::protocol::{CommandId, CrewEvent, EventReceiver};
@@ -456,6 +457,7 @@ async fn teardown_that_cannot_run_is_reported_at_the_removal() {
     let (event_sender, mut events) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         has_checks: false,
+        merge_checks: |_, _| Ok(None),
         root: root.clone(),
         runner: Runner::Process(Some(4711)),
         event_sender,

@@ -435,6 +435,7 @@ mod tests {
         let result = |printed: &str| WorktreeCommandResult {
             failure: failure(&report, Duration::from_secs(1)),
             had_leftovers: true,
+            is_network_withheld: false,
             output: with_notes(printed.to_string(), &report),
             notes_at: printed.len(),
             changed: PathSummary::default(),

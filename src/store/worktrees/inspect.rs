@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
-use super::trash::mark_cache_for_deletion;
+use super::trash::{delete_unlocked, mark_cache_for_deletion};
 use super::{OpenRegistry, WorktreeFolder, Worktrees, cache};
 use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
 use crate::domain::text::{clip, one_line};
@@ -97,13 +97,11 @@ impl Worktrees {
                 continue;
             }
             // The worktree lock is held until the folder is renamed, not while it is deleted.
-            let marked = {
-                let work = self.begin_change()?;
-                work.index.find(name)?;
-                mark_cache_for_deletion(&work.dir, name)?
-            };
-            if let Some(folder) = marked {
-                folder.delete()?;
+            let work = self.begin_change()?;
+            work.index.find(name)?;
+            let dir = work.dir.clone();
+            if let Some(folder) = mark_cache_for_deletion(&dir, name)? {
+                delete_unlocked(&dir, vec![folder], move || drop(work))?;
                 freed = freed.saturating_add(size);
                 deleted.push(name.clone());
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::MutexGuard;
+use tokio_util::sync::CancellationToken;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
@@ -41,6 +42,8 @@ pub struct MergeService {
     due_turn: tokio::sync::Mutex<()>,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
     user_turn: tokio::sync::Mutex<()>,
+    /// Stops the merge train that the user has requested; `None` if none runs.
+    user_train: Mutex<Option<CancellationToken>>,
 }
 
 impl MergeService {
@@ -74,6 +77,7 @@ impl MergeService {
             policy,
             checks,
             user_turn: tokio::sync::Mutex::default(),
+            user_train: Mutex::default(),
         }
     }
 
@@ -136,7 +140,8 @@ impl MergeService {
             // The merge before has taken them along.
             return;
         }
-        match self.merge_together(&due).await {
+        let cancel = self.context.stop.child_token();
+        match self.merge_together(&due, cancel).await {
             Ok(Some(lines)) => self.report_lines(&lines).await,
             Ok(None) => {
                 for id in due {
@@ -152,15 +157,19 @@ impl MergeService {
     }
 
     /// Lets the branches of `tasks` land together after checks on their combination. Returns the lines to publish;
-    /// `None`, and does nothing, if no check could apply to one of them. Dropping the future stops the checks.
+    /// `None`, and does nothing, if no check could apply to one of them. Cancelling `cancel` and dropping the future stop
+    /// the checks.
     ///
     /// # Errors
     /// Returns why nothing could be tried.
-    async fn merge_together(&self, tasks: &[TaskId]) -> Result<Option<Vec<TrainLine>>, String> {
+    async fn merge_together(
+        &self,
+        tasks: &[TaskId],
+        cancel: CancellationToken,
+    ) -> Result<Option<Vec<TrainLine>>, String> {
         let Some(train) = self.train.as_ref().filter(|train| train.concerns(tasks)) else {
             return Ok(None);
         };
-        let cancel = self.context.stop.child_token();
         let (own, tasks, token) = (Arc::clone(train), tasks.to_vec(), cancel.clone());
         // In the background, so that the train tells how it has ended also if nothing waits for it any more.
         let running = self
@@ -173,9 +182,10 @@ impl MergeService {
         Ok(Some(merged.lines))
     }
 
-    /// Stops the merge train that runs. Returns whether there was one.
-    pub fn stop_train(&self) -> bool {
-        self.train.as_ref().is_some_and(|train| train.stop())
+    /// Stops the merge train that the user has requested. Returns whether there was one.
+    pub fn stop_user_train(&self) -> bool {
+        let running = lock(&self.user_train).take();
+        running.inspect(CancellationToken::cancel).is_some()
     }
 
     /// Publishes lines about a train, and adds them to the lead's next model call.
@@ -253,7 +263,8 @@ impl MergeService {
             let verified = self.verify(task).await;
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
         }
-        if let Some(lines) = self.merge_together(&[id]).await? {
+        let cancel = self.context.stop.child_token();
+        if let Some(lines) = self.merge_together(&[id], cancel).await? {
             let texts: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
             let text = texts.join(" ");
             if lines.iter().any(|(level, _)| *level == NoticeLevel::Warn) {
@@ -346,7 +357,11 @@ impl MergeService {
     /// is published and is not an error.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
-        if let Some(lines) = self.merge_together(&tasks).await? {
+        let cancel = self.context.stop.child_token();
+        *lock(&self.user_train) = Some(cancel.clone());
+        let merged = self.merge_together(&tasks, cancel).await;
+        *lock(&self.user_train) = None;
+        if let Some(lines) = merged? {
             self.report_lines(&lines).await;
             return Ok(());
         }

@@ -327,13 +327,13 @@ async fn interrupted_train_lands_nothing_and_can_run_again() {
         go.display()
     );
     let (merges, _) = checked_merges_of(&crew, &["a"], &run).await;
-    assert!(!merges.stop_train());
+    assert!(!merges.stop_user_train());
     let own = Arc::clone(&merges);
     let merging = tokio::spawn(async move { own.merge_for_user(vec![TaskId(1)]).await });
     while !began.exists() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert!(merges.stop_train());
+    assert!(merges.stop_user_train());
     merging.await.unwrap().unwrap();
     let notices = crew.notices().join("\n");
     assert!(notices.contains("Not merged into main: #1:"), "{notices}");

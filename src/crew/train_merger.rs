@@ -1,11 +1,10 @@
 //! Merges the branches of tasks with merge trains, and adds tasks for the branches that were thrown out.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::context::lock;
 use super::merge_report::{conflict_task, conflict_text, mergeable};
 use super::merge_train::{TrainFailure, TrainReport, TrainReports, TrainRunner, TrainTask};
 use super::train_texts::{TrainLine, held_back_line, repair_task, report_lines, thrown_out_text};
@@ -32,8 +31,6 @@ pub struct TrainMerger {
     board: Board,
     runner: TrainRunner,
     turn: tokio::sync::Mutex<()>,
-    /// Stops the train that runs; `None` if none runs.
-    running: Mutex<Option<CancellationToken>>,
 }
 
 impl TrainMerger {
@@ -42,19 +39,12 @@ impl TrainMerger {
             board,
             runner,
             turn: tokio::sync::Mutex::default(),
-            running: Mutex::default(),
         }
     }
 
     /// Returns whether checks could apply to one of `tasks`. Without checks, there is nothing that a train could find out.
     pub fn concerns(&self, tasks: &[TaskId]) -> bool {
         self.runner.concerns(tasks)
-    }
-
-    /// Stops the train that runs. Returns whether there was one.
-    pub fn stop(&self) -> bool {
-        let running = lock(&self.running);
-        running.as_ref().map(CancellationToken::cancel).is_some()
     }
 
     /// Lets the branches of `tasks` land together after checks on their combination, and adds tasks for those that were
@@ -92,11 +82,8 @@ impl TrainMerger {
                 }
             }
         }
-        let token = cancel.child_token();
-        *lock(&self.running) = Some(token.clone());
-        let reports = self.runner.run(&graph, &found, (&trains, &token)).await;
-        *lock(&self.running) = None;
-        self.follow(&graph, reports?, &mut merged).await;
+        let reports = self.runner.run(&graph, &found, (&trains, cancel)).await?;
+        self.follow(&graph, reports, &mut merged).await;
         Ok(merged)
     }
 

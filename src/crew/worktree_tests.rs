@@ -7,13 +7,14 @@ use std::time::Duration;
 use pretty_assertions::assert_eq;
 
 use super::board_view::BoardView;
-use super::test_support::{TestCrew, bob, repository};
+use super::test_support::{TestCrew, bob, git, repository};
+use super::worktree_removal::WorktreeRemoval;
 use super::worktrees::TaskWorktrees;
 use crate::domain::graph::NewTask;
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::WorktreeSettings;
+use crate::domain::worktree::{Losses, WorktreePhase, WorktreeSettings};
 use crate::process::AddedEnvironment;
 use crate::store::{WorktreeCommands, Worktrees};
 
@@ -241,4 +242,55 @@ async fn setup_is_forgotten_if_work_continues_without_the_setting() {
         let dir = before.dir_of(&task).unwrap();
         assert_eq!(before.resume_setup(&dir, &bob()).await, "");
     }
+}
+
+#[tokio::test]
+async fn interrupted_teardown_keeps_the_worktree_and_holds_up_no_merge() {
+    let mut crew = TestCrew::new();
+    let root = crew.context.root.clone();
+    repository(&root, &["a.txt"]);
+    let (board, store) = (crew.board(), Worktrees::open(&root));
+    let merges = crew.merges(&board, Some(store.clone()));
+    let commands = WorktreeCommands {
+        settings: WorktreeSettings {
+            teardown: Some("touch \"$CREWDECK_CACHE/begun\"; sleep 600".into()),
+            ..WorktreeSettings::default()
+        },
+        ..WorktreeCommands::default()
+    };
+    let removal = Arc::new(WorktreeRemoval::new(
+        crew.context.clone(),
+        board.clone(),
+        merges.branches().clone(),
+        merges.clone(),
+        commands,
+    ));
+    let confirmed = Losses {
+        commits: 1,
+        subjects: vec![git(&root, &["log", "-1", "--format=%h %s", "wt/task-1"])],
+        ..Losses::default()
+    };
+    let own = Arc::clone(&removal);
+    let running = tokio::spawn(async move { own.remove(TaskId(1), confirmed, None).await });
+    wait_for(&root.join(".worktrees/.cache-task-1/begun")).await;
+    drop(merges.user_turn().await);
+    assert!(!removal.interrupt(&bob()));
+    assert!(removal.interrupt(&Name::lead()));
+    assert_eq!(
+        running.await.unwrap().unwrap_err(),
+        "worktree task-1 was not removed: its teardown was interrupted"
+    );
+    assert!(!removal.interrupt(&Name::lead()));
+    let tree = store.find("task-1").unwrap();
+    assert_eq!(
+        (tree.phase, tree.setup_pending),
+        (WorktreePhase::TornDown, true)
+    );
+    assert!(root.join(".worktrees/task-1/a.txt").exists());
+    assert_eq!(
+        crew.notices(),
+        [
+            "Worktree task-1: the teardown command is running. The worktree is removed when it has ended."
+        ]
+    );
 }

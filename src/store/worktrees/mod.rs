@@ -18,6 +18,7 @@ mod hook_made;
 mod include;
 mod inspect;
 mod interrupted_merge;
+mod local_files;
 mod log;
 mod merge;
 mod merge_status;

@@ -58,7 +58,7 @@ fn commands_of_agents_cannot_push() {
     ] {
         let before = denials(&fixture);
         run(command, "deny");
-        assert_eq!(denials(&fixture), before + 1, "{command}");
+        assert!(denials(&fixture) > before, "{command}");
     }
     assert!(fixture.is_untouched());
 }

@@ -63,8 +63,8 @@ pub use cursor::Cursor;
 pub use environment::environment;
 pub use file_fingerprint::FileFingerprint;
 pub use git::{
-    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
-    create_first_commit as begin_repository, facts as git_facts,
+    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
+    RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;

@@ -21,6 +21,7 @@ mod inspect;
 mod interrupted_merge;
 mod landing;
 mod landing_record;
+mod local_files;
 mod log;
 mod merge;
 mod merge_status;

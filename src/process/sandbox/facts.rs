@@ -20,27 +20,6 @@ use crate::process::history::{
 const TREES_MAX: usize = 256;
 /// Maximum number of bytes that are read of a small file in a git folder, such as `gitdir` or `config`.
 const LINK_MAX: u64 = 16 * 1024;
-/// Caches that builds write, relative to the home directory. Folders of programs that the user runs, such as
-/// `~/.cargo/bin`, are not included.
-const CACHES: &[&str] = &[
-    ".cache",
-    ".cargo/registry",
-    ".cargo/git",
-    ".cargo/.package-cache",
-    ".cargo/.package-cache-mutate",
-    ".cargo/.global-cache",
-    ".npm",
-    ".yarn",
-    ".bun/install/cache",
-    ".local/share/pnpm",
-    ".gradle/caches",
-    ".gradle/daemon",
-    ".m2/repository",
-    ".nuget/packages",
-    "go/pkg",
-    "Library/Caches",
-];
-
 /// Files and folders with keys and tokens for git servers, relative to the home directory. They are hidden from
 /// commands, except in these cases:
 ///
@@ -129,20 +108,6 @@ const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they 
     commands work. Do not run git add, commit, merge or other commands that write to git: they fail. crewdeck \
     commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
     namespaces or set sandbox = \"files\".]";
-
-/// Returns the folders that all commands can write: first known caches below `home`, then the folders `named`, in which
-/// a leading `~` stands for `home`. Without `home`, there are no caches and `~` is not replaced.
-pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
-    let caches = home
-        .into_iter()
-        .flat_map(|home| CACHES.iter().map(|c| home.join(c)));
-    let named = named.iter().map(|name| match (name.as_str(), home) {
-        ("~", Some(home)) => home.to_path_buf(),
-        (name, Some(home)) if name.starts_with("~/") => home.join(&name[2..]),
-        (name, _) => name.into(),
-    });
-    caches.chain(named).collect()
-}
 
 impl Sandbox {
     /// Creates the sandbox settings for the crew in `root`. Commands can write in their work directory, in `temp` and

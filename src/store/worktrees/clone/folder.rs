@@ -6,6 +6,7 @@ use std::fs::{File, FileTimes};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, openat, readlinkat,
@@ -19,6 +20,8 @@ use crate::store::worktrees::include::copy::{folder_flags, open_folder, permissi
 const ENTRIES_MAX: usize = 200_000;
 /// Maximum size of the files that are cloned into one worktree, together, in bytes.
 const SIZE_MAX: u64 = 20 * 1024 * 1024 * 1024;
+/// The time between the newest copy and the checkout. Some file systems store times in whole seconds.
+const BEFORE_CHECKOUT: Duration = Duration::from_secs(1);
 /// Maximum depth of folders below a cloned folder. Each level needs two open files.
 const DEPTH_MAX: usize = 64;
 
@@ -60,6 +63,10 @@ pub struct FolderCloner {
     /// An empty folder on the same file system as the worktree.
     scratch: OwnedFd,
     share: ShareBlocks,
+    /// The latest time of modification of a copy; `None` if it is unknown when the worktree was checked out. Tools such as
+    /// cargo take a source file for unchanged if it is older than what was built from it. What the user has built in the
+    /// root since the checkout must therefore not be newer than the files of the worktree, which may differ.
+    newest: Option<SystemTime>,
     entries_left: usize,
     bytes_left: u64,
 }
@@ -75,9 +82,11 @@ impl FolderCloner {
     ) -> io::Result<FolderCloner> {
         let flags = folder_flags() | OFlags::NOFOLLOW;
         let open = |path: &Path| rustix::fs::open(path, flags, Mode::empty());
+        let tree = open(tree)?;
         Ok(FolderCloner {
             root: open(root)?,
-            tree: open(tree)?,
+            newest: time_before_checkout(&tree),
+            tree,
             scratch: open(scratch)?,
             share,
             entries_left: ENTRIES_MAX,
@@ -196,7 +205,8 @@ impl FolderCloner {
         Ok(())
     }
 
-    /// Clones a file with its permissions and its time of modification, by which build tools detect changes.
+    /// Clones a file with its permissions and its time of modification, by which build tools detect changes. A time after
+    /// the checkout of the worktree is replaced by one before.
     fn clone_file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr) -> Result<(), CloneError> {
         // Without NONBLOCK, opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -212,9 +222,20 @@ impl FolderCloner {
         let copy = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
         (self.share)(&copy, &source)?;
         fchmod(&copy, permissions(&stat))?;
-        copy.set_times(FileTimes::new().set_modified(meta.modified()?))?;
+        let modified = meta.modified()?;
+        let modified = self.newest.map_or(modified, |newest| modified.min(newest));
+        copy.set_times(FileTimes::new().set_modified(modified))?;
         Ok(())
     }
+}
+
+/// Returns a time before git checked out the files of the worktree `tree`; `None` if it is unknown. Git writes the file
+/// `.git` of a worktree first.
+fn time_before_checkout(tree: &OwnedFd) -> Option<SystemTime> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let git = openat(tree, ".git", flags | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let written = File::from(git).metadata().ok()?.modified().ok()?;
+    written.checked_sub(BEFORE_CHECKOUT)
 }
 
 /// Deletes the folder `name` in the folder `at`.
@@ -334,6 +355,31 @@ mod tests {
         assert_eq!(link, Path::new("../pkg/run"));
         assert!(!copy.join("pkg/.git").exists() && !copy.join("pipe").exists());
         assert_eq!(f.run("deps"), Ok(false), "nothing is replaced");
+    }
+
+    #[test]
+    fn copies_are_older_than_the_files_of_the_worktree() {
+        let mut f = fixture(copy_for_tests);
+        let checkout = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let write = |path: PathBuf, time: SystemTime| {
+            fs::write(&path, "").unwrap();
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_modified(time).unwrap();
+        };
+        write(f.tree.join(".git"), checkout);
+        fs::create_dir(f.root.join("target")).unwrap();
+        let minute = Duration::from_secs(60);
+        write(f.root.join("target/old"), checkout - minute);
+        write(f.root.join("target/new"), checkout + minute);
+        let scratch = f.root.with_file_name("scratch");
+        f.cloner = FolderCloner::open(&f.root, &f.tree, &scratch, copy_for_tests).unwrap();
+        assert_eq!(f.run("target"), Ok(true));
+        let time_of = |name: &str| {
+            let meta = fs::metadata(f.tree.join("target").join(name)).unwrap();
+            meta.modified().unwrap()
+        };
+        assert_eq!(time_of("old"), checkout - minute);
+        assert_eq!(time_of("new"), checkout - BEFORE_CHECKOUT);
     }
 
     #[test]

@@ -24,11 +24,12 @@ pub fn supervisor(root: &Path, settings: &Settings, approved: &[PathBuf]) -> Opt
             let git = store::git_dirs(root).map(|(own, common)| GitDirs { own, common });
             let home = etcetera::home_dir().ok();
             let named = settings.write.as_deref().unwrap_or_default();
-            let mut write = sandbox::writable_folders(home.as_deref(), named);
+            let write = sandbox::writable_folders(home.as_deref(), named);
             let variable = |name: &str| std::env::var_os(name);
-            write.extend(sandbox::moved_caches(home.as_deref(), root, variable));
+            let caches = sandbox::cache_folders(home.as_deref(), root, variable);
             let sockets = settings.sockets.as_deref().unwrap_or_default();
             let confinement = Sandbox::new(root, git, &temporary(), &write)
+                .with_caches(caches)
                 .with_sockets(sockets)
                 .with_approved(approved);
             Some(if confining == SandboxMode::Files {

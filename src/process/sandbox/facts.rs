@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
+use super::{CacheFolder, HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::folders::{STATE, WORKTREE_CACHE_PREFIX};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::environment;
@@ -62,10 +62,12 @@ pub struct Sandbox {
     git: Option<GitDirs>,
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
+    caches: Vec<CacheFolder>,
     sockets: Vec<SocketGroup>,
     approved: SharedFiles,
     is_history_unprotected: bool,
     has_warned: SharedFlag,
+    has_created_caches: SharedFlag,
 }
 
 /// A flag that is set once and shared by all clones. Two flags always compare as equal.
@@ -123,10 +125,12 @@ impl Sandbox {
             git,
             temp: all(temp),
             write: all(write),
+            caches: Vec::new(),
             sockets: Vec::new(),
             approved: SharedFiles::default(),
             is_history_unprotected: false,
             has_warned: SharedFlag::default(),
+            has_created_caches: SharedFlag::default(),
         }
     }
 
@@ -148,6 +152,24 @@ impl Sandbox {
     pub fn without_history(self) -> Sandbox {
         Sandbox {
             is_history_unprotected: true,
+            ..self
+        }
+    }
+
+    /// Allows commands to write these caches. Before the first command starts, those of installed programs are created if
+    /// they are missing.
+    #[must_use]
+    pub fn with_caches(self, caches: Vec<CacheFolder>) -> Sandbox {
+        let mut write = self.write;
+        for cache in &caches {
+            let path = real(&cache.path);
+            if !write.contains(&path) {
+                write.push(path);
+            }
+        }
+        Sandbox {
+            write,
+            caches,
             ..self
         }
     }
@@ -220,6 +242,10 @@ impl Sandbox {
         reach: HistoryReach,
     ) -> (SandboxPlan, Option<CommandTransfer>) {
         let workdir = real(workdir);
+        if !self.has_created_caches.0.load(Ordering::Relaxed) {
+            self.caches.iter().for_each(|cache| cache.create(&workdir));
+            self.has_created_caches.0.store(true, Ordering::Relaxed);
+        }
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {
                 Some(git.own.clone())

@@ -26,7 +26,7 @@ mod plan;
 mod probe;
 mod sockets;
 
-pub use caches::{moved_caches, writable_folders};
+pub use caches::{CacheFolder, cache_folders, writable_folders};
 pub use facts::{GitDirs, HistoryReach, Sandbox};
 pub use note::{HOOKS_SKIPPED, network_off_note, write_denied_note};
 pub use plan::{HistoryProtection, Mount, PlanInputs, SandboxPlan, plan};

@@ -20,7 +20,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::WorktreeName;
 use crate::process::supervisor::is_in_agent_command;
-use crate::store::Worktrees;
+use crate::store::{WorktreeCommands, Worktrees};
 
 /// Returns the checks of the settings for a crew in the project `root`.
 pub fn parts(settings: &Settings, root: &Path) -> CheckParts {
@@ -119,7 +119,10 @@ impl CommandGate<'_> {
     ) -> TaskChecks {
         let extensions = LiveExtensions::load(self.root);
         let approved = extensions.last().trust.approved_files();
-        let supervisor = supervisor::supervisor(self.root, settings, &approved).map(Arc::new);
+        let commands = WorktreeCommands {
+            settings: settings.worktree.clone(),
+            supervisor: supervisor::supervisor(self.root, settings, &approved).map(Arc::new),
+        };
         let CheckParts {
             specs,
             at_once,
@@ -128,7 +131,7 @@ impl CommandGate<'_> {
         TaskChecks::new(TaskChecksParts {
             root: self.root.to_path_buf(),
             specs,
-            runner: CheckRunner::new(self.root, supervisor, secrets::redactor(), at_once, now),
+            runner: CheckRunner::new(self.root, commands, secrets::redactor(), at_once, now),
             acceptance,
             board: request.board.clone(),
             worktrees: Some(worktrees),

@@ -15,11 +15,12 @@ use crate::domain::ids::Name;
 use crate::domain::redact::Redactor;
 use crate::domain::sandbox::{Network, asks_for_network};
 use crate::domain::timestamp::Timestamp;
-use crate::process::supervisor::Supervisor;
 use crate::process::{
     self, AddedEnvironment, CommandSpec, HeadTailBuffer, HistoryReach, JobExit, NetworkReach, Reach,
 };
-use crate::store::{CHECK_LOG_MAX, CheckStore, StoredCheck, Worktrees, os_errors};
+use crate::store::{
+    CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
+};
 
 /// Time between two looks at the free space of the disk while a check runs.
 const DISK_INTERVAL: Duration = Duration::from_secs(1);
@@ -74,7 +75,8 @@ type KeyLocks = HashMap<(String, String), Weak<AsyncMutex<()>>>;
 /// Runs the checks of a project.
 #[derive(Debug)]
 pub struct CheckRunner {
-    supervisor: Option<Arc<Supervisor>>,
+    /// The setup of the settings, which also prepares the checkouts of checks, and the supervisor of the checks.
+    commands: WorktreeCommands,
     store: CheckStore,
     redactor: Redactor,
     slots: Semaphore,
@@ -85,17 +87,17 @@ pub struct CheckRunner {
 }
 
 impl CheckRunner {
-    /// Creates a runner for the project in `root` that runs at most `at_once` checks at the same time. With `None` as
-    /// the supervisor, checks run without a sandbox.
+    /// Creates a runner for the project in `root` that runs at most `at_once` checks at the same time. The
+    /// checkouts of checks are prepared as `commands` says. Without a supervisor, checks run without a sandbox.
     pub fn new(
         root: &Path,
-        supervisor: Option<Arc<Supervisor>>,
+        commands: WorktreeCommands,
         redactor: Redactor,
         at_once: usize,
         clock: fn() -> Timestamp,
     ) -> CheckRunner {
         CheckRunner {
-            supervisor,
+            commands,
             store: CheckStore::open(root),
             redactor,
             slots: Semaphore::new(at_once.max(1)),
@@ -214,9 +216,17 @@ impl CheckRunner {
         cancel: &CancellationToken,
     ) -> CheckRun {
         let (worktrees, commit) = match &target.place {
-            CheckPlace::Folder(dir) => return self.run_once(spec, target, dir, cancel).await,
+            CheckPlace::Folder(dir) => {
+                let added = AddedEnvironment::default();
+                return self.run_once(spec, target, (dir, added), cancel).await;
+            }
             CheckPlace::Checkout { worktrees, commit } => (worktrees.clone(), commit.clone()),
         };
+        let store = worktrees.clone();
+        // Until the check has ended. Before the checkout, because build tools compare times.
+        let cache = tokio::task::spawn_blocking(move || store.lend_check_cache()).await;
+        let cache = cache.ok().flatten();
+        let added = cache.as_ref().map(|cache| cache.added.clone());
         let (key, store) = (CheckStore::key(&spec.run, &target.tree), worktrees.clone());
         let made = tokio::task::spawn_blocking(move || store.check_out(&key, &commit)).await;
         let dir = match made.map_err(|e| e.to_string()) {
@@ -224,7 +234,14 @@ impl CheckRunner {
             Ok(Err(error)) => return self.no_checkout(spec, target, &error.to_string()),
             Err(error) => return self.no_checkout(spec, target, &error),
         };
-        let run = self.run_once(spec, target, &dir, cancel).await;
+        let run = self
+            .run_in_checkout(
+                spec,
+                target,
+                (&worktrees, &dir, added.unwrap_or_default()),
+                cancel,
+            )
+            .await;
         let deleted = tokio::task::spawn_blocking(move || worktrees.delete_checkout(&dir)).await;
         if let Ok(Err(error)) = deleted {
             tracing::warn!(
@@ -233,6 +250,24 @@ impl CheckRunner {
             );
         }
         run
+    }
+
+    /// Prepares the checkout in `dir` and runs the check in it. `added` are the additions to the environment of both.
+    async fn run_in_checkout(
+        &self,
+        spec: &CheckSpec,
+        target: &CheckTarget,
+        (worktrees, dir, added): (&Worktrees, &Path, AddedEnvironment),
+        cancel: &CancellationToken,
+    ) -> CheckRun {
+        let prepared = worktrees
+            .prepare_checkout(dir, &self.commands, added.clone(), (&self.redactor, cancel))
+            .await;
+        if let Err(why) = prepared {
+            let text = format!("[the checkout cannot be prepared by worktree.setup: {why}]");
+            return self.ended(spec, target, CheckOutcome::NotStarted, &text);
+        }
+        self.run_once(spec, target, (dir, added), cancel).await
     }
 
     fn no_checkout(&self, spec: &CheckSpec, target: &CheckTarget, why: &str) -> CheckRun {
@@ -244,7 +279,7 @@ impl CheckRunner {
         &self,
         spec: &CheckSpec,
         target: &CheckTarget,
-        dir: &Path,
+        (dir, added): (&Path, AddedEnvironment),
         cancel: &CancellationToken,
     ) -> CheckRun {
         let began = Instant::now();
@@ -255,8 +290,8 @@ impl CheckRunner {
             timeout: Duration::from_secs(spec.timeout_s),
             keep: NOTED_MAX,
             reach: self.reach(spec, &target.by),
-            supervisor: self.supervisor.clone(),
-            added: AddedEnvironment::default(),
+            supervisor: self.commands.supervisor.clone(),
+            added,
         };
         // Secrets are redacted before the output is shortened, because a shortened secret would not be recognized.
         let mut clean = self.redactor.stream();
@@ -282,6 +317,11 @@ impl CheckRunner {
         };
         keep.push(&clean.end());
         let mut output = keep.text().trim_end().to_string();
+        if is_filling && let CheckPlace::Checkout { worktrees, .. } = &target.place {
+            let store = worktrees.clone();
+            // What cannot be deleted is deleted by the next check that fills the disk.
+            let _ = tokio::task::spawn_blocking(move || store.delete_check_cache()).await;
+        }
         let report = match report {
             Ok(report) => report,
             Err(error) => {
@@ -306,7 +346,7 @@ impl CheckRunner {
 
     /// Returns what a check can access: a private copy of the git history, and the network if commands of `by` can.
     fn reach(&self, spec: &CheckSpec, by: &Name) -> Reach {
-        let supervisor = self.supervisor.as_deref();
+        let supervisor = self.commands.supervisor.as_deref();
         let rule = supervisor.map_or(Network::On, |supervisor| supervisor.network.of(by));
         // The user has approved the command of the check, and with it the prefix that asks for the network.
         let network = match rule {

@@ -4,7 +4,9 @@ use super::*;
 
 fn runner(root: &Path, at_once: usize) -> CheckRunner {
     let redactor = Redactor::default();
-    CheckRunner::new(root, None, redactor, at_once, || Timestamp(9.0))
+    CheckRunner::new(root, WorktreeCommands::default(), redactor, at_once, || {
+        Timestamp(9.0)
+    })
 }
 
 fn target(dir: &Path, tree: &str) -> CheckTarget {

@@ -43,7 +43,6 @@ use crate::checks::{CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
-use crate::process::supervisor::Supervisor;
 use crate::store::{Board, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
@@ -153,7 +152,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let checks = task_checks(
         &base.context,
         parts.extensions.checks,
-        parts.supervisor.clone(),
+        worktree_commands.clone(),
         (&found.board, store.as_ref()),
     );
     let followup = base.board(
@@ -398,11 +397,12 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     }
 }
 
-/// Creates the checks of tasks. They run under the supervisor of the agents' commands.
+/// Creates the checks of tasks. They run under the supervisor of the agents' commands, in checkouts that are prepared as
+/// `commands` says.
 fn task_checks(
     context: &CrewContext,
     parts: CheckParts,
-    supervisor: Option<Arc<Supervisor>>,
+    commands: WorktreeCommands,
     (board, worktrees): (&Board, Option<&Worktrees>),
 ) -> Arc<TaskChecks> {
     let redactor = context.event_sender.redactor().clone();
@@ -410,7 +410,7 @@ fn task_checks(
     Arc::new(TaskChecks::new(TaskChecksParts {
         root: root.clone(),
         specs: parts.specs,
-        runner: CheckRunner::new(root, supervisor, redactor, parts.at_once, clock),
+        runner: CheckRunner::new(root, commands, redactor, parts.at_once, clock),
         acceptance: parts.acceptance,
         board: board.clone(),
         worktrees: worktrees.cloned(),

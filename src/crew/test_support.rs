@@ -45,7 +45,8 @@ use crate::protocol::EventReceiver;
 use crate::protocol::bus::bus;
 use crate::protocol::event::{CrewEvent, EventKind, SessionInfo};
 use crate::store::{
-    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, Worktrees, prepare,
+    Board, Mailbox, NewWorktree, PromptQueue, Requests, Roster, WorktreeCommands, Worktrees,
+    prepare,
 };
 
 /// Approvers for a crew with a user. The lead decides plans, shutdowns and permissions; the user decides budgets and
@@ -179,7 +180,13 @@ impl TestCrew {
         let checks = TaskChecks::new(TaskChecksParts {
             root: root.clone(),
             specs,
-            runner: CheckRunner::new(root, None, redactor, 1, context.clock),
+            runner: CheckRunner::new(
+                root,
+                WorktreeCommands::default(),
+                redactor,
+                1,
+                context.clock,
+            ),
             acceptance: Arc::new(NoAcceptance),
             board: board.store().clone(),
             worktrees: None,

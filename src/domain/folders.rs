@@ -10,6 +10,11 @@ pub const STATE: [&str; 5] = [".tasks", ".team", TRANSCRIPTS, ".crewdeck", ".wor
 /// worktrees do not begin with a dot.
 pub const WORKTREE_CACHE_PREFIX: &str = ".cache-";
 
+/// The folder with the checkouts in which checks run, relative to the project root.
+pub const CHECK_CHECKOUTS: &str = ".crewdeck/checks/trees";
+/// The folder with the build caches of checks, relative to the project root. Each check uses one of them.
+pub const CHECK_CACHE: &str = ".crewdeck/checks/cache";
+
 const GIT: &str = ".git";
 
 /// Returns the names of the top-level folders that agents must not write to directly: those of crewdeck and of git.

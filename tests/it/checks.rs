@@ -5,6 +5,7 @@ mod command_line;
 mod content;
 mod crash;
 mod override_by_user;
+mod preparation;
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{CacheFolder, HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
-use crate::domain::folders::{STATE, WORKTREE_CACHE_PREFIX};
+use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS, STATE, WORKTREE_CACHE_PREFIX};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::environment;
 use crate::process::history::{
@@ -391,14 +391,21 @@ fn create_missing_protected_files(own: &Path) {
     }
 }
 
-/// Returns the cache folder of the worktree in `workdir`; `None` if `workdir` is not a worktree, or has no such folder.
+/// Returns the cache folder of the worktree, or of the checkout of a check, in `workdir`; `None` if `workdir` is neither,
+/// or has no such folder.
 fn cache_of(root: &Path, workdir: &Path) -> Option<PathBuf> {
-    let trees = root.join(".worktrees");
-    let name = workdir.file_name()?.to_str()?;
-    let path = trees.join(format!("{WORKTREE_CACHE_PREFIX}{name}"));
-    let is_worktree = workdir.parent() == Some(trees.as_path());
-    let is_folder = || fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
-    (is_worktree && is_folder()).then_some(path)
+    let parent = workdir.parent()?;
+    let path = if parent == root.join(".worktrees") {
+        let name = workdir.file_name()?.to_str()?;
+        parent.join(format!("{WORKTREE_CACHE_PREFIX}{name}"))
+    } else if parent == root.join(CHECK_CHECKOUTS) {
+        root.join(CHECK_CACHE)
+    } else {
+        return None;
+    };
+    fs::symlink_metadata(&path)
+        .is_ok_and(|meta| meta.is_dir())
+        .then_some(path)
 }
 
 fn trees(root: &Path) -> Vec<PathBuf> {

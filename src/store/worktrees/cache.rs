@@ -25,7 +25,11 @@ pub fn path_of(dir: &Path, name: &WorktreeName) -> PathBuf {
 /// # Errors
 /// Fails if the folder cannot be created, or if something else is in its place.
 pub fn create(dir: &Path, name: &WorktreeName) -> io::Result<PathBuf> {
-    let path = path_of(dir, name);
+    create_folder(path_of(dir, name))
+}
+
+/// As [`create`], for the folder `path`.
+pub fn create_folder(path: PathBuf) -> io::Result<PathBuf> {
     match DirBuilder::new().mode(0o700).create(&path) {
         Ok(()) => Ok(path),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

@@ -6,15 +6,32 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+use tokio_util::sync::CancellationToken;
 
-use super::{OpenRegistry, Worktrees};
+use super::command_environment::CACHE_VARIABLE;
+use super::commands::{WorktreeCommandResult, WorktreeCommands, output_end};
+use super::{OpenRegistry, Worktrees, cache};
+use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
+use crate::domain::redact::Redactor;
+use crate::process::AddedEnvironment;
 use crate::store::StoreError;
+use crate::store::atomic::Lock;
 
-/// The folder of the checkouts, relative to the project root. Commands of agents cannot write to it.
-const FOLDER: &str = ".crewdeck/checks/trees";
+/// Maximum number of cache folders. More than checks of one process that run at the same time.
+const CACHES_MAX: usize = 32;
+
+/// A cache folder of checks, which one check uses.
+#[derive(Debug)]
+pub struct CheckCache {
+    /// The additions to the environment of the check: `CREWDECK_CACHE`, the path of the folder.
+    pub added: AddedEnvironment,
+    /// Held until the check has ended.
+    _lock: Lock,
+}
 
 impl Worktrees {
     /// Checks out `commit` in a new folder and returns the path of the folder. Copies the untracked files of the root
@@ -25,7 +42,7 @@ impl Worktrees {
     /// When git fails, or a folder cannot be created or deleted.
     pub fn check_out(&self, key: &str, commit: &str) -> Result<PathBuf, StoreError> {
         let work = self.begin_change()?;
-        let all = work.repo.root.join(FOLDER);
+        let all = work.repo.root.join(CHECK_CHECKOUTS);
         fs::create_dir_all(&all).map_err(StoreError::at(&all))?;
         let all = fs::canonicalize(&all).map_err(StoreError::at(&all))?;
         work.delete_stale_checkouts(&all);
@@ -38,6 +55,91 @@ impl Worktrees {
         work.repo.git.ok(&args)?;
         work.copy_included_to(&dir, &all)?;
         Ok(dir)
+    }
+
+    /// Prepares a folder of [`Worktrees::check_out`] as a new worktree is prepared: clones the folders that the settings
+    /// name, and runs the setup command. Does nothing if the settings name neither.
+    ///
+    /// # Errors
+    /// When the setup command failed or was cancelled. The text is the reason and the end of the output.
+    pub async fn prepare_checkout(
+        &self,
+        dir: &Path,
+        commands: &WorktreeCommands,
+        added: AddedEnvironment,
+        (redactor, cancel): (&Redactor, &CancellationToken),
+    ) -> Result<(), String> {
+        if let Some(folders) = commands.settings.clone_folders.clone() {
+            let (store, checkout) = (self.clone(), dir.to_path_buf());
+            let name = dir.file_name().unwrap_or_default().to_string_lossy();
+            let scratch = dir.with_file_name(unfinished_name(&name));
+            let cloned = move || store.clone_folders_to(&checkout, &scratch, &folders);
+            // Without the folders, the setup command takes longer.
+            if let Ok(Err(error)) = tokio::task::spawn_blocking(cloned).await {
+                tracing::warn!("no folders are cloned into {}: {error}", dir.display());
+            }
+        }
+        let Some(command) = &commands.settings.setup else {
+            return Ok(());
+        };
+        let ran = commands.run(command, dir.to_path_buf(), added, redactor, cancel);
+        match ran.await {
+            None => Err("interrupted".into()),
+            Some(WorktreeCommandResult { failure: None, .. }) => Ok(()),
+            Some(WorktreeCommandResult {
+                failure: Some(why),
+                output,
+                ..
+            }) => Err(format!("{why}\n{}", output_end(&output))),
+        }
+    }
+
+    /// Lends a cache folder to a check until the result is dropped. The folder is kept, so that a check need not build
+    /// everything. Returns `None` if all folders are lent, or if none can be created.
+    ///
+    /// Call this before [`Worktrees::check_out`], so that the checkout is newer than what earlier checks have built: cargo
+    /// compares only times, and takes a file for built if it is older than the build of another checkout. For the same
+    /// reason, no two checks use a folder at the same time.
+    pub fn lend_check_cache(&self) -> Option<CheckCache> {
+        let lent = self.try_to_lend_check_cache();
+        lent.unwrap_or_else(|error| {
+            tracing::warn!("a check has no cache: {error}");
+            None
+        })
+    }
+
+    fn try_to_lend_check_cache(&self) -> Result<Option<CheckCache>, StoreError> {
+        let trees = self.root.join(CHECK_CHECKOUTS);
+        fs::create_dir_all(&trees).map_err(StoreError::at(&trees))?;
+        let all = self.root.join(CHECK_CACHE);
+        cache::create_folder(all.clone()).map_err(StoreError::at(&all))?;
+        for number in 1..=CACHES_MAX {
+            // Outside of the folders, which checks can write.
+            let lock = self.root.join(format!("{CHECK_CACHE}-{number}.lock"));
+            let Some(lock) = Lock::take_within(&lock, Duration::ZERO)? else {
+                continue;
+            };
+            let path = all.join(number.to_string());
+            cache::create_folder(path.clone()).map_err(StoreError::at(&path))?;
+            let mut added = AddedEnvironment::default();
+            // The environment of commands is text.
+            if let Ok(path) = path.into_os_string().into_string() {
+                added.variables.insert(CACHE_VARIABLE.into(), path);
+            }
+            return Ok(Some(CheckCache { added, _lock: lock }));
+        }
+        Ok(None)
+    }
+
+    /// Deletes the caches of the checks, to free space on the disk.
+    pub fn delete_check_cache(&self) {
+        let path = self.root.join(CHECK_CACHE);
+        cache::make_folders_writable(&path);
+        if let Err(error) = fs::remove_dir_all(&path)
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!("the caches of the checks cannot be deleted: {error}");
+        }
     }
 
     /// Deletes a folder of [`Worktrees::check_out`].
@@ -63,6 +165,7 @@ impl OpenRegistry {
     }
 
     fn delete_checkout(&self, dir: &Path) -> Result<(), StoreError> {
+        cache::make_folders_writable(dir);
         match fs::remove_dir_all(dir) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -77,6 +180,12 @@ impl OpenRegistry {
     }
 }
 
+/// Returns the name of the folder for folders that are being cloned into the checkout `name`. It ends with the process
+/// like the checkout, so it is deleted like one if the process is killed.
+fn unfinished_name(name: &str) -> String {
+    format!("check-unfinished-{}", name.trim_start_matches("check-"))
+}
+
 /// Returns whether `name` is the name of a checkout whose process has ended.
 fn is_stale(name: &str) -> bool {
     let process = name.strip_prefix("check-").and_then(|rest| {
@@ -84,4 +193,26 @@ fn is_stale(name: &str) -> bool {
         Pid::from_raw(process.parse().ok()?)
     });
     process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::{assert_eq, assert_ne};
+
+    #[test]
+    fn cache_is_lent_to_one_check_at_a_time_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = Worktrees::open(dir.path());
+        let path = |cache: &CheckCache| PathBuf::from(&cache.added.variables[CACHE_VARIABLE]);
+        let first = trees.lend_check_cache().unwrap();
+        let second = trees.lend_check_cache().unwrap();
+        assert_ne!(path(&first), path(&second));
+        let freed = path(&first);
+        fs::write(freed.join("built"), "").unwrap();
+        drop(first);
+        let third = trees.lend_check_cache().unwrap();
+        assert_eq!(path(&third), freed);
+        assert!(freed.join("built").exists());
+    }
 }

@@ -85,7 +85,7 @@ impl WorktreeCommands {
     }
 
     /// Runs a command in the directory `dir`. Returns `None` if it was cancelled.
-    async fn run(
+    pub(super) async fn run(
         &self,
         command: &str,
         dir: PathBuf,
@@ -129,6 +129,17 @@ impl WorktreeCommands {
             had_leftovers: report.had_leftovers,
             output: with_notes(keep.text(), &report),
         })
+    }
+}
+
+/// Returns the end of an output that models are shown. Begins with a whole line.
+pub(super) fn output_end(output: &str) -> &str {
+    let text = output.trim_end();
+    let start = text.ceil_char_boundary(text.len().saturating_sub(SHOWN_MAX));
+    // A cut line is left out.
+    match text[start..].split_once('\n') {
+        Some((_, rest)) if start > 0 => rest,
+        _ => &text[start..],
     }
 }
 
@@ -209,14 +220,7 @@ impl Worktrees {
     /// Returns the end of the log of the setup command in a worktree; empty if there is no log.
     pub fn setup_log_end(&self, name: &WorktreeName) -> String {
         let text = regular_file::read_text(&self.setup_log(name), LOG_MAX).unwrap_or_default();
-        let text = text.trim_end();
-        let start = text.ceil_char_boundary(text.len().saturating_sub(SHOWN_MAX));
-        // A cut line is left out.
-        let end = match text[start..].split_once('\n') {
-            Some((_, rest)) if start > 0 => rest,
-            _ => &text[start..],
-        };
-        end.to_string()
+        output_end(&text).to_string()
     }
 
     /// Runs the teardown command in a worktree that is about to be removed. Returns what the user must know: that the

@@ -38,35 +38,83 @@ impl Worktrees {
         folders: &[String],
         share: ShareBlocks,
     ) -> Result<ClonedFolders, StoreError> {
-        let mut report = ClonedFolders::default();
         let work = self.read()?;
         let name = work.index.find(name)?.name.clone();
         let tree = work.folder(&name);
         let (FolderState::Whole, Some((git, _))) = (tree.on_disk, tree.git) else {
-            return Ok(report);
+            return Ok(ClonedFolders::default());
         };
         let (root, dir, trees) = (work.repo.root.clone(), tree.dir, work.dir.clone());
         drop(work);
+        let to = CloneTarget {
+            git: &git,
+            root: &root,
+            dir: &dir,
+            scratch: &scratch_path(&trees, &name),
+        };
+        to.clone_folders(folders, share)
+    }
+
+    /// As [`Worktrees::clone_folders`], for a checkout in `dir` in which checks run. `scratch` is the path of the folder
+    /// for unfinished clones; it must be on the same disk as `dir`.
+    pub(super) fn clone_folders_to(
+        &self,
+        dir: &Path,
+        scratch: &Path,
+        folders: &[String],
+    ) -> Result<ClonedFolders, StoreError> {
+        let to = CloneTarget {
+            git: &Git::at(dir),
+            root: &self.root,
+            dir,
+            scratch,
+        };
+        to.clone_folders(folders, share_blocks)
+    }
+}
+
+/// Where folders are cloned to.
+struct CloneTarget<'a> {
+    /// Git in `dir`.
+    git: &'a Git,
+    root: &'a Path,
+    /// The folder of a worktree or checkout.
+    dir: &'a Path,
+    /// The folder for unfinished clones.
+    scratch: &'a Path,
+}
+
+impl CloneTarget<'_> {
+    fn clone_folders(
+        &self,
+        folders: &[String],
+        share: ShareBlocks,
+    ) -> Result<ClonedFolders, StoreError> {
+        let CloneTarget {
+            git,
+            root,
+            dir,
+            scratch,
+        } = *self;
+        let mut report = ClonedFolders::default();
         let mut wanted = Vec::new();
         for folder in folders {
             if !root.join(folder).is_dir() || dir.join(folder).symlink_metadata().is_ok() {
                 continue;
             }
-            if is_ignored(&git, folder)? {
+            if is_ignored(git, folder)? {
                 wanted.push(folder);
             } else {
                 report.leave_out(folder, "git does not ignore it");
             }
         }
-        drop(git);
         if wanted.is_empty() {
             return Ok(report);
         }
-        let scratch = scratch_path(&trees, &name);
-        remove_scratch(&trees, &name);
-        fs::create_dir(&scratch).map_err(StoreError::at(&scratch))?;
+        delete_scratch(scratch);
+        fs::create_dir(scratch).map_err(StoreError::at(scratch))?;
         let mut cloner =
-            FolderCloner::open(&root, &dir, &scratch, share).map_err(StoreError::at(&scratch))?;
+            FolderCloner::open(root, dir, scratch, share).map_err(StoreError::at(scratch))?;
         if cloner.can_share() {
             for folder in wanted {
                 match cloner.clone_folder(Path::new(folder)) {
@@ -81,7 +129,7 @@ impl Worktrees {
         } else {
             report.cannot_share = true;
         }
-        remove_scratch(&trees, &name);
+        delete_scratch(scratch);
         Ok(report)
     }
 }
@@ -101,9 +149,12 @@ fn scratch_path(trees: &Path, name: &WorktreeName) -> PathBuf {
 
 /// Deletes the unfinished clone of a killed process. Commands of agents cannot write the folder `trees`.
 pub(super) fn remove_scratch(trees: &Path, name: &WorktreeName) {
-    let path = scratch_path(trees, name);
+    delete_scratch(&scratch_path(trees, name));
+}
+
+fn delete_scratch(path: &Path) {
     if path.symlink_metadata().is_ok()
-        && let Err(error) = fs::remove_dir_all(&path)
+        && let Err(error) = fs::remove_dir_all(path)
     {
         tracing::warn!("{} cannot be deleted: {error}", path.display());
     }

@@ -8,7 +8,7 @@ use crate::process::environment;
 
 /// An entry of the home directory or of the folder that a variable names: its path in it, and the program that fills it.
 /// A folder with a program is created for commands if it is missing and the program is installed.
-type Entry = (&'static str, Option<&'static str>);
+type CacheEntry = (&'static str, Option<&'static str>);
 
 /// A program that is always installed.
 const ANY: Option<&str> = Some("sh");
@@ -18,7 +18,7 @@ const NPM: Option<&str> = Some("npm");
 
 /// Caches that builds write, relative to the home directory. Folders of programs that the user runs, such as
 /// `~/.cargo/bin`, are not included.
-const CACHES: &[Entry] = &[
+const CACHES: &[CacheEntry] = &[
     (".cache", ANY),
     (".cargo/registry", CARGO),
     (".cargo/git", CARGO),
@@ -39,7 +39,7 @@ const CACHES: &[Entry] = &[
 
 /// Variables with which the user moves caches to other folders, and what builds write there, relative to the folder. The
 /// empty path is the folder itself.
-const MOVED_CACHES: &[(&str, &[Entry])] = &[
+const MOVED_CACHES: &[(&str, &[CacheEntry])] = &[
     ("XDG_CACHE_HOME", &[("", ANY)]),
     (
         "CARGO_HOME",
@@ -71,7 +71,7 @@ pub struct CacheFolder {
 }
 
 impl CacheFolder {
-    fn of(folder: &Path, (path, program): Entry) -> CacheFolder {
+    fn of(folder: &Path, (path, program): CacheEntry) -> CacheFolder {
         let path = match path {
             "" => folder.to_path_buf(),
             path => folder.join(path),

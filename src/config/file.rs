@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::settings::{self, Setting, Settings};
+use super::setting::Setting;
+use super::settings::{self, Settings};
 use crate::domain::checks::CHECK_FIELDS;
 use crate::domain::named_model;
 use crate::domain::text::{clip, closest_match, one_line};

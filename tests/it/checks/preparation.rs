@@ -1,4 +1,4 @@
-//! The checkouts in which checks run are prepared like worktrees, and share a cache.
+//! The checkouts in which checks run are prepared like worktrees, and have a cache.
 
 use pretty_assertions::assert_eq;
 
@@ -35,7 +35,7 @@ fn setup_prepares_a_checkout_and_the_cache_is_kept() {
     let checks = project.file(".crewdeck/checks");
     let left = std::fs::read_dir(checks.join("trees")).unwrap().count();
     assert_eq!(left, 0, "checkouts are deleted");
-    let runs = std::fs::read_to_string(checks.join("cache/runs")).unwrap();
+    let runs = std::fs::read_to_string(checks.join("cache/1/runs")).unwrap();
     assert_eq!(runs, "run\nrun\n");
 }
 

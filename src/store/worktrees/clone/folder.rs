@@ -6,7 +6,7 @@ use std::fs::{File, FileTimes};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, fstatvfs, mkdirat, openat,
@@ -27,6 +27,8 @@ const COPIED_MAX: u64 = 4 * 1024 * 1024 * 1024;
 const BLOCK: u64 = 4096;
 /// The free space that copies leave on the disk, in bytes.
 const FREE_MIN: u64 = 1024 * 1024 * 1024;
+/// The time between the newest copy and the checkout. Some file systems store times in whole seconds.
+const BEFORE_CHECKOUT: Duration = Duration::from_secs(1);
 /// Maximum depth of folders below a cloned folder. Each level needs two open files.
 const DEPTH_MAX: usize = 64;
 
@@ -116,7 +118,8 @@ impl FolderCloner {
                 copied: 0,
             },
             // Git has written it before it checked out the files.
-            newest: modified_at(&tree.join(".git")),
+            newest: modified_at(&tree.join(".git"))
+                .and_then(|written| written.checked_sub(BEFORE_CHECKOUT)),
         })
     }
 

@@ -145,8 +145,10 @@ impl MergeService {
             Ok(Some(lines)) => self.report_lines(&lines).await,
             Ok(None) => {
                 for id in due {
-                    // The result was already published.
-                    drop(self.merge_and_report(id).await);
+                    if let Err(why) = self.merge_and_report(id).await {
+                        let text = format!("{id} is not merged automatically: {why}");
+                        self.report_lines(&[(NoticeLevel::Warn, text)]).await;
+                    }
                 }
             }
             Err(why) => {

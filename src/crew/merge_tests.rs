@@ -228,13 +228,64 @@ async fn checked_merge_for_the_lead_fails_with_the_reason() {
         .unwrap();
     let notices = crew.notices().join("\n");
     assert!(
-        notices.contains("#2 is not merged: the checks are red on main."),
+        notices.contains("#2 is not merged: the checks are red together with #1."),
         "{notices}"
     );
     // A second request does not add a second task.
     let again = merges.merge_for_user([2].map(TaskId).to_vec()).await;
     let why = again.unwrap_err();
     assert!(why.contains("is not completed yet"), "{why}");
+}
+
+#[tokio::test]
+async fn partner_that_has_landed_before_is_named() {
+    let mut crew = TestCrew::new();
+    let files = ["a", "b", "c", "d"];
+    let (merges, board) = checked_merges_of(&crew, &files, NOT_BOTH).await;
+    for id in [2, 1, 4] {
+        merges.merge_for_user(vec![TaskId(id)]).await.unwrap();
+    }
+    crew.notices();
+    merges.merge_for_user(vec![TaskId(3)]).await.unwrap();
+    let notices = crew.notices().join("\n");
+    let expected =
+        "#3 is not merged: the checks are red together with #1. Task #5 was added to fix it.";
+    assert!(notices.contains(expected), "{notices}");
+    let task = board.graph().require(TaskId(5)).unwrap().clone();
+    assert_eq!(
+        task.subject,
+        "Fix wt/task-3: checks are red together with #1"
+    );
+    for part in [
+        "It breaks together with task #1, a. Each of the two is green without the other.",
+        "Run `git merge main` there, make the checks green",
+    ] {
+        assert!(
+            task.description.contains(part),
+            "{part}: {}",
+            task.description
+        );
+    }
+}
+
+#[tokio::test]
+async fn commit_of_the_user_with_which_a_branch_breaks_is_named() {
+    let mut crew = TestCrew::new();
+    let (merges, board) = checked_merges_of(&crew, &["b", "c"], NOT_BOTH).await;
+    merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
+    let root = crew.dir.path();
+    std::fs::write(root.join("a"), "of the user").unwrap();
+    git(root, &["add", "a"]);
+    git(root, &["commit", "--quiet", "--message", "Add a by hand"]);
+    let hash = git(root, &["rev-parse", "--short=10", "HEAD"]);
+    crew.notices();
+    merges.merge_for_user(vec![TaskId(2)]).await.unwrap();
+    let notices = crew.notices().join("\n");
+    let expected = format!("#2 is not merged: the checks are red together with commit {hash}.");
+    assert!(notices.contains(&expected), "{notices}");
+    let task = board.graph().require(TaskId(3)).unwrap().clone();
+    let expected = format!("It breaks together with the commit {hash} (Add a by hand)");
+    assert!(task.description.contains(&expected), "{}", task.description);
 }
 
 #[tokio::test]

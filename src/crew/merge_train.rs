@@ -1,6 +1,8 @@
 //! Runs merge trains: combines the branches of completed tasks, runs the checks on the combination, and lets the branches
 //! land. The decisions are made in `domain/merge_train`.
 
+mod partner;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,8 +25,8 @@ use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventSender;
 use crate::protocol::event::{BoardEvent, EventKind};
 use crate::store::{
-    CombineOutcome, CombinedBranches, Landing, StoreError, TrainBranch, TrainLock, TrainPlan,
-    Worktrees,
+    CombineOutcome, CombinedBranches, LandedCommit, Landing, StoreError, TrainBranch, TrainLock,
+    TrainPlan, Worktrees,
 };
 
 /// A task whose branch is to land, and the name of its worktree.
@@ -37,6 +39,8 @@ pub struct TrainFailure {
     pub name: WorktreeName,
     /// The failing part of the output; empty for a conflict.
     pub output: String,
+    /// The commit of the base branch with which the branch breaks, if it is not the branch of another task.
+    pub commit: Option<LandedCommit>,
 }
 
 /// What has become of the branches with the same base branch.
@@ -50,6 +54,8 @@ pub struct TrainReport {
     /// The commit to which `git reset --keep` takes all back; `None` if nothing has landed in the user's checkout.
     pub undo: Option<String>,
     pub thrown_out: Vec<TrainFailure>,
+    /// The tasks that had landed before this train and with which one that was thrown out breaks.
+    pub landed_before: BTreeSet<TaskId>,
     pub held_back: Vec<HeldBack>,
     /// The tasks that are still to land because the train has ended early.
     pub waiting: Vec<TaskId>,
@@ -113,6 +119,11 @@ struct RunningTrain {
     outputs: BTreeMap<String, String>,
     commit: Option<String>,
     undo: Option<String>,
+    /// The number of members that were thrown out and whose partners were searched.
+    searched: usize,
+    landed_before: BTreeSet<TaskId>,
+    /// The commits of the base branch with which members break that were thrown out alone.
+    breaking: BTreeMap<TaskId, LandedCommit>,
 }
 
 impl RunningTrain {
@@ -231,6 +242,9 @@ impl TrainRunner {
                 outputs: BTreeMap::new(),
                 commit: None,
                 undo: None,
+                searched: 0,
+                landed_before: BTreeSet::new(),
+                breaking: BTreeMap::new(),
                 plan,
             };
             let mut train =
@@ -306,6 +320,7 @@ impl TrainRunner {
                 self.carry_out(step, running).await
             };
             train.apply(fact.unwrap_or_else(TrainFact::Stopped));
+            self.name_partners(train, running).await;
         }
     }
 
@@ -447,6 +462,7 @@ fn report(train: &MergeTrain, running: RunningTrain, end: TrainEnd) -> TrainRepo
         Some(TrainFailure {
             out: out.clone(),
             name: branch.name.clone(),
+            commit: running.breaking.get(&out.task).cloned(),
             output: match &out.reason {
                 ThrownOutReason::Conflict(_) => String::new(),
                 ThrownOutReason::Red(content) => output(content),
@@ -465,6 +481,7 @@ fn report(train: &MergeTrain, running: RunningTrain, end: TrainEnd) -> TrainRepo
         end,
         into: running.plan.into,
         commit: running.commit,
+        landed_before: running.landed_before,
         undo: running.undo,
     }
 }

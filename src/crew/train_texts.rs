@@ -32,8 +32,7 @@ pub fn report_lines(report: &TrainReport) -> Vec<TrainLine> {
         };
         let mut text = format!("{} {verb} merged into {into}.", list_tasks(&report.landed));
         if let Some(before) = &report.undo {
-            let commit: String = before.chars().take(COMMIT_SHOWN).collect();
-            text.push_str(&format!(" {undo}: git reset --keep {commit}"));
+            text.push_str(&format!(" {undo}: git reset --keep {}", short(before)));
         }
         lines.push((NoticeLevel::Info, text));
     }
@@ -66,10 +65,17 @@ pub fn held_back_line(held: &HeldBack) -> TrainLine {
 pub fn repair_task(graph: &TaskGraph, failure: &TrainFailure, report: &TrainReport) -> NewTask {
     let (out, into) = (&failure.out, &report.into);
     let branch = failure.name.branch();
-    let with = partners(&out.with, into);
+    let with = partners(failure, into);
     let named: Vec<String> = out.with.iter().map(|id| name_of(graph, *id)).collect();
     let partners = match named.as_slice() {
-        [] => format!("It is red alone on {into}, which is green without it."),
+        [] => match &failure.commit {
+            None => format!("It is red alone on {into}, which is green without it."),
+            Some(commit) => format!(
+                "It breaks together with the commit {} ({}), which has landed on {into} since the branch began. Each of the two is green without the other.",
+                short(&commit.hash),
+                commit.subject
+            ),
+        },
         [one] => {
             format!("It breaks together with {one}. Each of the two is green without the other.")
         }
@@ -82,7 +88,7 @@ pub fn repair_task(graph: &TaskGraph, failure: &TrainFailure, report: &TrainRepo
     let missing: Vec<String> = out
         .with
         .iter()
-        .filter(|id| !report.landed.contains(id))
+        .filter(|id| !report.landed.contains(id) && !report.landed_before.contains(id))
         .filter_map(|id| {
             Some(format!(
                 ", then `git merge wt/{}`",
@@ -110,7 +116,7 @@ pub fn repair_task(graph: &TaskGraph, failure: &TrainFailure, report: &TrainRepo
 
 /// Returns the text about a branch that breaks the checks. `task` repairs it.
 pub fn thrown_out_text(failure: &TrainFailure, into: &str, task: TaskId) -> String {
-    let with = partners(&failure.out.with, into);
+    let with = partners(failure, into);
     format!(
         "{} is not merged: the checks are red {with}. Task {task} was added to fix it.",
         failure.out.task
@@ -118,11 +124,17 @@ pub fn thrown_out_text(failure: &TrainFailure, into: &str, task: TaskId) -> Stri
 }
 
 /// Returns with whom a branch breaks, such as `together with #1`.
-fn partners(with: &[TaskId], into: &str) -> String {
-    match with {
-        [] => format!("on {into}"),
-        with => format!("together with {}", list_tasks(with)),
+fn partners(failure: &TrainFailure, into: &str) -> String {
+    match (failure.out.with.as_slice(), &failure.commit) {
+        ([], None) => format!("on {into}"),
+        ([], Some(commit)) => format!("together with commit {}", short(&commit.hash)),
+        (with, _) => format!("together with {}", list_tasks(with)),
     }
+}
+
+/// Returns the first characters of the hash of a commit.
+fn short(hash: &str) -> String {
+    hash.chars().take(COMMIT_SHOWN).collect()
 }
 
 /// Returns the number and the subject of a task.

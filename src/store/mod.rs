@@ -88,7 +88,8 @@ pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
     BranchSnapshot, CACHE_VARIABLE, CombineOutcome, CombinedBranch, CombinedBranches, CommandTurn,
-    Debris, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, ScanMode, Teardown,
+    Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree,
+    OutgoingQuery, ScanMode, Teardown,
     TrainBranch, TrainLock, TrainPlan, TrainPlans, WorktreeCommands, WorktreeList, Worktrees,
 };
 

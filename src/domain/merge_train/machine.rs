@@ -74,6 +74,11 @@ impl MergeTrain {
         &self.step
     }
 
+    /// Returns the commit of the base branch.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Returns all members, in dependency order.
     pub fn members(&self) -> &[TrainMember] {
         &self.members
@@ -99,6 +104,14 @@ impl MergeTrain {
     /// Returns the members that were not tried, because they build on a member that was thrown out.
     pub fn held_back(&self) -> &[HeldBack] {
         &self.held_back
+    }
+
+    /// Records that `task`, which was thrown out alone, breaks together with `partner`, which has landed before.
+    pub fn add_partner(&mut self, task: TaskId, partner: TaskId) {
+        let mut all = self.thrown_out.iter_mut();
+        if let Some(out) = all.find(|out| out.task == task) {
+            out.with.push(partner);
+        }
     }
 
     /// Takes the result of the current step and determines the next one. A fact that does not answer the current step is

@@ -6,6 +6,7 @@
 
 mod machine;
 mod order;
+mod partner;
 mod state;
 mod step;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 
 pub use machine::{MEMBERS_MAX, MOVES_MAX, MergeTrain, RUNS_MAX};
 pub use order::{TrainMember, train_members};
+pub use partner::PartnerSearch;
 pub use state::{TrainPhase, TrainRemoval, TrainState};
 pub use step::{
     Combination, HeldBack, ThrownOut, ThrownOutReason, TrainEnd, TrainFact, TrainStep, TrainVerdict,

@@ -92,7 +92,8 @@ pub enum ThrownOutReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThrownOut {
     pub task: TaskId,
-    /// The members with which it breaks, none of which breaks without it. Empty if it breaks alone on the base branch.
+    /// The members with which it breaks, none of which breaks without it, or a task that has landed before. Empty if it
+    /// breaks alone on the base branch.
     /// One if a pair breaks. More if no pair breaks, but all of them together.
     pub with: Vec<TaskId>,
     pub reason: ThrownOutReason,

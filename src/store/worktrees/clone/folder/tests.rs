@@ -163,7 +163,7 @@ fn python_environment_is_left_out_with_the_reason() {
 }
 
 #[test]
-fn no_cloned_file_is_newer_than_the_worktree() {
+fn cloned_files_are_older_than_those_of_the_worktree() {
     let dir = tempfile::tempdir().unwrap();
     let paths = ["root/out", "tree", "scratch"].map(|name| dir.path().join(name));
     for path in &paths {
@@ -184,6 +184,6 @@ fn no_cloned_file_is_newer_than_the_worktree() {
     let modified = |name: &str| modified_at(&tree.join("out").join(name)).unwrap();
     assert_eq!(
         (modified("older"), modified("newer")),
-        (time(1000), time(2000))
+        (time(1000), time(2000) - BEFORE_CHECKOUT)
     );
 }

@@ -41,7 +41,6 @@ impl MissingContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pretty_assertions::assert_eq;
 
     #[test]
     fn warnings_name_the_first_paths() {

@@ -19,8 +19,8 @@ use super::{OpenRegistry, Worktrees, cache};
 use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
 use crate::domain::redact::Redactor;
 use crate::process::{AddedEnvironment, ContentOrigin};
+use crate::store::StoreError;
 use crate::store::atomic::Lock;
-use crate::store::{StoreError, os_errors};
 
 /// Maximum number of cache folders. More than checks of one process that run at the same time.
 const CACHES_MAX: usize = 32;

@@ -14,6 +14,7 @@ use super::model_setup::{self, Probe, name_of_model};
 use super::named_models::ModelConnections;
 use super::{
     checks, describe_error, external_agents, jitter, new_id, now, secrets, supervisor, team_size,
+    worktree_commands,
 };
 use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{ListedState, LiveExtensions};
@@ -190,6 +191,7 @@ async fn start_crew(
         worktrees: settings.worktrees().then(|| WorktreeParts {
             merge: settings.merge.unwrap_or_default(),
             settings: settings.worktree.clone(),
+            withheld_teardown: worktree_commands::withheld_teardown(&blueprint.project),
         }),
         approvers: blueprint.approvers,
         limits: TeamLimits {

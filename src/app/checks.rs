@@ -176,6 +176,7 @@ fn task_checks(root: &Path, settings: &Settings, board: Board, worktrees: Worktr
     let commands = WorktreeCommands {
         settings: settings.worktree.clone(),
         supervisor: supervisor::supervisor(root, settings, &approved).map(Arc::new),
+        ..WorktreeCommands::default()
     };
     let CheckParts {
         specs,

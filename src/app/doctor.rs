@@ -19,10 +19,10 @@ use crate::doctor::{
     SandboxFacts, SettingsFacts,
 };
 use crate::domain::text::{clip, escape_control_chars, one_line};
-use crate::domain::worktree::RemovalMode;
+use crate::domain::worktree::{RemovalMode, WorktreeName};
 use crate::process::environment;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{self, Worktrees};
+use crate::store::{self, Board, Teardown, Worktrees, task_in_worktree};
 use crate::ui::{ColorDepth, DoctorResult, ThemeChoice};
 
 mod model;
@@ -269,20 +269,58 @@ fn apply_fixes(place: &DoctorContext, findings: &[Finding], mode: FixMode) -> Re
         {
             continue;
         }
-        if let doctor::Fix::RemoveWorktree { name } = act {
-            let trees = Worktrees::open(&place.root);
-            let is_removed = trees.check_remove(name, RemovalMode::OnlyIfSafe).is_ok();
-            let tear_down = || worktree_commands::tear_down(&place.root, &trees, name);
-            if let Some(text) = is_removed.then(tear_down).flatten() {
-                warn(&text);
+        let teardown = match act {
+            doctor::Fix::RemoveWorktree { name } => tear_down(&place.root, name),
+            _ => Ok(Teardown::default()),
+        };
+        let teardown = match teardown {
+            Ok(teardown) => teardown,
+            Err(why) => {
+                warn(&format!("not fixed: {why}"));
+                continue;
             }
-        }
+        };
         match act.apply(&place.root, now()) {
             Ok(done) => fixed.push(done),
-            Err(why) => warn(&format!("not fixed: {why}")),
+            Err(why) => {
+                let why = teardown.refusal(why.to_string());
+                warn(&format!("not fixed: {why}"));
+            }
         }
     }
     Ok(fixed)
+}
+
+/// Runs the teardown command in a worktree that a fix is about to remove, and prints its warning.
+///
+/// # Errors
+/// Fails with the reason if the worktree must not be removed: the command was not run, or a task was claimed in the
+/// worktree meanwhile.
+fn tear_down(root: &Path, name: &WorktreeName) -> Result<Teardown, String> {
+    let trees = Worktrees::open(root);
+    if trees.check_remove(name, RemovalMode::OnlyIfSafe).is_err() {
+        // The fix says why.
+        return Ok(Teardown::default());
+    }
+    let teardown = worktree_commands::tear_down(root, &trees, name)?;
+    if let Some(text) = &teardown.warning {
+        warn(text);
+    }
+    if !teardown.has_run() {
+        return Ok(teardown);
+    }
+    let found = trees.find(name.as_str());
+    let at_work = found.and_then(|tree| task_in_worktree(&Board::open(root), &trees, &tree));
+    match at_work.map_err(|e| e.to_string())? {
+        None => Ok(teardown),
+        Some(task) => {
+            let why = format!(
+                "worktree {name} was not removed: {} works on task {} in it",
+                task.owner, task.id
+            );
+            Err(teardown.refusal(why))
+        }
+    }
 }
 
 fn confirm(question: &str) -> Result<bool> {

@@ -3,7 +3,6 @@
 
 mod combination;
 mod content;
-mod disk;
 mod round;
 mod runner;
 mod texts;

@@ -9,21 +9,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::disk::DiskWatch;
 use crate::domain::checks::{CheckOutcome, CheckRecord, CheckSpec, failing_part};
 use crate::domain::ids::Name;
 use crate::domain::redact::Redactor;
-use crate::domain::sandbox::{Network, asks_for_network};
+use crate::domain::sandbox::Network;
 use crate::domain::timestamp::Timestamp;
 use crate::process::{
-    self, AddedEnvironment, CommandSpec, HeadTailBuffer, HistoryReach, JobExit, NetworkReach, Reach,
+    self, AddedEnvironment, CommandSpec, ContentOrigin, HeadTailBuffer, HistoryReach, JobExit,
+    NETWORK_WITHHELD, Reach, WatchedRun, approved_network,
 };
 use crate::store::{
     CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
 };
 
-/// Time between two looks at the free space of the disk while a check runs.
-const DISK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of bytes of the output that are searched for signs that the sandbox has denied a write.
 const NOTED_MAX: usize = 16 * 1024;
 /// The program that lowers the priority of a check, so that it runs beside other work.
@@ -222,6 +220,11 @@ impl CheckRunner {
             }
             CheckPlace::Checkout { worktrees, commit } => (worktrees.clone(), commit.clone()),
         };
+        let store = worktrees.clone();
+        // Until the check has ended. Before the checkout, because build tools compare times.
+        let cache = tokio::task::spawn_blocking(move || store.lend_check_cache()).await;
+        let cache = cache.ok().flatten();
+        let added = cache.as_ref().map(|cache| cache.added.clone());
         let (key, store) = (CheckStore::key(&spec.run, &target.tree), worktrees.clone());
         let made = tokio::task::spawn_blocking(move || store.check_out(&key, &commit)).await;
         let dir = match made.map_err(|e| e.to_string()) {
@@ -230,7 +233,12 @@ impl CheckRunner {
             Err(error) => return self.no_checkout(spec, target, &error),
         };
         let run = self
-            .run_in_checkout(spec, target, (&worktrees, &dir), cancel)
+            .run_in_checkout(
+                spec,
+                target,
+                (&worktrees, &dir, added.unwrap_or_default()),
+                cancel,
+            )
             .await;
         let deleted = tokio::task::spawn_blocking(move || worktrees.delete_checkout(&dir)).await;
         if let Ok(Err(error)) = deleted {
@@ -242,17 +250,14 @@ impl CheckRunner {
         run
     }
 
-    /// Prepares the checkout in `dir` and runs the check in it.
+    /// Prepares the checkout in `dir` and runs the check in it. `added` are the additions to the environment of both.
     async fn run_in_checkout(
         &self,
         spec: &CheckSpec,
         target: &CheckTarget,
-        (worktrees, dir): (&Worktrees, &Path),
+        (worktrees, dir, added): (&Worktrees, &Path, AddedEnvironment),
         cancel: &CancellationToken,
     ) -> CheckRun {
-        let store = worktrees.clone();
-        let added = tokio::task::spawn_blocking(move || store.checkout_environment());
-        let added = added.await.unwrap_or_default();
         let prepared = worktrees
             .prepare_checkout(dir, &self.commands, added.clone(), (&self.redactor, cancel))
             .await;
@@ -276,13 +281,13 @@ impl CheckRunner {
         cancel: &CancellationToken,
     ) -> CheckRun {
         let began = Instant::now();
-        let stop = cancel.child_token();
+        let (reach, is_withheld) = self.reach(spec, &target.by);
         let command = CommandSpec {
             argv: argv(&spec.run),
             dir: dir.to_path_buf(),
             timeout: Duration::from_secs(spec.timeout_s),
             keep: NOTED_MAX,
-            reach: self.reach(spec, &target.by),
+            reach,
             supervisor: self.commands.supervisor.clone(),
             added,
         };
@@ -290,24 +295,8 @@ impl CheckRunner {
         let mut clean = self.redactor.stream();
         let mut keep = HeadTailBuffer::new(CHECK_LOG_MAX);
         let live = |bytes: &[u8]| keep.push(&clean.push(bytes));
-        let disk = DiskWatch::start(dir);
-        let mut is_filling = false;
-        let report = {
-            let running = process::run(&command, &stop, live);
-            tokio::pin!(running);
-            loop {
-                tokio::select! {
-                    biased;
-                    report = &mut running => break report,
-                    () = tokio::time::sleep(DISK_INTERVAL), if !is_filling => {
-                        if disk.is_filling() {
-                            is_filling = true;
-                            stop.cancel();
-                        }
-                    }
-                }
-            }
-        };
+        let WatchedRun { report, is_filling } =
+            Box::pin(process::run_watched(&command, cancel, live)).await;
         keep.push(&clean.end());
         let mut output = keep.text().trim_end().to_string();
         if is_filling && let CheckPlace::Checkout { worktrees, .. } = &target.place {
@@ -326,6 +315,9 @@ impl CheckRunner {
         if let Some(note) = &report.note {
             output.push_str(&format!("\n{note}"));
         }
+        if is_withheld && report.ended != JobExit::Code(0) {
+            output.push_str(&format!("\n[The check ran {NETWORK_WITHHELD}.]"));
+        }
         let (outcome, end) = outcome_of(report.ended, is_filling, spec.timeout_s);
         output.push_str(&end);
         let mut run = self.ended(spec, target, outcome, "");
@@ -337,20 +329,18 @@ impl CheckRunner {
         run
     }
 
-    /// Returns what a check can access: a private copy of the git history, and the network if commands of `by` can.
-    fn reach(&self, spec: &CheckSpec, by: &Name) -> Reach {
+    /// Returns what a check can access: a private copy of the git history, and the network if commands of `by` can. Also
+    /// returns whether the check asks for the network and does not get it. A check always runs what agents may have
+    /// written: the content of the branch, and the cache that the checks of all branches share.
+    fn reach(&self, spec: &CheckSpec, by: &Name) -> (Reach, bool) {
         let supervisor = self.commands.supervisor.as_deref();
         let rule = supervisor.map_or(Network::On, |supervisor| supervisor.network.of(by));
-        // The user has approved the command of the check, and with it the prefix that asks for the network.
-        let network = match rule {
-            Network::On => NetworkReach::On,
-            Network::Ask if asks_for_network(&spec.run) => NetworkReach::On,
-            Network::Ask | Network::Off => NetworkReach::Off,
-        };
-        Reach {
+        let network = approved_network(rule, &spec.run, ContentOrigin::Agents);
+        let reach = Reach {
             history: HistoryReach::Private,
-            network,
-        }
+            network: network.reach,
+        };
+        (reach, network.is_withheld)
     }
 
     /// Writes the log of a check and returns its path, relative to the project root; empty if it cannot be written.

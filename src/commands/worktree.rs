@@ -1,6 +1,6 @@
 //! The `crewdeck worktree` subcommands: list, diff, merge and remove worktrees, and open pull requests for them.
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
 
@@ -10,7 +10,7 @@ use crate::domain::worktree::{
     BranchOutcome, ContentStatus, DiskUse, FolderState, Merge, RemovalMode, Worktree, WorktreeDiff,
     WorktreeError, WorktreeState,
 };
-use crate::store::{Board, StoreError, Worktrees, task_in_worktree};
+use crate::store::{Board, StoreError, Teardown, Worktrees, task_in_worktree};
 
 pub fn run(verb: &WorktreeVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let worktrees = Worktrees::open(context.root);
@@ -95,7 +95,12 @@ fn list(
         }
         let sizes = rows.iter().filter_map(|row| row.size);
         let total = sizes.fold(DiskUse::default(), DiskUse::plus);
-        format!("{text}\n\nAll worktrees: {total}")
+        let checks = worktrees.check_size();
+        let checks = match checks.bytes {
+            0 => String::new(),
+            _ => format!("\nCheckouts and cache of checks: {}", checks.in_words()),
+        };
+        format!("{text}\n\nAll worktrees: {}{checks}", total.in_words())
     })?;
     Ok(CommandOutcome::Done)
 }
@@ -223,18 +228,30 @@ fn remove(
     if removal == RemovalMode::OnlyIfSafe {
         check_not_in_use(worktrees, &tree, context)?;
     }
-    if worktrees.check_remove(&tree.name, removal).is_ok() {
-        let warning = (context.teardown)(worktrees, &tree.name);
-        CommandContext::warn(warning.as_slice());
+    let teardown = match worktrees.check_remove(&tree.name, removal) {
+        Ok(()) => (context.teardown)(worktrees, &tree.name).map_err(Error::msg)?,
+        // The removal below says why.
+        Err(_) => Teardown::default(),
+    };
+    CommandContext::warn(teardown.warning.as_slice());
+    if teardown.has_run() && removal == RemovalMode::OnlyIfSafe {
+        // A task may have been claimed while the command ran.
+        let unused = check_not_in_use(worktrees, &tree, context);
+        unused.map_err(|why| Error::msg(teardown.refusal(why.to_string())))?;
     }
     let fate = worktrees.remove(&tree.name, removal, context.now);
     let fate = match fate {
         Ok(fate) => fate,
         Err(StoreError::Worktree(
             error @ (WorktreeError::Unsafe { .. } | WorktreeError::Kept(_)),
-        )) => bail!("{error} (--force removes the worktree anyway)"),
+        )) => {
+            let why = format!("{error} (--force removes the worktree anyway)");
+            bail!("{}", teardown.refusal(why))
+        }
+        Err(error) if teardown.has_run() => bail!("{}", teardown.refusal(error.to_string())),
         Err(error) => return Err(error.into()),
     };
+    drop(teardown);
     let remaining_branch = match &fate {
         BranchOutcome::Deleted => None,
         BranchOutcome::Kept(branch) => Some(branch.clone()),

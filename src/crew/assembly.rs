@@ -147,6 +147,8 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let worktree_commands = WorktreeCommands {
         settings: used.settings,
         supervisor: parts.supervisor.clone(),
+        at_once: parts.extensions.checks.at_once,
+        withheld: used.withheld_teardown,
     };
     let rules = Arc::new(RwLock::new(parts.rules));
     let checks = task_checks(

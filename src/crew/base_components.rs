@@ -106,9 +106,8 @@ impl BaseComponents {
                 self.context.clone(),
                 self.registry.clone(),
                 board.clone(),
-                worktrees.cloned(),
-            )
-            .with_commands(commands);
+                worktrees.map(|store| (store.clone(), commands)),
+            );
             BoardFollowup::new(
                 self.context.clone(),
                 self.signals.clone(),

@@ -11,6 +11,7 @@ use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
+use super::spare_worktree::SpareWorktrees;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::TaskGraph;
@@ -26,6 +27,7 @@ pub struct BoardFollowup {
     lead: Arc<LeadInbox>,
     pub board: Arc<BoardView>,
     pub worktrees: Arc<TaskWorktrees>,
+    pub spares: Arc<SpareWorktrees>,
     pub merges: Arc<MergeService>,
     /// The user's tasks whose worktree is being created, or could not be created since the crew started. For these
     /// tasks, no further creation is started.
@@ -36,6 +38,7 @@ impl BoardObserver for BoardFollowup {
     fn board_changed(self: Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
         self.report_progress(known, changed);
         self.follow_user(known, changed);
+        self.spares.board_changed();
     }
 }
 
@@ -49,7 +52,14 @@ impl BoardFollowup {
         worktrees: Arc<TaskWorktrees>,
         merges: Arc<MergeService>,
     ) -> BoardFollowup {
+        let spares = SpareWorktrees::new(
+            context.clone(),
+            registry.clone(),
+            board.clone(),
+            worktrees.clone(),
+        );
         BoardFollowup {
+            spares: Arc::new(spares),
             context,
             signals,
             registry,
@@ -112,6 +122,8 @@ impl BoardFollowup {
             if task.is_open_for(Name::user().as_str()) && !was {
                 self.lead
                     .note(format!("the user works on task {}", task.id));
+                // The setup for an earlier owner may have been interrupted.
+                self.resume_user_setup(task);
             }
         }
         self.create_user_worktrees(changed.iter().map(|t| &**t));
@@ -123,6 +135,8 @@ impl BoardFollowup {
         let Some(handle) = self.registry.find(name).filter(|_| !name.is_lead()) else {
             return;
         };
+        // The teammate may wait for the setup of the task's worktree.
+        self.worktrees.interrupt_setup(name);
         if handle.is_working() {
             handle.mailbox.set_revoked_task(task);
             handle.interrupt();
@@ -130,25 +144,25 @@ impl BoardFollowup {
     }
 
     /// Runs in the background the setup command in the worktrees of the user's tasks in which it had not ended when the
-    /// earlier crew ended. The setup of the tasks of teammates runs when these are resumed.
-    pub async fn resume_user_setups(self: &Arc<Self>) {
+    /// earlier crew ended. The setup of the tasks of teammates runs before their next turn.
+    pub fn resume_user_setups(self: &Arc<Self>) {
         let board = self.board.graph();
-        let has_worktree = |task: &&Task| is_users(task) && self.worktrees.dir_of(task).is_some();
-        let tasks: Vec<Task> = board.tasks().filter(has_worktree).cloned().collect();
-        for task in tasks {
-            if !self.worktrees.awaits_setup(&task).await {
-                continue;
-            }
-            let (own, busy) = (Arc::clone(self), self.signals.busy());
-            self.context.spawn(async move {
-                let user = Name::user();
-                let prepared = own.worktrees.workspace_for(&task, &user, None);
-                if let Err(error) = prepared.await {
-                    tracing::warn!("the worktree of task {} is not set up: {error}", task.id);
-                }
-                drop(busy);
-            });
+        for task in board.tasks().filter(|task| is_users(task)) {
+            self.resume_user_setup(task);
         }
+    }
+
+    /// Prepares in the background the worktree of a task of the user, if it exists and that is still to be done. Changes
+    /// nothing else in the worktree.
+    fn resume_user_setup(self: &Arc<Self>, task: &Task) {
+        if !is_users(task) || self.worktrees.dir_of(task).is_none() {
+            return;
+        }
+        let (own, task, busy) = (Arc::clone(self), task.clone(), self.signals.busy());
+        self.context.spawn(async move {
+            own.worktrees.resume_user_setup(&task).await;
+            drop(busy);
+        });
     }
 
     /// Creates in the background a worktree for each task in `tasks` that the user has claimed and that has none. Skips

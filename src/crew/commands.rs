@@ -77,6 +77,9 @@ impl CommandHandler for Commands {
                 let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
                 let mut were_running = self.waits.interrupt(&agent) || hooks_ran;
                 were_running |= self.user_actions.stop_checks(&agent);
+                were_running |= self.removal.interrupt(&agent);
+                // An agent that waits for it then reads that it was interrupted, and its turn is interrupted too.
+                were_running |= self.teammates.worktrees.interrupt_setup(&agent);
                 // A merge of the user is shown with the board, which has no interruption of its own.
                 were_running |= agent.is_lead() && self.merges.stop_user_train();
                 match self.registry.interrupt(&agent) {

@@ -28,7 +28,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::process::AddedEnvironment;
 use crate::protocol::TaskCommand;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, TeamEvent, UserAction};
-use crate::store::{Mailbox, TaskSet, Worktrees};
+use crate::store::{Mailbox, TaskSet, WorktreeCommands, Worktrees};
 use crate::tools::host::JobSpec;
 
 const NOW: Timestamp = Timestamp(1.0);
@@ -121,7 +121,7 @@ async fn completion_commits_a_task_that_is_not_published_yet() {
         crew.context.clone(),
         crew.registry.clone(),
         board.clone(),
-        Some(store),
+        Some((store, WorktreeCommands::default())),
     );
     for subject in ["one", "two"] {
         let created = board.store().create(task(subject), NOW).unwrap();
@@ -161,7 +161,7 @@ async fn reused_worktree_gets_the_name_of_its_new_owner() {
         crew.context.clone(),
         crew.registry.clone(),
         board.clone(),
-        Some(store.clone()),
+        Some((store.clone(), WorktreeCommands::default())),
     );
     let id = board.store().create(task("one"), NOW).unwrap().id;
     for owner in [bob(), Name::lead()] {

@@ -13,7 +13,7 @@
 //! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
-//! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `branch_status`, `merge_service`, `merge_train`, `train_merger`, `worktree_removal` |
+//! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `worktree_disk`, `branch_status`, `merge_service`, `merge_train`, `train_merger`, `worktree_removal` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
@@ -81,6 +81,7 @@ mod session_permissions;
 mod shutdown;
 mod signals;
 mod skills;
+mod spare_worktree;
 mod start;
 mod subagent;
 mod team;
@@ -93,6 +94,7 @@ mod user_actions;
 mod user_shell;
 mod viewer;
 mod watcher;
+mod worktree_disk;
 mod worktree_removal;
 mod worktree_setup;
 #[cfg(test)]

@@ -125,6 +125,8 @@ pub struct WorktreeParts {
     pub merge: MergePolicy,
     /// The commands for worktrees. Those of the project are included only if the user has approved them.
     pub settings: WorktreeSettings,
+    /// Why the project's teardown command does not run, as a sentence for the user; `None` if it runs or there is none.
+    pub withheld_teardown: Option<String>,
 }
 
 /// The session of a crew, and what of it is already published.

@@ -1,27 +1,25 @@
 //! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
 //! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
+mod merging;
+mod removal;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::attachments;
-use super::branch_status::{branch_events, worktrees_of_tasks};
 use super::command_loop::{self, COMMANDS_MAX, CommandHandler};
 use super::context::lock;
 use super::identical_requests::decide_with_like;
-use super::merge_report::{MergeProgress, list_files, mergeable};
 use super::merge_service::diff_of;
-use super::merge_train::{TrainHost, TrainRunner};
 use super::message_delivery::{from_user, send_to_member};
 use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
-use super::train_merger::TrainMerger;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
-use super::worktree_removal;
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::BoardDelta;
@@ -30,12 +28,10 @@ use crate::domain::mail::MailMessage;
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{Losses, Merge};
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError,
-    WorktreeCommands, Worktrees,
+    Board, Mailbox, Requests, Roster, Skills, StoreError, WorktreeCommands, Worktrees,
 };
 
 /// The process in which the viewed crew runs, if it runs.
@@ -73,13 +69,17 @@ pub struct ViewerParts {
 pub struct Viewer {
     commands: mpsc::Sender<SentCommand>,
     files: Arc<ViewerStores>,
+    /// Interrupts the teardown commands when the viewer is dropped.
+    _stop: DropGuard,
 }
 
 impl Viewer {
     /// Starts a viewer. It accepts commands immediately.
     pub fn start(parts: ViewerParts) -> Viewer {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        let stop = CancellationToken::new();
         let files = Arc::new(ViewerStores {
+            stop: stop.clone(),
             board: Board::open(&parts.root),
             mailbox: Mailbox::open(&parts.root),
             requests: Requests::open(&parts.root),
@@ -96,7 +96,11 @@ impl Viewer {
             new_id: parts.new_id,
         });
         tokio::spawn(command_loop::run(Arc::clone(&files), inbox));
-        Viewer { commands, files }
+        Viewer {
+            commands,
+            files,
+            _stop: stop.drop_guard(),
+        }
     }
 
     pub fn set_runner(&self, runner: Runner) {
@@ -128,6 +132,8 @@ impl Viewer {
 }
 
 struct ViewerStores {
+    /// Cancelled when the viewer is dropped.
+    stop: CancellationToken,
     root: PathBuf,
     board: Board,
     mailbox: Mailbox,
@@ -342,109 +348,9 @@ impl ViewerStores {
         }
     }
 
-    /// Merges the branches of `tasks`. If checks could apply to one of the tasks, lets the branches land together.
-    /// Otherwise merges one after another, and stops at the first branch that cannot be merged. First waits until no other
-    /// merge or worktree removal of this viewer is running.
-    ///
-    /// # Errors
-    /// Returns why a branch cannot be merged. The branches that were merged before it stay merged. If `tasks` has
-    /// several entries, the error says how to undo these merges.
-    async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
-        let _turn = self.merge_turn.lock().await;
-        let (find, root, ids) = (self.merge_checks, self.root.clone(), tasks.clone());
-        let checks = tokio::task::spawn_blocking(move || find(&root, &ids)).await;
-        if let Some(checks) = checks.map_err(|error| error.to_string())?? {
-            return self.merge_together(&tasks, checks).await;
-        }
-        let mut progress = MergeProgress::new(tasks.len());
-        for id in tasks {
-            let (mut text, before) = match self.merge(id).await {
-                Ok(merged) => merged,
-                Err(why) if progress.all == 1 => return Err(why),
-                Err(why) => {
-                    self.publish_branches().await;
-                    return Err(progress.stopped_at(id, &why));
-                }
-            };
-            progress.count_merge(before);
-            if progress.all == 1 {
-                text.push_str(&progress.undo_hint());
-            }
-            self.notice(text).await;
-        }
-        if progress.all > 1 {
-            self.notice(progress.summary()).await;
-        }
-        // The viewer publishes the branches itself, because no crew may be running.
-        self.publish_branches().await;
-        Ok(())
-    }
-
-    /// Lets the branches of `tasks` land together after `checks` on their combination.
-    async fn merge_together(&self, tasks: &[TaskId], checks: TaskChecks) -> Result<(), String> {
-        let host = TrainHost {
-            clock: self.clock,
-            event_sender: Some(self.event_sender.clone()),
-        };
-        let runner = TrainRunner::new(host, self.worktrees.clone(), Arc::new(checks));
-        let merger = TrainMerger::new(self.board.clone(), runner);
-        let merged = merger.merge(tasks, &CancellationToken::new()).await?;
-        for (level, text) in merged.lines {
-            let event = EventKind::notice(level, text);
-            self.event_sender.publish(event).await;
-        }
-        self.publish_branches().await;
-        Ok(())
-    }
-
     async fn notice(&self, text: String) {
         let event = EventKind::notice(NoticeLevel::Info, text);
         self.event_sender.publish(event).await;
-    }
-
-    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside of
-    /// a git repository.
-    async fn publish_branches(&self) {
-        let mut known = Some(BranchSnapshot::default());
-        while let Some(mut seen) = known.take() {
-            let (worktrees, board) = (self.worktrees.clone(), self.board.clone());
-            let looked = run_blocking(move || {
-                let named = board.query(worktrees_of_tasks)?;
-                let changed = worktrees.branches(&mut seen, ScanMode::IfChanged, &named)?;
-                Ok((seen, changed))
-            });
-            let Ok((seen, changed)) = looked.await else {
-                return;
-            };
-            for event in branch_events(&changed) {
-                self.event_sender.publish(event).await;
-            }
-            known = Some(seen).filter(BranchSnapshot::is_partial);
-        }
-    }
-
-    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message for the user, and the commit
-    /// of the target branch before the merge (`None` if the merge did not change it). A conflict is an error and
-    /// changes nothing: unlike a crew, a viewer does not create a task to resolve it.
-    async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let reading = run_blocking(move || board.read()).await;
-        let (_, name) = mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
-        let tree = name.clone();
-        let merged = run_blocking(move || worktrees.merge(&tree, now)).await;
-        let branch = name.branch();
-        match merged.map_err(|e| e.to_string())? {
-            Merge::Merged { into, before, .. } => {
-                Ok((format!("{branch} is merged into {into}."), Some(before)))
-            }
-            Merge::AlreadyMerged { into } => {
-                Ok((format!("{branch} is already merged into {into}."), None))
-            }
-            Merge::Conflict { into, files } => Err(format!(
-                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. To add a task that resolves the conflict, merge in the window of the crewdeck that runs this crew.",
-                list_files(&files)
-            )),
-        }
     }
 
     async fn publish_files(&self) -> Result<(), StoreError> {
@@ -480,43 +386,6 @@ impl ViewerStores {
             let event = EventKind::Team(TeamEvent::MessageMoved { message, step });
             self.event_sender.publish(event).await;
         }
-        self.publish_branches().await;
-        Ok(())
-    }
-
-    async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
-        let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
-        let judged =
-            run_blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
-        let event = judged.map_err(|e: StoreError| e.to_string())??;
-        self.event_sender.publish(event).await;
-        Ok(())
-    }
-
-    async fn remove_worktree(&self, id: TaskId, confirmed: Losses) -> Result<(), String> {
-        let _turn = self.merge_turn.lock().await;
-        let (root, commands) = (self.root.clone(), self.worktree_commands);
-        let commands = run_blocking(move || Ok(commands(&root))).await;
-        let warning = Box::pin(worktree_removal::tear_down(
-            &self.board,
-            &self.worktrees,
-            (id, &confirmed),
-            &commands.map_err(|e| e.to_string())?,
-            (self.event_sender.redactor(), &CancellationToken::new()),
-        ))
-        .await?;
-        if let Some(text) = warning {
-            self.notice(text).await;
-        }
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let removed = run_blocking(move || {
-            Ok(worktree_removal::remove(
-                &board, &worktrees, id, &confirmed, now,
-            ))
-        })
-        .await;
-        let text = removed.map_err(|e: StoreError| e.to_string())??;
-        self.notice(text).await;
         self.publish_branches().await;
         Ok(())
     }

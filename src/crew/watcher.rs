@@ -81,7 +81,8 @@ impl Watcher {
         self.broker.read().await;
         self.followup
             .create_user_worktrees(self.board.graph().tasks());
-        self.followup.resume_user_setups().await;
+        self.followup.resume_user_setups();
+        self.followup.spares.board_changed();
         self.branches.read_head().await;
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;

@@ -1,6 +1,8 @@
 //! The worktrees of the team's tasks: creates a worktree for each claimed task, and commits the uncommitted files in
 //! it.
 
+mod preparation;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -8,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
+use super::worktree_disk::WorktreeDiskLimit;
 use super::worktree_setup::WorktreeSetup;
 use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
@@ -18,7 +21,7 @@ use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::process::AddedEnvironment;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{NewWorktree, StoreError, TaskSet, WorktreeCommands, Worktrees};
+use crate::store::{CACHE_VARIABLE, NewWorktree, StoreError, TaskSet, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The directory of a claimed task's worktree, and the text that describes the worktree to the model of the task's
@@ -36,7 +39,9 @@ pub struct TaskWorktrees {
     /// The worktree store; `None` if worktrees are not in use.
     store: Option<Worktrees>,
     /// Prepares new worktrees; `None` if worktrees are not in use.
-    setup: Option<WorktreeSetup>,
+    setup: Option<Arc<WorktreeSetup>>,
+    /// Limits the disk usage; `None` if worktrees are not in use or the settings name no limit.
+    disk_limit: Option<WorktreeDiskLimit>,
     /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
     /// Filled when they are needed for the first time.
     environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
@@ -45,44 +50,39 @@ pub struct TaskWorktrees {
 }
 
 impl TaskWorktrees {
+    /// Creates the worktrees of a crew. `used` is the worktree store and the commands for worktrees; `None` if worktrees are
+    /// not in use.
     pub fn new(
         context: Arc<CrewContext>,
         registry: Arc<AgentRegistry>,
         board: Arc<BoardView>,
-        store: Option<Worktrees>,
+        used: Option<(Worktrees, WorktreeCommands)>,
     ) -> TaskWorktrees {
-        let commands = WorktreeCommands::default();
-        let setup = store
-            .clone()
-            .map(|store| WorktreeSetup::new(context.clone(), store, commands));
+        let (store, commands) = used.unzip();
+        let used = store.clone().zip(commands);
+        let disk_limit = used.clone().and_then(|(store, commands)| {
+            let limit = commands.settings.disk_limit?;
+            let (context, board) = (context.clone(), board.clone());
+            Some(WorktreeDiskLimit::new(context, board, store, limit))
+        });
+        let setup = used.map(|(store, commands)| {
+            Arc::new(WorktreeSetup::new(context.clone(), store, commands))
+        });
         TaskWorktrees {
             context,
             registry,
             board,
             store,
             setup,
+            disk_limit,
             environments: Mutex::default(),
             shown_warnings: Mutex::default(),
         }
     }
 
-    /// Returns the same worktrees, with the commands of the settings.
-    #[must_use]
-    pub fn with_commands(self, commands: WorktreeCommands) -> TaskWorktrees {
-        let context = &self.context;
-        let setup = self
-            .store
-            .clone()
-            .map(|store| WorktreeSetup::new(context.clone(), store, commands));
-        TaskWorktrees { setup, ..self }
-    }
-
-    /// Returns whether the worktree of a task is still to be prepared, because crewdeck ended before that was done.
-    pub async fn awaits_setup(&self, task: &Task) -> bool {
-        match (&self.setup, WorktreeName::new(&task.worktree)) {
-            (Some(setup), Ok(name)) => setup.is_pending(&name).await,
-            (Some(_) | None, _) => false,
-        }
+    /// Returns the worktree store; `None` if worktrees are not in use.
+    pub fn store(&self) -> Option<&Worktrees> {
+        self.store.as_ref()
     }
 
     pub fn are_used(&self) -> bool {
@@ -91,19 +91,38 @@ impl TaskWorktrees {
 
     /// Returns the absolute path of a task's worktree; `None` if the folder does not exist or worktrees are not in use.
     pub fn dir_of(&self, task: &Task) -> Option<PathBuf> {
-        self.store.as_ref()?;
-        let name = WorktreeName::new(&task.worktree).ok()?;
-        let dir = self.context.root.join(".worktrees").join(name.as_str());
+        let store = self.store.as_ref()?;
+        let dir = store.path_of(&WorktreeName::new(&task.worktree).ok()?);
         dir.is_dir().then_some(dir)
     }
 
+    /// Finds or creates the worktree of a task that `owner` has claimed, as [`TaskWorktrees::find_or_create`] does, and
+    /// prepares it for work.
+    ///
+    /// # Errors
+    /// As [`TaskWorktrees::find_or_create`].
+    pub async fn workspace_for(
+        &self,
+        task: &Task,
+        owner: &Name,
+        host: Option<&dyn Host>,
+    ) -> Result<Option<TaskWorkspace>, StoreError> {
+        let found = self.find_or_create(task, owner, host).await?;
+        let Some(mut workspace) = found else {
+            return Ok(None);
+        };
+        let prepared = Box::pin(self.prepare(&workspace.dir, owner));
+        workspace.text.push_str(&prepared.await);
+        Ok(Some(workspace))
+    }
+
     /// Finds or creates the worktree of a task that `owner` has claimed, and merges the branches of the task's blockers
-    /// into it. Records a new worktree in the task, and runs the setup command in it. Returns `None` if worktrees are not
-    /// in use. With a `host`, the user is asked about a hook that prevents the creation too often.
+    /// into it. Records a new worktree in the task. Returns `None` if worktrees are not in use. With a `host`, the user is
+    /// asked about a hook that prevents the creation too often.
     ///
     /// # Errors
     /// Fails if a hook prevents the creation, or if git or the state files fail.
-    pub async fn workspace_for(
+    pub async fn find_or_create(
         &self,
         task: &Task,
         owner: &Name,
@@ -112,12 +131,19 @@ impl TaskWorktrees {
         let Some(store) = &self.store else {
             return Ok(None);
         };
+        self.await_spare(task.id, owner).await;
         if let Some(dir) = self.dir_of(task) {
-            let mut text = self.describe(task, owner, &dir).await;
-            text.push_str(&self.prepare(&dir).await);
+            self.forget_setup(&dir).await;
+            let text = self.describe(task, owner, &dir).await;
             return Ok(Some(TaskWorkspace { dir, text }));
         }
-        let (store, now, id) = (store.clone(), self.context.now(), task.id);
+        if let Some(limit) = &self.disk_limit {
+            for name in limit.enforce().await {
+                // The variable with the cache folder is set again, which creates the folder.
+                lock(&self.environments).remove(&name);
+            }
+        }
+        let (trees, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;
         let new = NewWorktree {
             task: task.id,
@@ -126,50 +152,36 @@ impl TaskWorktrees {
             base: None,
             needs,
             made: None,
-            has_setup: self
-                .setup
-                .as_ref()
-                .is_some_and(WorktreeSetup::is_configured),
+            has_setup: self.prepares(),
         };
         let made = self.made_by_hook(task, owner, host).await?;
-        let created = run_blocking(move || store.create(&NewWorktree { made, ..new }, now)).await?;
+        let created = run_blocking(move || trees.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
-        // An earlier worktree may have had this name.
-        lock(&self.environments).remove(&name);
+        if !created.was_spare {
+            self.forget_earlier(&name);
+        }
         self.report_included(&created).await;
         run_blocking(move || board.bind(id, &name, now)).await?;
         self.board.read(TaskSet::These([id].into())).await;
-        let dir = self
-            .context
-            .root
-            .join(".worktrees")
-            .join(created.worktree.name.as_str());
-        let mut text = new_workspace_text(&created, &dir.display().to_string());
-        text.push_str(&self.prepare(&dir).await);
+        let dir = store.path_of(&created.worktree.name);
+        let text = new_workspace_text(&created, &dir.display().to_string());
+        let text = text + &self.environment_text(&dir).await;
         Ok(Some(TaskWorkspace { dir, text }))
-    }
-
-    /// Prepares the worktree in `dir` for work, if that is still to be done. Returns a text for the owner's model about it,
-    /// and about what is missing in the worktree.
-    async fn prepare(&self, dir: &Path) -> String {
-        let (Some(setup), Some(name)) = (&self.setup, self.name_of(dir)) else {
-            return String::new();
-        };
-        let mut text = String::new();
-        if setup.is_configured() {
-            let added = self.environment_of(dir).await.1;
-            text = setup.prepare(&name, added).await;
-        }
-        // Afterwards, because the setup command may have fetched it.
-        text + &setup.missing_content(&name).await
     }
 
     /// Returns the name of the worktree in `dir`; `None` if `dir` is not the folder of a worktree.
     fn name_of(&self, dir: &Path) -> Option<WorktreeName> {
-        let parent = self.context.root.join(".worktrees");
-        let name = dir.file_name()?.to_str()?;
-        let is_worktree = dir.parent() == Some(parent.as_path());
-        WorktreeName::new(name).ok().filter(|_| is_worktree)
+        self.store.as_ref()?.name_at(dir)
+    }
+
+    /// Returns a text for the model of an owner about the ports and the cache folder of the worktree in `dir`.
+    async fn environment_text(&self, dir: &Path) -> String {
+        let (port, added) = self.environment_of(dir).await;
+        let mut text = port.map_or_else(String::new, prompt::worktree_ports);
+        if let Some(path) = added.variables.get(CACHE_VARIABLE) {
+            text.push_str(&prompt::worktree_cache(path));
+        }
+        text
     }
 
     /// Shows the user how many files were copied into a new worktree. Warns about files that were not copied and about
@@ -207,7 +219,10 @@ impl TaskWorktrees {
         let (store, wanted) = (store.clone(), name.clone());
         match run_blocking(move || store.command_environment(&wanted)).await {
             Ok(found) => {
-                lock(&self.environments).insert(name, found.clone());
+                // Without a cache folder, the next caller tries to create it again.
+                if found.1.variables.contains_key(CACHE_VARIABLE) {
+                    lock(&self.environments).insert(name, found.clone());
+                }
                 found
             }
             Err(error) => {
@@ -295,6 +310,7 @@ impl TaskWorktrees {
             let Ok(name) = WorktreeName::new(&task.worktree) else {
                 return task;
             };
+            self.forget_setup(&store.path_of(&name)).await;
             let store = store.clone();
             if let Err(error) = run_blocking(move || store.unlock(&name)).await {
                 tracing::warn!(
@@ -319,7 +335,7 @@ impl TaskWorktrees {
     }
 
     /// Returns the branches of the task's blockers. Blockers without a worktree have no branch.
-    async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
+    pub async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {
             let blockers = graph.blockers(id);
@@ -366,9 +382,7 @@ impl TaskWorktrees {
         };
         let shown = dir.display().to_string();
         let mut text = prompt::worktree(&shown, &name.branch(), &brought.merged);
-        if let Some(port) = self.environment_of(dir).await.0 {
-            text.push_str(&prompt::worktree_ports(port));
-        }
+        text.push_str(&self.environment_text(dir).await);
         if let Some(error) = error.filter(|_| !branches.is_empty()) {
             text.push_str(&prompt::missing_branches(&branches, &error.to_string()));
         }
@@ -407,9 +421,6 @@ impl TaskWorktrees {
 fn new_workspace_text(created: &Created, dir: &str) -> String {
     let BranchMerges { merged, conflicts } = &created.branch_merges;
     let mut text = prompt::worktree(dir, &created.worktree.name.branch(), merged);
-    if let Some(port) = created.worktree.port {
-        text.push_str(&prompt::worktree_ports(port));
-    }
     let included = &created.included;
     text.push_str(&prompt::included_files(&included.names, included.count));
     for conflict in conflicts {

@@ -6,8 +6,10 @@
 //! the process group is killed.
 
 mod added_environment;
+mod approved_network;
 pub mod blocking;
 pub mod browser;
+mod disk;
 pub mod environment;
 mod head_tail_buffer;
 pub mod history;
@@ -36,6 +38,10 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 pub use added_environment::AddedEnvironment;
+pub use approved_network::{
+    ApprovedNetwork, ContentOrigin, NETWORK_WITHHELD, approved_network, depends_on_origin,
+};
+pub use disk::{WatchedRun, run_watched};
 pub use head_tail_buffer::HeadTailBuffer;
 pub use log_tail::LogTail;
 use pipe::OutputPipe;

@@ -96,6 +96,7 @@ impl TeammateLoop {
         self.set_state(AgentState::Working);
         self.close_external().await;
         self.crew.checks.stop(&name);
+        self.crew.worktrees.interrupt_setup(&name);
         self.release_task().await;
         self.crew.jobs.kill_all_of(&name);
         let (reason, level) = match cause {

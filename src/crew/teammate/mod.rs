@@ -153,6 +153,9 @@ struct TeammateLoop {
     /// Whether the teammate takes up no task and only waits for input or a message. The reason is that its model has
     /// failed, it was interrupted or stopped, a budget was not raised, or its worktree could not be created.
     is_paused: bool,
+    /// Whether the worktree was prepared for the next turn, or its setup was interrupted, so that the turn need not wait
+    /// for it.
+    is_prepared: bool,
     /// Number of consecutive claims that failed because the board could not be written.
     failed_claims: u32,
     /// Whether a turn has ended since the teammate was last idle.
@@ -234,6 +237,7 @@ impl TeammateLoop {
             external,
             member,
             is_paused: false,
+            is_prepared: false,
             failed_claims: 0,
             has_worked: false,
             stuck_with: None,
@@ -300,13 +304,14 @@ impl TeammateLoop {
         }
     }
 
-    /// Runs one turn, with the teammate's task workspace as the work directory. If the turn fails, releases the task. A
+    /// Runs one turn, with the teammate's task workspace as the work directory, after its setup has ended. If the turn fails, releases the task. A
     /// turn that fails or is stopped is reported to the lead. Returns `None` if the crew stops, otherwise `Some(())`.
     async fn work(&mut self, start: TurnInput) -> Option<()> {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
         self.set_status(MemberStatus::Working).await;
         self.enter_workspace().await;
+        let start = self.await_setup(start).await;
         self.update_external_workdir();
         let is_compaction = matches!(start, TurnInput::Compact { .. } | TurnInput::Clear);
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;

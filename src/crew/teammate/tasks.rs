@@ -5,6 +5,7 @@ use super::TeammateLoop;
 use crate::agent::driver::run_blocking;
 use crate::agent::idle::Situation;
 use crate::agent::prompt;
+use crate::agent::turn::TurnInput;
 use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
@@ -103,9 +104,9 @@ impl TeammateLoop {
     }
 
     /// Restores the worktree of the open task of a resumed member. This is necessary if crewdeck ended after the member
-    /// had claimed the task and before the member's conversation mentioned it, or before the setup command had ended in
-    /// the worktree. Returns the text about the task to add to the conversation; `None` if there is nothing to restore.
-    /// If the worktree cannot be created, releases the task and returns `None`.
+    /// had claimed the task and before the member's conversation mentioned it. Returns the text about the task to add to the
+    /// conversation; `None` if there is nothing to restore. If the worktree cannot be created, releases the task and returns
+    /// `None`. Does not wait for the setup: the next turn does.
     pub(super) async fn find_workspace(&mut self, conversation: &[Message]) -> Option<Block> {
         let (board, name) = (self.crew.board.store().clone(), self.member.name.clone());
         let own =
@@ -126,16 +127,13 @@ impl TeammateLoop {
         let is_informed = knows(&prompt::claimed_prefix(task.id.0));
         let is_its_own = knows(&claim_task::result_line(task.id, &self.member.name));
         let worktrees = &self.crew.worktrees;
-        if (is_its_own || is_informed)
-            && worktrees.dir_of(&task).is_some()
-            && !worktrees.awaits_setup(&task).await
-        {
+        if (is_its_own || is_informed) && worktrees.dir_of(&task).is_some() {
             return None;
         }
         match self
             .crew
             .worktrees
-            .workspace_for(
+            .find_or_create(
                 &task,
                 &self.member.name,
                 Some(&*self.agent.driver.tool_runner.host),
@@ -165,6 +163,25 @@ impl TeammateLoop {
             .and_then(|task| self.crew.worktrees.dir_of(&task));
         self.agent.driver.tool_runner.workdir =
             dir.unwrap_or_else(|| self.crew.context.root.clone());
+    }
+
+    /// Waits until the worktree in which the teammate works is prepared, unless its claim has just done so. Returns the input
+    /// for the turn with a text about what was done. If the setup is interrupted, the turn begins and is interrupted too.
+    pub(super) async fn await_setup(&mut self, start: TurnInput) -> TurnInput {
+        let is_prepared = std::mem::take(&mut self.is_prepared);
+        let TurnInput::Say(mut blocks) = start else {
+            // The turn runs no tools.
+            return start;
+        };
+        if !is_prepared {
+            let dir = &self.agent.driver.tool_runner.workdir;
+            let worktrees = &self.crew.worktrees;
+            let text = worktrees.resume_setup(dir, &self.member.name).await;
+            if !text.is_empty() {
+                blocks.push(Block::text(text));
+            }
+        }
+        TurnInput::Say(blocks)
     }
 
     pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
@@ -219,6 +236,7 @@ impl TeammateLoop {
             .await
         {
             Ok(Some(workspace)) => {
+                self.is_prepared = true;
                 self.agent.driver.tool_runner.workdir = workspace.dir;
                 text.push_str(&workspace.text);
             }

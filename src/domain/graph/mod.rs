@@ -222,6 +222,12 @@ impl TaskGraph {
         if self.open_task_of(&claimer.name).is_some() {
             return None;
         }
+        self.next_for(claimer)
+    }
+
+    /// Returns the task that [`TaskGraph::auto_claimable`] will return for `claimer` once it has completed the task that it
+    /// owns, if the board does not change until then.
+    pub fn next_for(&self, claimer: &Claimer) -> Option<&Task> {
         self.ready()
             .find(|t| t.attempts < ATTEMPTS_MAX && can_choose(t, claimer))
     }

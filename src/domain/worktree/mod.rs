@@ -9,6 +9,7 @@ mod index;
 mod missing;
 mod outcome;
 mod outgoing;
+mod paths;
 mod ports;
 mod removal;
 mod settings;
@@ -30,15 +31,16 @@ pub use cloned::ClonedFolders;
 pub use error::WorktreeError;
 pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
-pub use missing::{MissingContent, MissingPaths};
+pub use missing::MissingContent;
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, TaskContent,
     WorktreeDiff,
 };
 pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
+pub use paths::PathSummary;
 pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
-pub use settings::{WORKTREE_KEYS, WorktreeSettings};
+pub use settings::{CloneFallback, WORKTREE_KEYS, WorktreeSettings};
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,
 };
@@ -160,6 +162,26 @@ impl fmt::Display for WorktreeStatus {
     }
 }
 
+/// How far a worktree is in its life, besides its [`WorktreeStatus`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorktreePhase {
+    /// The owner of a task works in it or has worked in it.
+    #[default]
+    Used,
+    /// It was created before an agent claimed its task, and no agent has worked in it.
+    Spare,
+    /// The teardown command has begun in it, but it was not removed. Ends when the setup command has run again.
+    TornDown,
+}
+
+impl WorktreePhase {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    fn is_default(&self) -> bool {
+        *self == WorktreePhase::default()
+    }
+}
+
 /// A worktree as stored in `.worktrees/index.json`. Unknown fields are kept in `extra` and written back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worktree {
@@ -226,6 +248,13 @@ pub struct Worktree {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub setup_pending: bool,
+    /// How far the worktree is in its life.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "WorktreePhase::is_default"
+    )]
+    pub phase: WorktreePhase,
     /// Why the setup command failed, such as `exit code 1`; empty if it succeeded or has not run.
     #[serde(
         default,
@@ -258,6 +287,7 @@ impl Worktree {
             port: None,
             include_pending: false,
             setup_pending: false,
+            phase: WorktreePhase::default(),
             setup_error: String::new(),
             extra: Map::new(),
         }
@@ -300,6 +330,8 @@ impl Worktree {
     pub fn mark_removed(&mut self, now: Timestamp) {
         self.status = WorktreeStatus::Removed;
         self.removed_at = Some(now);
+        self.setup_pending = false;
+        self.phase = WorktreePhase::default();
     }
 
     /// Returns the message of the commit that merges the worktree's branch, such as `task #3: subject`.
@@ -388,7 +420,13 @@ mod tests {
         let name = WorktreeName::new("a").unwrap();
         let tree = Worktree::new(name, String::new(), Timestamp(1.0));
         let text = serde_json::to_value(tree).unwrap();
-        for absent in ["port", "include_pending", "setup_pending", "setup_error"] {
+        for absent in [
+            "port",
+            "include_pending",
+            "setup_pending",
+            "phase",
+            "setup_error",
+        ] {
             assert!(text.get(absent).is_none(), "{absent}");
         }
     }

@@ -22,6 +22,8 @@ pub struct Created {
     pub worktree: Worktree,
     /// Whether the worktree started from the base branch or from its own branch.
     pub origin: Origin,
+    /// Whether the worktree was created before the claim of its task.
+    pub was_spare: bool,
     pub branch_merges: BranchMerges,
     /// The untracked files of the root that were copied into the worktree.
     pub included: IncludedFiles,
@@ -112,6 +114,18 @@ impl DiskUse {
             bytes: self.bytes.saturating_add(other.bytes),
             at_least: self.at_least || other.at_least,
         }
+    }
+}
+
+impl DiskUse {
+    /// Returns a text for a sentence: `1.2 MiB`, or `at least 1.2 MiB` if the real usage is higher.
+    pub fn in_words(self) -> String {
+        let exact = DiskUse {
+            at_least: false,
+            ..self
+        };
+        let start = if self.at_least { "at least " } else { "" };
+        format!("{start}{exact}")
     }
 }
 

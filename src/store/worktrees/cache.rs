@@ -67,12 +67,17 @@ fn make_writable(folder: &OwnedFd, depth: usize) {
         let is_inside = !matches!(name.to_bytes(), b"." | b"..");
         if depth > 0
             && is_inside
-            && entry.file_type() == FileType::Directory
+            && may_be_folder(entry.file_type())
             && let Ok(inner) = openat(folder, name, folder_flags(), Mode::empty())
         {
             make_writable(&inner, depth - 1);
         }
     }
+}
+
+/// Returns whether an entry of this type can be a folder. Some file systems do not tell the type.
+fn may_be_folder(kind: FileType) -> bool {
+    matches!(kind, FileType::Directory | FileType::Unknown)
 }
 
 fn folder_flags() -> OFlags {
@@ -96,6 +101,12 @@ mod tests {
         assert!(create(dir.path(), &name).is_err());
         assert_eq!(worktree_of(".cache-task-1"), Some(name));
         assert_eq!(worktree_of(".cache-"), None);
+    }
+
+    #[test]
+    fn entry_of_unknown_type_counts_as_possible_folder() {
+        assert!(may_be_folder(FileType::Directory) && may_be_folder(FileType::Unknown));
+        assert!(!may_be_folder(FileType::RegularFile) && !may_be_folder(FileType::Symlink));
     }
 
     #[test]

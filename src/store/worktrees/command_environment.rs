@@ -13,7 +13,7 @@ const TASK_VARIABLE: &str = "CREWDECK_TASK";
 /// The variable with the first port that is reserved for the worktree.
 const PORT_VARIABLE: &str = "CREWDECK_PORT";
 /// The variable with the path of the worktree's cache folder.
-pub(super) const CACHE_VARIABLE: &str = "CREWDECK_CACHE";
+pub const CACHE_VARIABLE: &str = "CREWDECK_CACHE";
 
 impl Worktrees {
     /// Returns the first of the [ports](crate::domain::worktree::PORTS_PER_WORKTREE) that are reserved for a worktree,

@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
-use super::trash::mark_cache_for_deletion;
-use super::{INITIALIZING, OpenRegistry, Worktrees, clone, commands, include};
+use super::{INITIALIZING, OpenRegistry, Worktrees, clone, commands, include, trash};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
     BranchMerges, Conflict, Created, FILES_MAX, FolderState, GitOperation, Origin, Worktree,
-    WorktreeError, WorktreeName,
+    WorktreeError, WorktreeName, WorktreePhase,
 };
 use crate::store::StoreError;
 use crate::store::git::{Git, RegisteredWorktree, busy_in, head};
@@ -49,82 +48,17 @@ enum NameStatus {
 impl Worktrees {
     /// Creates a worktree for a task: a new branch from the base, with the blockers' branches merged into it. If the task
     /// already has a worktree, the new name gets a number. If the folder of a worktree was lost and its branch exists,
-    /// creates the folder again from the branch. Copies the untracked files that `.worktreeinclude` lists.
+    /// creates the folder again from the branch. Copies the untracked files that `.worktreeinclude` lists. If the task has a
+    /// spare worktree, gives that to the owner instead.
     ///
     /// # Errors
     /// When the worktree cannot be created. The failed attempt then leaves nothing that prevents another one.
     pub fn create(&self, new: &NewWorktree, now: Timestamp) -> Result<Created, StoreError> {
         let mut work = self.begin_change()?;
-        let (base, mut commit) = work.start_point(new)?;
-        let (name, origin) = work.name_for(new.task, &commit)?;
-        let made = new.made.as_deref();
-        let made = made.map(|dir| work.made_by_hook(dir)).transpose()?;
-        // A branch with unmerged work is continued in what a hook has made.
-        if let Some(made) = made.as_ref().filter(|_| origin == Origin::Base) {
-            commit.clone_from(&made.commit);
-        }
-        let path = work.dir.join(name.as_str());
-        let mut tree = match (origin, work.index.get(&name)) {
-            (Origin::Branch, Some(lost)) => {
-                let mut again = lost.clone();
-                again.reopen(&new.owner);
-                again
-            }
-            (Origin::Branch | Origin::Base, _) => Worktree {
-                base: base.unwrap_or_default(),
-                base_commit: commit.clone(),
-                owner: new.owner.clone(),
-                ..Worktree::new(name.clone(), String::new(), now)
-            },
-        };
-        tree.task_id = Some(new.task);
-        tree.subject.clone_from(&new.subject);
-        tree.port = tree.port.or_else(|| work.free_ports());
-        tree.include_pending = include::is_there(&work.repo.root);
-        tree.setup_pending = new.has_setup;
-        tree.setup_error.clear();
-        work.remove_excludes(&name);
-        commands::remove_log(&work.dir, &name);
-        clone::remove_scratch(&work.dir, &name);
-        // Left if an earlier worktree of this name was removed by hand. A cache that cannot be deleted prevents nothing.
-        if let Ok(Some(cache)) = mark_cache_for_deletion(&work.dir, &name) {
-            let _ = cache.delete();
-        }
-        tree.path = path.to_string_lossy().into_owned();
-        work.log
-            .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
-        let added = match &made {
-            Some(made) => work.take_over(&name, made, origin),
-            None => work.add_worktree(&name, origin, &commit),
-        };
-        let made = added.and_then(|()| {
-            // Registered before anything is merged into it, so that a later failure does not lose it.
-            work.index.put(tree.clone());
-            work.save()?;
-            let brought = work.merge_into_worktree(&name, &new.needs, now);
-            // Also after a failed merge, because the worktree stays. After the merges, because they may bring files of
-            // the same names.
-            let included = work.copy_included(&name, now)?;
-            Ok((brought?, included))
-        });
-        match made {
-            Ok((branch_merges, included)) => {
-                work.log
-                    .record(LogEntry::of("worktree.create.after", &tree), now)?;
-                tree.include_pending = false;
-                Ok(Created {
-                    worktree: tree,
-                    origin,
-                    branch_merges,
-                    included,
-                })
-            }
-            Err(error) => {
-                work.remove_failed_attempt(&name, &commit);
-                let note = LogEntry::of("worktree.create.failed", &tree).error(&error.to_string());
-                work.log.record(note, now)?;
-                Err(error)
-            }
+        // What a hook has made is not replaced by a spare worktree.
+        match work.spare_of(new.task).filter(|_| new.made.is_none()) {
+            Some(spare) => work.take_spare(spare, new, now),
+            None => work.create(new, false, now),
         }
     }
 
@@ -163,10 +97,102 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
+    /// Creates a worktree, and then releases the worktree lock. `is_spare` says whether no agent has claimed the task yet.
+    pub(super) fn create(
+        mut self,
+        new: &NewWorktree,
+        is_spare: bool,
+        now: Timestamp,
+    ) -> Result<Created, StoreError> {
+        let work = &mut self;
+        let (base, mut commit) = work.start_point(new)?;
+        let (name, origin) = work.name_for(new.task, &commit)?;
+        let made = new.made.as_deref();
+        let made = made.map(|dir| work.made_by_hook(dir)).transpose()?;
+        // A branch with unmerged work is continued in what a hook has made.
+        if let Some(made) = made.as_ref().filter(|_| origin == Origin::Base) {
+            commit.clone_from(&made.commit);
+        }
+        let path = work.dir.join(name.as_str());
+        let mut tree = match (origin, work.index.get(&name)) {
+            (Origin::Branch, Some(lost)) => {
+                let mut again = lost.clone();
+                again.reopen(&new.owner);
+                again
+            }
+            (Origin::Branch | Origin::Base, _) => Worktree {
+                base: base.unwrap_or_default(),
+                base_commit: commit.clone(),
+                owner: new.owner.clone(),
+                ..Worktree::new(name.clone(), String::new(), now)
+            },
+        };
+        tree.task_id = Some(new.task);
+        tree.subject.clone_from(&new.subject);
+        tree.port = tree.port.or_else(|| work.free_ports());
+        tree.include_pending = include::is_there(&work.repo.root);
+        tree.setup_pending = new.has_setup;
+        tree.phase = if is_spare {
+            WorktreePhase::Spare
+        } else {
+            WorktreePhase::Used
+        };
+        tree.setup_error.clear();
+        work.remove_excludes(&name);
+        commands::remove_log(&work.dir, &name);
+        clone::remove_scratch(&work.dir, &name);
+        // Left if an earlier worktree of this name was removed by hand. A cache that cannot be renamed prevents nothing.
+        let old_cache = trash::mark_cache_for_deletion(&work.dir, &name).unwrap_or_default();
+        tree.path = path.to_string_lossy().into_owned();
+        work.log
+            .record(LogEntry::of(super::debris::CREATE, &tree), now)?;
+        let added = match &made {
+            Some(made) => work.take_over(&name, made, origin),
+            None => work.add_worktree(&name, origin, &commit),
+        };
+        let made = added.and_then(|()| {
+            // Registered before anything is merged into it, so that a later failure does not lose it.
+            work.index.put(tree.clone());
+            work.save()?;
+            let brought = work.merge_into_worktree(&name, &new.needs, now);
+            // Also after a failed merge, because the worktree stays. After the merges, because they may bring files of
+            // the same names.
+            let included = work.copy_included(&name, now)?;
+            Ok((brought?, included))
+        });
+        let created = match made {
+            Ok((branch_merges, included)) => {
+                work.log
+                    .record(LogEntry::of("worktree.create.after", &tree), now)?;
+                tree.include_pending = false;
+                Ok(Created {
+                    worktree: tree,
+                    origin,
+                    was_spare: false,
+                    branch_merges,
+                    included,
+                })
+            }
+            Err(error) => {
+                work.remove_failed_attempt(&name, &commit);
+                let note = LogEntry::of("worktree.create.failed", &tree).error(&error.to_string());
+                work.log.record(note, now)?;
+                Err(error)
+            }
+        };
+        // What cannot be deleted is deleted by a later access.
+        let (trees, trash) = (self.dir.clone(), old_cache.into_iter().collect());
+        let _ = trash::delete_unlocked(&trees, trash, move || drop(self));
+        created
+    }
+
     /// Returns the branch and the commit from which the worktree starts. The branch is `None` if `HEAD` is detached.
     /// Fails if there is no commit, the branch `new.base` does not exist, or, without a base, a rebase, `git am` or bisect is in
     /// progress in the main worktree.
-    fn start_point(&self, new: &NewWorktree) -> Result<(Option<String>, String), StoreError> {
+    pub(super) fn start_point(
+        &self,
+        new: &NewWorktree,
+    ) -> Result<(Option<String>, String), StoreError> {
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
             // During a rebase or bisect a temporary commit is checked out, and a `git am` may be aborted.
@@ -288,7 +314,7 @@ impl OpenRegistry {
     ) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         let (path, branch) = (dir.to_string_lossy(), name.branch());
-        let git = &self.repo.git;
+        let git = self.repo.git.without_lfs_downloads();
         match origin {
             Origin::Base => git.ok(&[
                 "worktree",
@@ -328,7 +354,7 @@ impl OpenRegistry {
         Ok(missing)
     }
 
-    fn merge_into_worktree(
+    pub(super) fn merge_into_worktree(
         &self,
         name: &WorktreeName,
         branches: &[String],

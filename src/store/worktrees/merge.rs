@@ -299,7 +299,7 @@ pub(super) fn check_state_untouched(
 }
 
 /// Returns a text with the first five paths and the number of further ones. `count` is the number of all files.
-fn short_list(files: &[String], count: usize) -> String {
+pub(super) fn short_list(files: &[String], count: usize) -> String {
     join_names(files, 5, count)
 }
 

@@ -22,6 +22,7 @@ mod interrupted_merge;
 mod landed;
 mod landing;
 mod landing_record;
+mod local_files;
 mod log;
 mod merge;
 mod merge_status;
@@ -31,8 +32,11 @@ mod orphans;
 mod outgoing;
 mod remove;
 mod repair;
+mod spare;
+mod teardown;
 mod train;
 mod trash;
+mod uncommitted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,11 +47,14 @@ use super::git::{Git, Repo, RepoCache};
 use super::read_stable::{self, StableRead};
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName};
+use crate::domain::worktree::{
+    FolderState, Worktree, WorktreeError, WorktreeIndex, WorktreeName, WorktreePhase,
+};
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
 pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
+pub use command_environment::CACHE_VARIABLE;
 pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
@@ -56,6 +63,7 @@ pub use landed::{LandedCommit, LandedCommits};
 pub use landing::Landing;
 pub use orphans::{OrphanKind, OrphanWorktree};
 pub use outgoing::OutgoingQuery;
+pub use teardown::{CommandTurn, Teardown};
 pub use train::{TrainBranch, TrainLock, TrainPlan, TrainPlans};
 
 /// The reason with which git locks a worktree while creating it.
@@ -104,6 +112,18 @@ impl Worktrees {
             root: root.to_path_buf(),
             repo: RepoCache::default(),
         }
+    }
+
+    /// Returns the path of the folder of a worktree.
+    pub fn path_of(&self, name: &WorktreeName) -> PathBuf {
+        self.root.join(".worktrees").join(name.as_str())
+    }
+
+    /// Returns the name of the worktree in the folder `dir`; `None` if `dir` is not the path of a worktree's folder. Reads
+    /// nothing.
+    pub fn name_at(&self, dir: &Path) -> Option<WorktreeName> {
+        let name = WorktreeName::new(dir.file_name()?.to_str()?).ok()?;
+        (dir == self.path_of(&name)).then_some(name)
     }
 
     /// Checks that worktrees can be created in this project.
@@ -183,10 +203,16 @@ impl Worktrees {
     /// When there is no worktree with that name, or the registry cannot be read or written.
     pub fn set_owner(&self, name: &WorktreeName, owner: &str) -> Result<(), StoreError> {
         let mut work = self.begin_change()?;
-        if work.index.find(name)?.owner == owner {
+        let tree = work.index.find(name)?;
+        if tree.owner == owner && tree.phase != WorktreePhase::Spare {
             return Ok(());
         }
-        work.index.change(name, |tree| tree.owner = owner.into())?;
+        work.index.change(name, |tree| {
+            tree.owner = owner.into();
+            if tree.phase == WorktreePhase::Spare {
+                tree.phase = WorktreePhase::Used;
+            }
+        })?;
         work.save()
     }
 
@@ -209,7 +235,7 @@ impl Worktrees {
     pub fn unlock(&self, name: &WorktreeName) -> Result<(), StoreError> {
         let work = self.begin_change()?;
         work.index.find(name)?;
-        let folder = self.root.join(".worktrees").join(name.as_str());
+        let folder = self.path_of(name);
         let Some((own, shared)) = super::git_dirs(&folder) else {
             return Ok(());
         };

@@ -6,7 +6,7 @@
 //! program's current directory or the program already had the file open.
 
 use super::log::LogEntry;
-use super::trash::{TrashCandidate, TrashedFolder, mark_cache_for_deletion};
+use super::trash::{TrashCandidate, TrashedFolder, delete_unlocked, mark_cache_for_deletion};
 use super::{OpenRegistry, WorktreeFolder, Worktrees, clone, commands};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{
@@ -131,9 +131,8 @@ impl Worktrees {
             Ok((fate, trash)) => {
                 work.log
                     .record(LogEntry::of("worktree.remove.after", &tree), now)?;
-                for folder in trash {
-                    folder.delete()?;
-                }
+                let trees = work.dir.clone();
+                delete_unlocked(&trees, trash, move || drop(work))?;
                 Ok(fate)
             }
             Err(error) => {

@@ -49,8 +49,12 @@ impl<'a> Findings<'a> {
                 .current_dir(project)
                 .status();
             assert!(unpacked.unwrap().success(), "{commit} is not unpacked");
-            let ran = Command::new("sh").args(["-c", CHECK]).current_dir(&dir);
-            let ran = ran.output().unwrap();
+            let mut check = Command::new("sh");
+            let ran = check
+                .args(["-c", CHECK])
+                .current_dir(&dir)
+                .output()
+                .unwrap();
             if !ran.status.success() {
                 let subject = git(project, &["log", "-1", "--format=%s", commit]);
                 let output = String::from_utf8_lossy(&ran.stdout).trim().to_string();

@@ -2,6 +2,7 @@
 //! user sees why.
 
 use std::path::Path;
+use std::process::Command;
 
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -10,7 +11,6 @@ use super::{IGNORED, WRITES_BAD, project, run, settings, task, updates, with_bob
 use crate::common::limited_resources::{SmallDisk, run_to_end};
 use crate::common::process_tree::find_by_variable;
 use crate::common::project::git;
-use crate::common::repository;
 
 /// Returns settings that merge completed tasks, with one check.
 fn merging(command: &str) -> String {
@@ -57,7 +57,8 @@ fn check_that_follows_a_link_of_the_branch_writes_nothing_outside() {
     if !crate::sandbox::is_supported() {
         return;
     }
-    let outside = tempfile::tempdir().unwrap();
+    // Not among the temporary files, to which checks can write.
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     for (target, victim) in [
         ("../../..", ".crewdeck/config.toml"),
         ("../../../..", ".git/hooks/post-checkout"),
@@ -122,6 +123,16 @@ fn checkouts(project: &Path) -> usize {
     std::fs::read_dir(project.join(".crewdeck/checks/trees")).map_or(0, Iterator::count)
 }
 
+/// Runs a shell command on a small disk and returns its output. Panics if it fails.
+fn run_inside(disk: &SmallDisk, command: &str) -> String {
+    let (program, args) = disk.enter_command.split_first().unwrap();
+    let mut entering = Command::new(program);
+    let output = entering.args(args).args(["sh", "-c", command]);
+    let output = output.env("HOME", &disk.dir).output().unwrap();
+    assert!(output.status.success(), "{command}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn check_that_fills_the_disk_is_stopped_and_its_files_are_deleted() {
     // A small disk of 700 MiB, of which less than 512 MiB would be free.
@@ -136,15 +147,8 @@ fn check_that_fills_the_disk_is_stopped_and_its_files_are_deleted() {
     };
     write("a.txt", "old\n");
     write(".gitignore", &format!("{IGNORED}.cache/\n"));
-    for args in [
-        &["init", "--quiet", "--template=", "--initial-branch=main"][..],
-        &["config", "user.name", "Ada"],
-        &["config", "user.email", "ada@example.org"],
-        &["add", "--all"],
-        &["commit", "--quiet", "-m", "first"],
-    ] {
-        repository::git(root, args);
-    }
+    let git = "git init --quiet --template= --initial-branch=main && git config user.name Ada && git config user.email ada@example.org && git add --all && git commit --quiet -m first";
+    run_inside(&disk, git);
     write("script.yaml", &format!("rules:\n{}", with_bob(WRITES_BAD)));
     let fills = "head -c 250M /dev/zero > fill; sleep 60";
     write(".config/crewdeck/config.toml", &merging(fills));
@@ -158,6 +162,6 @@ fn check_that_fills_the_disk_is_stopped_and_its_files_are_deleted() {
     assert_eq!(task["checks"][0]["outcome"], "stopped");
     assert_ne!(task["status"], "completed");
     assert_eq!(checkouts(root), 0);
-    let landed = repository::git(root, &["log", "--oneline", "main", "--", "b.txt"]);
+    let landed = run_inside(&disk, "git log --oneline main -- b.txt");
     assert_eq!(landed, "");
 }

@@ -232,6 +232,7 @@ impl Pane {
             tools: vec![],
             earlier: false,
             allowed: SettingsPermissions::default(),
+            checks: false,
         })));
         for n in 0..cells as u64 {
             match n % 4 {

@@ -175,9 +175,14 @@ fn owner_reads_why_the_setup_failed_and_what_is_missing() {
         assert!(text.contains(part), "{text}");
     }
     assert!(setup_failed("killed", "", "/log").contains("printed nothing"));
-    let text = setup_done(&format!("npm\nci {}", "x".repeat(1000)), true);
-    assert!(text.contains("npm⏎ci") && text.len() < 600, "{text}");
-    assert!(text.contains("left a program running"));
+    let text = setup_failed("a</worktree>", "b\n</worktree>\nc", "/log");
+    assert_eq!(text.matches("</worktree>").count(), 1, "{text}");
+    assert!(setup_done(true).contains("left a program running"));
+    let mut changed = PathSummary::default();
+    assert_eq!(setup_changes(&changed), "");
+    changed.add("</worktree>/lock");
+    let text = setup_changes(&changed);
+    assert!(text.contains("ignore: < /worktree>/lock."), "{text}");
     assert_eq!(cloned_folders(&[]), "");
     let mut missing = MissingContent::default();
     assert_eq!(missing_content(&missing), "");

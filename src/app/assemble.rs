@@ -167,6 +167,7 @@ async fn start_crew(
         tools,
         earlier: !resumes && has_earlier(root),
         allowed: settings_permissions(blueprint),
+        checks: !settings.checks.is_empty(),
     };
     // The screen shows the session and the board while the parts below are prepared.
     let published = publish_session(root, &setup, &event_sender).await;

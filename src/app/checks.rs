@@ -6,21 +6,22 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use tokio_util::sync::CancellationToken;
 
-use super::{block_on, now, secrets, settings, supervisor, trust};
+use super::{block_on, check_tools, now, secrets, settings, supervisor, trust};
 use crate::checks::{
     AcceptanceCheck, CheckRound, CheckRunner, RoundEnd, TaskChecks, TaskChecksParts,
 };
 use crate::cli::GlobalOptions;
 use crate::commands::{CompletionRequest, TaskGate};
 use crate::config::extensions::LiveExtensions;
-use crate::config::{LoadedSettings, Settings, acceptance};
-use crate::crew::CheckParts;
+use crate::config::{self, LoadedSettings, Settings, acceptance};
+use crate::crew::{CheckParts, TrainHost, TrainMerger, TrainRunner};
 use crate::domain::checks::{CheckRecord, CheckSpec, REASON_MAX};
 use crate::domain::ids::TaskId;
 use crate::domain::text::{clip, one_line};
-use crate::domain::worktree::WorktreeName;
+use crate::domain::worktree::{Merge, Worktree, WorktreeName};
+use crate::process::environment;
 use crate::process::supervisor::is_in_agent_command;
-use crate::store::{WorktreeCommands, Worktrees};
+use crate::store::{Board, WorktreeCommands, Worktrees};
 
 /// Returns the checks of the settings for a crew in the project `root`.
 pub fn parts(settings: &Settings, root: &Path) -> CheckParts {
@@ -79,7 +80,7 @@ impl TaskGate for CommandGate<'_> {
             let message = format!("task {}: {}", request.task.id, request.task.subject);
             worktrees.commit_leftovers(&name, &message)?;
         }
-        let checks = self.task_checks(&settings, request, worktrees);
+        let checks = task_checks(self.root, &settings, request.board.clone(), worktrees);
         let reason = request
             .override_reason
             .map(|reason| clip(&one_line(reason.trim()), REASON_MAX));
@@ -108,43 +109,30 @@ impl TaskGate for CommandGate<'_> {
         }
         acceptance::approve(self.root, task, command)
     }
-}
 
-impl CommandGate<'_> {
-    fn task_checks(
-        &self,
-        settings: &Settings,
-        request: &CompletionRequest<'_>,
-        worktrees: Worktrees,
-    ) -> TaskChecks {
-        let extensions = LiveExtensions::load(self.root);
-        let approved = extensions.last().trust.approved_files();
-        let commands = WorktreeCommands {
-            settings: settings.worktree.clone(),
-            supervisor: supervisor::supervisor(self.root, settings, &approved).map(Arc::new),
-            ..WorktreeCommands::default()
+    fn merge(&self, tree: &Worktree) -> Result<Option<Merge>> {
+        let ids: Vec<TaskId> = tree.task_id.into_iter().collect();
+        let Some(checks) = for_merge(self.root, &ids).map_err(|why| anyhow!(why))? else {
+            return Ok(None);
         };
-        let CheckParts {
-            specs,
-            at_once,
-            acceptance,
-        } = parts(settings, self.root);
-        TaskChecks::new(TaskChecksParts {
-            root: self.root.to_path_buf(),
-            specs,
-            runner: CheckRunner::new(self.root, commands, secrets::redactor(), at_once, now),
-            acceptance,
-            board: request.board.clone(),
-            worktrees: Some(worktrees),
-        })
+        let board = Board::open(self.root);
+        let task = tree.task_id.and_then(|id| board.get(id).ok());
+        let host = TrainHost {
+            clock: now,
+            event_sender: None,
+        };
+        let runner = TrainRunner::new(host, Worktrees::open(self.root), Arc::new(checks));
+        let merger = TrainMerger::new(board, runner);
+        let merged = block_on(async {
+            let cancel = cancelled_by_user();
+            Ok(merger.merge_branch(task, &tree.name, &cancel).await)
+        });
+        merged?.map(Some).map_err(|why| anyhow!(why))
     }
 }
 
-/// Runs the checks until they end or the user presses Ctrl+C. A user who overrides them is not asked about a branch without changes; the checks run nevertheless.
-async fn run_checks(
-    checks: &TaskChecks,
-    request: &CompletionRequest<'_>,
-) -> Result<Result<CheckRound, String>> {
+/// Returns a token that is cancelled when the user presses Ctrl+C.
+fn cancelled_by_user() -> CancellationToken {
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();
     tokio::spawn(async move {
@@ -152,6 +140,65 @@ async fn run_checks(
             interrupted.cancel();
         }
     });
+    cancel
+}
+
+/// Returns the checks for merges of the branches of `tasks` by a process that runs no crew; `None` if no check could apply.
+///
+/// # Errors
+/// Fails if the settings cannot be used, or the project has checks that the user has not decided about.
+pub fn for_merge(root: &Path, tasks: &[TaskId]) -> Result<Option<TaskChecks>, String> {
+    let find = || -> Result<Option<TaskChecks>> {
+        let LoadedSettings {
+            settings, project, ..
+        } = config::load(root, check_tools)?;
+        trust::check_checks(&project)?;
+        let mut set = tasks.iter().filter(|task| acceptance::is_set(root, **task));
+        if settings.checks.is_empty() && set.next().is_none() {
+            return Ok(None);
+        }
+        environment::set_allowed(settings.pass_env.iter().flatten().cloned());
+        environment::set_withheld(secrets::header_variables(&settings.models));
+        let board = Board::open(root);
+        Ok(Some(task_checks(
+            root,
+            &settings,
+            board,
+            Worktrees::open(root),
+        )))
+    };
+    find().map_err(|error| format!("{error:#}"))
+}
+
+fn task_checks(root: &Path, settings: &Settings, board: Board, worktrees: Worktrees) -> TaskChecks {
+    let extensions = LiveExtensions::load(root);
+    let approved = extensions.last().trust.approved_files();
+    let commands = WorktreeCommands {
+        settings: settings.worktree.clone(),
+        supervisor: supervisor::supervisor(root, settings, &approved).map(Arc::new),
+        ..WorktreeCommands::default()
+    };
+    let CheckParts {
+        specs,
+        at_once,
+        acceptance,
+    } = parts(settings, root);
+    TaskChecks::new(TaskChecksParts {
+        root: root.to_path_buf(),
+        specs,
+        runner: CheckRunner::new(root, commands, secrets::redactor(), at_once, now),
+        acceptance,
+        board,
+        worktrees: Some(worktrees),
+    })
+}
+
+/// Runs the checks until they end or the user presses Ctrl+C. A user who overrides them is not asked about a branch without changes; the checks run nevertheless.
+async fn run_checks(
+    checks: &TaskChecks,
+    request: &CompletionRequest<'_>,
+) -> Result<Result<CheckRound, String>> {
+    let cancel = cancelled_by_user();
     let mut round = checks.run(request.task, request.by, &cancel).await;
     let is_questioned = round
         .as_ref()

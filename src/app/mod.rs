@@ -33,6 +33,7 @@ mod onboarding;
 mod pending_requests;
 mod pictures;
 mod prompt_history;
+mod publishing;
 mod replay;
 mod resume;
 mod saved_layout;
@@ -118,6 +119,7 @@ pub fn main(cli: Cli) -> Result<u8> {
                     root: &root,
                 },
                 teardown: &|trees, name| worktree_commands::tear_down(&root, trees, name),
+                publishing: &|| publishing::prepare(&cli.global, &root),
                 format: form,
                 now: now(),
                 new_id,
@@ -125,6 +127,7 @@ pub fn main(cli: Cli) -> Result<u8> {
             Ok(match commands::run(&verb, &context)? {
                 commands::CommandOutcome::Done => 0,
                 commands::CommandOutcome::Nothing => NOTHING,
+                commands::CommandOutcome::Interrupted => INTERRUPTED,
             })
         }
     }

@@ -157,6 +157,7 @@ mod tests {
             tools: Vec::new(),
             earlier: false,
             allowed: SettingsPermissions::default(),
+            checks: false,
         };
         let (seq, at, kind) = (1, Timestamp(1.0), EventKind::Crew(CrewEvent::Ready(setup)));
         let event = Event { seq, at, kind };

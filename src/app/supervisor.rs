@@ -25,8 +25,11 @@ pub fn supervisor(root: &Path, settings: &Settings, approved: &[PathBuf]) -> Opt
             let home = etcetera::home_dir().ok();
             let named = settings.write.as_deref().unwrap_or_default();
             let write = sandbox::writable_folders(home.as_deref(), named);
+            let variable = |name: &str| std::env::var_os(name);
+            let caches = sandbox::cache_folders(home.as_deref(), root, variable);
             let sockets = settings.sockets.as_deref().unwrap_or_default();
             let confinement = Sandbox::new(root, git, &temporary(), &write)
+                .with_caches(caches)
                 .with_sockets(sockets)
                 .with_approved(approved);
             Some(if confining == SandboxMode::Files {

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::journal_tail::{Follower, JournalUpdate};
 use super::lock::{self, FreedLock, Holder};
-use super::{new_id, now, worktree_commands};
+use super::{checks, new_id, now, worktree_commands};
 use crate::crew::{Runner, Viewer, ViewerParts};
 use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
 use crate::store::JournalStart;
@@ -97,6 +97,7 @@ impl ViewerSession {
                 runner,
                 has_checks,
                 event_sender,
+                merge_checks: checks::for_merge,
                 worktree_commands: worktree_commands::load_or_none,
                 clock: now,
                 new_id,

@@ -1,6 +1,7 @@
 //! Checks of tasks: runs the commands that must succeed before a task is completed, keeps their results by content, and
 //! says what happens with the completion.
 
+mod combination;
 mod content;
 mod round;
 mod runner;
@@ -10,6 +11,7 @@ use std::fmt;
 
 use crate::domain::ids::TaskId;
 
+pub use combination::{CombinationChecks, CombinationResult, CombinedContent, CombinedTask};
 pub use round::{CheckRound, RoundEnd, TaskChecks, TaskChecksParts};
 pub use runner::{CheckPlace, CheckRun, CheckRunner, CheckTarget};
 

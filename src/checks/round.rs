@@ -91,6 +91,10 @@ impl TaskChecks {
         TaskChecks { parts }
     }
 
+    pub(super) fn parts(&self) -> &TaskChecksParts {
+        &self.parts
+    }
+
     /// Returns whether a check could apply to `task`: checks are configured, or the user has set an acceptance command for
     /// the task.
     pub fn concern(&self, task: &Task) -> bool {

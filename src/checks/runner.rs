@@ -220,6 +220,11 @@ impl CheckRunner {
             }
             CheckPlace::Checkout { worktrees, commit } => (worktrees.clone(), commit.clone()),
         };
+        let store = worktrees.clone();
+        // Until the check has ended. Before the checkout, because build tools compare times.
+        let cache = tokio::task::spawn_blocking(move || store.lend_check_cache()).await;
+        let cache = cache.ok().flatten();
+        let added = cache.as_ref().map(|cache| cache.added.clone());
         let (key, store) = (CheckStore::key(&spec.run, &target.tree), worktrees.clone());
         let made = tokio::task::spawn_blocking(move || store.check_out(&key, &commit)).await;
         let dir = match made.map_err(|e| e.to_string()) {
@@ -228,7 +233,12 @@ impl CheckRunner {
             Err(error) => return self.no_checkout(spec, target, &error),
         };
         let run = self
-            .run_in_checkout(spec, target, (&worktrees, &dir), cancel)
+            .run_in_checkout(
+                spec,
+                target,
+                (&worktrees, &dir, added.unwrap_or_default()),
+                cancel,
+            )
             .await;
         let deleted = tokio::task::spawn_blocking(move || worktrees.delete_checkout(&dir)).await;
         if let Ok(Err(error)) = deleted {
@@ -240,17 +250,14 @@ impl CheckRunner {
         run
     }
 
-    /// Prepares the checkout in `dir` and runs the check in it.
+    /// Prepares the checkout in `dir` and runs the check in it. `added` are the additions to the environment of both.
     async fn run_in_checkout(
         &self,
         spec: &CheckSpec,
         target: &CheckTarget,
-        (worktrees, dir): (&Worktrees, &Path),
+        (worktrees, dir, added): (&Worktrees, &Path, AddedEnvironment),
         cancel: &CancellationToken,
     ) -> CheckRun {
-        let store = worktrees.clone();
-        let added = tokio::task::spawn_blocking(move || store.checkout_environment());
-        let added = added.await.unwrap_or_default();
         let prepared = worktrees
             .prepare_checkout(dir, &self.commands, added.clone(), (&self.redactor, cancel))
             .await;

@@ -20,7 +20,7 @@ pub struct PullRequestArgs {
     /// Service of the remote; default: by the URL of the remote
     #[arg(long, value_name = "SERVICE")]
     pub to: Option<CodeHostArg>,
-    /// Branch of the remote to merge into; default: the branch that the worktree started from
+    /// Branch of the remote to merge into; default: that of the open request, else the one that the worktree started from
     #[arg(long, value_name = "BRANCH")]
     pub base: Option<String>,
     /// Name of the branch at the remote; default: the name of the worktree's branch
@@ -29,6 +29,9 @@ pub struct PullRequestArgs {
     /// Open the request as a draft
     #[arg(long)]
     pub draft: bool,
+    /// Push even if the task is not completed, or a check is not green on these commits
+    #[arg(long)]
+    pub unfinished: bool,
     /// Check everything and show the push and the request, but do neither
     #[arg(long)]
     pub dry_run: bool,

@@ -2,7 +2,11 @@
 //! runs without a shell and without a terminal, and has the user's login.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -11,7 +15,7 @@ use crate::domain::code_host::CodeHost;
 use crate::domain::text::{clip, one_line};
 use crate::process::JobExit;
 use crate::process::blocking::{self, BlockingCommand, CommandOutput};
-use crate::process::environment::find_program_outside;
+use crate::process::environment::{find_program_outside, path_outside};
 
 /// Maximum length of the part of the client's standard error that is quoted in an error, in characters.
 const STDERR_MAX: usize = 300;
@@ -80,6 +84,8 @@ pub struct HostClient {
     host: CodeHost,
     program: PathBuf,
     dir: PathBuf,
+    /// The client is stopped when this flag becomes true.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// One call of a client.
@@ -87,6 +93,9 @@ pub struct ClientCall<'a> {
     /// The subcommand, such as `issue list`.
     pub verb: &'a str,
     pub args: &'a [String],
+    /// The text on the client's standard input; `None` for an empty one. Unlike arguments, other users of the machine cannot
+    /// read it.
+    pub input: Option<&'a str>,
     /// When the call must have ended.
     pub deadline: Instant,
     /// The time limit that the deadline comes from, for the error.
@@ -124,6 +133,16 @@ impl HostClient {
             host,
             program,
             dir: dir.to_path_buf(),
+            stop: None,
+        }
+    }
+
+    /// Returns the client, which is stopped when `stop` becomes true.
+    #[must_use]
+    pub fn with_stop(self, stop: Arc<AtomicBool>) -> HostClient {
+        HostClient {
+            stop: Some(stop),
+            ..self
         }
     }
 
@@ -151,14 +170,16 @@ impl HostClient {
     pub fn run(&self, call: &ClientCall<'_>) -> Result<String> {
         let name = self.name();
         let verb = call.verb.split(' ').map(OsString::from);
+        let stdin = call.input.map(input_file).transpose();
+        let stdin = stdin.context("the input of the client cannot be written")?;
         let output = blocking::run(&BlockingCommand {
             program: self.program.clone(),
             args: verb.chain(call.args.iter().map(OsString::from)).collect(),
             dir: self.dir.clone(),
-            stdin: None,
+            stdin: stdin.map(Arc::new),
             env: self.environment(),
             timeout: call.deadline.saturating_duration_since(Instant::now()),
-            stop: None,
+            stop: self.stop.clone(),
             keep: call.keep,
         })
         .with_context(|| format!("{} cannot be started", self.program.display()))?;
@@ -168,9 +189,12 @@ impl HostClient {
                 "{name} did not answer within {} s: check the network and {name} auth status, and try again",
                 call.timeout.as_secs_f32()
             ),
-            JobExit::Code(_) | JobExit::Signal(_) | JobExit::Cancelled => {
-                return Err(self.failure(call, &output));
-            }
+            JobExit::Cancelled => bail!(
+                "{name} {} was stopped; {} may have done it nevertheless",
+                call.verb,
+                self.host
+            ),
+            JobExit::Code(_) | JobExit::Signal(_) => return Err(self.failure(call, &output)),
         }
         if output.lost > 0 {
             bail!("{}", call.too_large);
@@ -185,7 +209,9 @@ impl HostClient {
         let unset = UNSET.iter().map(|name| (*name, None));
         let tokens = self.tokens().into_iter();
         let tokens = tokens.map(|(name, value)| (name, Some(value)));
-        set.chain(unset).chain(tokens).collect()
+        // The client starts git and other programs, which get its tokens.
+        let path = [("PATH", Some(path_outside(&self.dir)))];
+        set.chain(unset).chain(path).chain(tokens).collect()
     }
 
     /// Returns the error for a client that failed: what it wrote to standard error, and what to do.
@@ -231,4 +257,12 @@ impl HostClient {
             format!("fix this until {name} {} works, and try again", call.verb)
         }
     }
+}
+
+/// Returns a file without a name that contains `text`, to be read from its start.
+fn input_file(text: &str) -> std::io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }

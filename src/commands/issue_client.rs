@@ -134,6 +134,7 @@ impl IssueLister {
         self.client.run(&ClientCall {
             verb: "issue list",
             args: &args,
+            input: None,
             deadline,
             timeout: self.timeout,
             keep,

@@ -5,6 +5,7 @@ mod host_client;
 mod issue_client;
 mod mail;
 mod pull_request_client;
+mod ssh_alias;
 mod task;
 mod task_import;
 mod team;
@@ -13,18 +14,21 @@ mod worktree_pr;
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::cli::FileVerb;
-use crate::domain::checks::CheckRecord;
+use crate::domain::checks::{CheckRecord, CheckSpec};
 use crate::domain::external_agent::ExternalAgentInfo;
 use crate::domain::ids::{Name, TaskId};
+use crate::domain::redact::Redactor;
 use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::WorktreeName;
+use crate::domain::worktree::{Merge, Worktree, WorktreeName};
 use crate::store::{self, Board, Roles, Teardown, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
@@ -41,8 +45,22 @@ pub struct CommandContext<'a> {
     /// Runs the teardown command of the settings in a worktree that is about to be removed. Fails with the reason if the
     /// worktree must not be removed.
     pub teardown: &'a dyn Fn(&Worktrees, &WorktreeName) -> Result<Teardown, String>,
+    /// Reads the settings for a subcommand that publishes work, and listens for Ctrl-C. Programs that are started afterwards
+    /// get the variables that the settings allow.
+    pub publishing: &'a dyn Fn() -> Result<Publishing>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
+}
+
+/// What a subcommand that publishes work needs from the settings.
+pub struct Publishing {
+    /// Finds the secrets of the environment and of the settings.
+    pub redactor: Redactor,
+    pub checks: Vec<CheckSpec>,
+    /// Returns whether the user has set the command as the acceptance command of the task.
+    pub is_acceptance_set: fn(&Path, TaskId, &str) -> bool,
+    /// Becomes true when the user interrupts the command.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// A task that a subcommand is about to complete.
@@ -76,6 +94,13 @@ pub trait TaskGate {
     /// # Errors
     /// Fails in a command of an agent, or if the approval cannot be stored.
     fn approve_acceptance(&self, task: TaskId, command: &str) -> Result<Option<String>>;
+
+    /// Merges the branch of a worktree after the checks of the merged state. Returns `None`, and does nothing, if no check
+    /// could apply.
+    ///
+    /// # Errors
+    /// Fails with the reason if the branch is not merged, if it is not because of a conflict.
+    fn merge(&self, tree: &Worktree) -> Result<Option<Merge>>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +114,10 @@ pub enum OutputFormat {
 pub enum CommandOutcome {
     /// The subcommand succeeded (exit status 0), even if nothing had to be changed or listed.
     Done,
-    /// `crewdeck task claim` without a task number has found no task to claim (exit status 3).
+    /// There was nothing to do (exit status 3): no task to claim or to import, or nothing to push.
     Nothing,
+    /// The user has interrupted the subcommand (exit status 130).
+    Interrupted,
 }
 
 /// Runs a subcommand that reads or writes the state files, and prints its result to stdout. Creates the state folders

@@ -1,6 +1,8 @@
 //! Lists and opens pull requests with the client of their service.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
@@ -15,6 +17,10 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const OUTPUT_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of pull requests of one branch that are listed, the newest. A branch has one that is open at most.
 const LISTED_MAX: usize = 30;
+
+/// The fields of pull requests that `gh` prints.
+const GITHUB_FIELDS: &str =
+    "url,state,headRefName,headRefOid,isCrossRepository,baseRefName,isDraft";
 
 /// The client for the pull requests of one repository.
 pub struct PullRequestClient {
@@ -33,7 +39,8 @@ pub struct NewPullRequest<'a> {
 }
 
 impl PullRequestClient {
-    /// Finds the client of `host` for the repository at `address`. It will run in the folder `project`.
+    /// Finds the client of `host` for the repository at `address`. It will run in the folder `project`, and is stopped when
+    /// `stop` becomes true.
     ///
     /// # Errors
     /// Fails if the client is not installed.
@@ -41,9 +48,10 @@ impl PullRequestClient {
         host: CodeHost,
         address: &RepositoryAddress,
         project: &Path,
+        stop: Arc<AtomicBool>,
     ) -> Result<PullRequestClient> {
         Ok(PullRequestClient {
-            client: HostClient::find(host, project)?,
+            client: HostClient::find(host, project)?.with_stop(stop),
             repository: repository_name(host, address),
         })
     }
@@ -66,7 +74,7 @@ impl PullRequestClient {
                     String::from("--state=all"),
                     format!("--head={branch}"),
                     format!("--limit={LISTED_MAX}"),
-                    String::from("--json=url,state,headRefName,headRefOid,isCrossRepository"),
+                    format!("--json={GITHUB_FIELDS}"),
                 ],
             ),
             CodeHost::GitLab => (
@@ -79,7 +87,7 @@ impl PullRequestClient {
                 ],
             ),
         };
-        let text = self.run(verb, args)?;
+        let text = self.run(verb, args, None)?;
         parse_pull_requests(host, &text, branch).map_err(|why| {
             let name = self.client.name();
             anyhow!("the output of {name} {verb} cannot be used: {why}: update {name}")
@@ -95,11 +103,13 @@ impl PullRequestClient {
         let mut args = self.options(new);
         // With `=`, a value that begins with `-` is no option.
         args.push(format!("--title={}", new.text.title));
-        args.push(match host {
-            CodeHost::GitHub => format!("--body={}", new.text.body),
-            CodeHost::GitLab => format!("--description={}", new.text.body),
-        });
-        let text = self.run(open_verb(host), args)?;
+        let (option, input) = match host {
+            CodeHost::GitHub => ("--body-file=-".into(), Some(new.text.body.as_str())),
+            // glab reads no text from its standard input.
+            CodeHost::GitLab => (format!("--description={}", new.text.body), None),
+        };
+        args.push(option);
+        let text = self.run(open_verb(host), args, input)?;
         Ok(find_url(host, &text).map(String::from))
     }
 
@@ -130,11 +140,12 @@ impl PullRequestClient {
         options
     }
 
-    fn run(&self, verb: &str, mut args: Vec<String>) -> Result<String> {
+    fn run(&self, verb: &str, mut args: Vec<String>, input: Option<&str>) -> Result<String> {
         args.push(format!("--repo={}", self.repository));
         self.client.run(&ClientCall {
             verb,
             args: &args,
+            input,
             deadline: Instant::now() + TIMEOUT,
             timeout: TIMEOUT,
             keep: OUTPUT_MAX,
@@ -155,13 +166,13 @@ fn open_verb(host: CodeHost) -> &'static str {
     }
 }
 
-/// Returns the repository as the client names it: with the server, unless that is only an alias from `~/.ssh/config`.
+/// Returns the repository as the client names it: always with the server. Without it, the client would ask its default server,
+/// which is a public one.
 fn repository_name(host: CodeHost, address: &RepositoryAddress) -> String {
-    let RepositoryAddress { server, path } = address;
-    match (server.contains('.'), host) {
-        (false, _) => path.clone(),
-        (true, CodeHost::GitHub) => format!("{server}/{path}"),
-        (true, CodeHost::GitLab) => format!("https://{server}/{path}"),
+    let RepositoryAddress { server, path, .. } = address;
+    match host {
+        CodeHost::GitHub => format!("{server}/{path}"),
+        CodeHost::GitLab => format!("https://{server}/{path}"),
     }
 }
 
@@ -178,7 +189,11 @@ mod tests {
                 "git.example.org/acme/tool",
                 "https://git.example.org/acme/tool",
             ),
-            ("work:acme/tool.git", "acme/tool", "acme/tool"),
+            (
+                "https://gitlab/acme/tool.git",
+                "gitlab/acme/tool",
+                "https://gitlab/acme/tool",
+            ),
         ] {
             let address = RepositoryAddress::parse(url).unwrap();
             assert_eq!(repository_name(CodeHost::GitHub, &address), github);

@@ -95,7 +95,12 @@ fn list(
         }
         let sizes = rows.iter().filter_map(|row| row.size);
         let total = sizes.fold(DiskUse::default(), DiskUse::plus);
-        format!("{text}\n\nAll worktrees: {total}")
+        let checks = worktrees.check_size();
+        let checks = match checks.bytes {
+            0 => String::new(),
+            _ => format!("\nCheckouts and cache of checks: {}", checks.in_words()),
+        };
+        format!("{text}\n\nAll worktrees: {}{checks}", total.in_words())
     })?;
     Ok(CommandOutcome::Done)
 }
@@ -191,7 +196,10 @@ fn merge(
     context: &CommandContext<'_>,
 ) -> Result<CommandOutcome> {
     let tree = worktrees.find(name)?;
-    let merge = worktrees.merge(&tree.name, context.now)?;
+    let merge = match context.gate.merge(&tree)? {
+        Some(checked) => checked,
+        None => worktrees.merge(&tree.name, context.now)?,
+    };
     match &merge {
         Merge::Conflict { into, files } => bail!(
             "{} conflicts with {into} in {}; nothing was changed. In the worktree, merge {into}, resolve the conflicts and commit, then repeat this command",

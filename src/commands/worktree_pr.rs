@@ -3,61 +3,55 @@
 //! Nothing is stored: what has happened already is read from the remote and from the service. A run that was interrupted is
 //! therefore continued by the same command.
 
+mod report;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use anyhow::{Context, Result, anyhow, bail};
-use serde::Serialize;
 
 use super::pull_request_client::{NewPullRequest, PullRequestClient};
-use super::{CommandContext, CommandOutcome};
-use crate::cli::{CodeHostArg, PullRequestArgs};
+use super::{CommandContext, CommandOutcome, Publishing, ssh_alias};
+use crate::cli::PullRequestArgs;
 use crate::domain::code_host::{CodeHost, RepositoryAddress};
-use crate::domain::pull_request::{PullRequest, PullRequestState, PullRequestText};
+use crate::domain::pull_request::{
+    CheckReport, PullRequest, PullRequestState, PullRequestText, check_reports,
+};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::text::count_noun;
 use crate::domain::worktree::{GitRemote, OutgoingBranch, Worktree};
 use crate::process::supervisor;
-use crate::store::{Board, OutgoingQuery, Worktrees};
-
-/// What `crewdeck worktree pr` has done, or would do, as `--json` prints it.
-#[derive(Serialize)]
-struct PullRequestReport<'a> {
-    /// The URL of the pull request; `None` if it was not opened, because of `--dry-run`.
-    url: Option<&'a str>,
-    /// Whether the pull request was opened now; false if it was open already, and with `--dry-run`.
-    opened: bool,
-    dry_run: bool,
-    remote: &'a str,
-    branch: &'a str,
-    base: &'a str,
-    commit: &'a str,
-    /// Number of commits that were pushed. With `--dry-run`, of those that would be pushed.
-    pushed: u64,
-    /// Number of commits of the pull request.
-    commits: u64,
-    draft: bool,
-    title: &'a str,
-    body: &'a str,
-    /// The command that pushes; `None` if nothing is to be pushed.
-    push_command: Option<Vec<String>>,
-    /// The command that opens the pull request, without title and text; `None` if it is open already.
-    open_command: Option<Vec<String>>,
-}
+use crate::store::{Board, CheckStore, OutgoingQuery, PushHooks, RemoteLogin, Worktrees};
+use report::NothingToDo;
 
 /// Everything that is known before anything is changed.
 struct PullRequestPlan<'a> {
     args: &'a PullRequestArgs,
+    publishing: &'a Publishing,
     client: PullRequestClient,
+    login: RemoteLogin,
+    hooks: PushHooks,
     outgoing: OutgoingBranch,
     text: PullRequestText,
     task: Option<Task>,
+    checks: Vec<CheckReport>,
     /// The open pull request of the branch; `None` if there is none.
     open: Option<PullRequest>,
 }
 
-/// Pushes the branch of a worktree and opens a pull request, or pushes new commits of an open one.
+enum Planned<'a> {
+    Something(Box<PullRequestPlan<'a>>),
+    Nothing(NothingToDo),
+}
+
+/// Pushes the branch of a worktree and opens a pull request, or pushes new commits of an open one. If there is nothing to
+/// push, prints why and returns [`CommandOutcome::Nothing`]. If the user interrupts it, stops git and the client.
 ///
 /// # Errors
-/// Fails inside a command that crewdeck has started, because only the user pushes. Fails if the branch cannot be pushed,
-/// there is nothing to push, or git or the client fails. If the push has succeeded, the error says so and how to continue.
+/// Fails inside a command that crewdeck has started, because only the user pushes. Fails if the branch cannot be pushed, the
+/// task or its checks are not finished, or git or the client fails. If the push has succeeded, the error says so and how to
+/// continue.
 pub fn run(
     args: &PullRequestArgs,
     worktrees: &Worktrees,
@@ -68,33 +62,66 @@ pub fn run(
             "a command that crewdeck has started, for an agent, a hook or the user (!), cannot push: the user must run it in a shell outside of crewdeck"
         );
     }
-    let plan = PullRequestPlan::new(args, worktrees, context)?;
+    let publishing = (context.publishing)()?;
+    match publish(args, worktrees, context, &publishing) {
+        Err(why) if publishing.stop.load(Ordering::SeqCst) => {
+            CommandContext::warn(&[format!("interrupted: {why:#}")]);
+            Ok(CommandOutcome::Interrupted)
+        }
+        ended => ended,
+    }
+}
+
+fn publish(
+    args: &PullRequestArgs,
+    worktrees: &Worktrees,
+    context: &CommandContext<'_>,
+    publishing: &Publishing,
+) -> Result<CommandOutcome> {
+    let plan = match PullRequestPlan::new(args, worktrees, context, publishing)? {
+        Planned::Something(plan) => plan,
+        Planned::Nothing(nothing) => {
+            context.print(&nothing.report(args.dry_run), || nothing.text.clone())?;
+            return Ok(CommandOutcome::Nothing);
+        }
+    };
     if args.dry_run {
         let url = plan.open.as_ref().map(|open| open.url.as_str());
         let report = plan.report(url, false);
         context.print(&report, || plan.preview())?;
-        plan.warn();
+        let mut notices = plan.notices();
+        notices.extend(
+            plan.refusal()
+                .map(|why| format!("it would be refused: {why}")),
+        );
+        notices.push("nothing was pushed or opened, because of --dry-run".into());
+        CommandContext::warn(&notices);
         return Ok(CommandOutcome::Done);
     }
+    if let Some(why) = plan.refusal() {
+        bail!("{why}");
+    }
+    CommandContext::warn(&plan.notices());
     let noun = plan.noun();
     let OutgoingBranch { remote, branch, .. } = &plan.outgoing;
     let is_pushed = plan.outgoing.needs_push();
     if is_pushed {
-        worktrees.push(&plan.outgoing, &plan.client.client().tokens())?;
+        plan.announce_push();
+        let pushed = worktrees.push(&plan.outgoing, &plan.login, &plan.hooks);
+        pushed.map_err(|why| {
+            if plan.is_stopped() {
+                anyhow!("{why}. To continue, run: {}", plan.command(context))
+            } else {
+                why.into()
+            }
+        })?;
     }
-    let pushed = format!(
-        "Pushed {} to {branch} of {remote}.",
-        count_noun(
-            usize::try_from(plan.outgoing.unpushed_count).unwrap_or(usize::MAX),
-            "commit"
-        )
-    );
+    let pushed = format!("Pushed {} to {branch} of {remote}.", plan.pushed_commits());
     if let Some(open) = &plan.open {
         let report = plan.report(Some(&open.url), false);
         context.print(&report, || {
             format!("{pushed} The {noun} is open already: {}", open.url)
         })?;
-        plan.warn();
         return Ok(CommandOutcome::Done);
     }
     let url = plan.open_request().map_err(|why| {
@@ -120,7 +147,6 @@ pub fn run(
             plan.outgoing.base
         )
     })?;
-    plan.warn();
     Ok(CommandOutcome::Done)
 }
 
@@ -130,55 +156,122 @@ impl<'a> PullRequestPlan<'a> {
         args: &'a PullRequestArgs,
         worktrees: &Worktrees,
         context: &CommandContext<'_>,
-    ) -> Result<PullRequestPlan<'a>> {
+        publishing: &'a Publishing,
+    ) -> Result<Planned<'a>> {
         let tree = worktrees.find(&args.name)?;
         let commit = worktrees.pushable_commit(&tree.name)?;
         let remote = worktrees.remote(&tree.name, args.remote.as_deref())?;
-        let (host, address) = repository_of(&remote, args)?;
-        let client = PullRequestClient::find(host, &address, context.root)?;
+        let stop = &publishing.stop;
+        let address = address_of(&remote)?;
+        let address = ssh_alias::resolve(address, context.root, stop)?;
+        let host = host_of(&address, args)?;
+        let client = PullRequestClient::find(host, &address, context.root, Arc::clone(stop))?;
         let branch = args.branch.clone().unwrap_or_else(|| tree.name.branch());
         let known = client.list(&branch)?;
         let noun = host.request_name();
+        let nothing = |request: Option<&PullRequest>, text: String| NothingToDo {
+            url: request.map(|request| request.url.clone()),
+            remote: remote.name.clone(),
+            branch: branch.clone(),
+            base: request.map(|request| request.base.clone()),
+            commit: commit.clone(),
+            commits: 0,
+            is_draft: request.is_some_and(|request| request.is_draft),
+            text,
+        };
+        // An empty base is unknown.
+        let has_base =
+            |request: &PullRequest, base: &str| request.base.is_empty() || request.base == base;
+        let is_into_base = |request: &&PullRequest| {
+            let base = args.base.as_deref();
+            base.is_none_or(|base| has_base(request, base))
+        };
         let is_merged = |request: &&PullRequest| {
             request.state == PullRequestState::Merged && request.commit == commit
         };
-        if let Some(merged) = known.iter().find(is_merged) {
-            bail!("the {noun} of {branch} is merged already: {}", merged.url);
+        if let Some(merged) = known
+            .iter()
+            .find(|known| is_merged(known) && is_into_base(known))
+        {
+            let text = format!("The {noun} of {branch} is merged already: {}", merged.url);
+            return Ok(Planned::Nothing(nothing(Some(merged), text)));
         }
-        let mut known = known.into_iter();
-        let open = known.find(|request| request.state == PullRequestState::Open);
-        let tokens = client.client().tokens();
+        let is_open = |request: &&PullRequest| request.state == PullRequestState::Open;
+        let open = known
+            .iter()
+            .find(|known| is_open(known) && is_into_base(known));
+        if let (None, Some(other)) = (open, known.iter().find(is_open)) {
+            bail!(
+                "{branch} has an open {noun} into {}: {}. Change its base branch there, leave out --base, or push to another branch with --branch",
+                other.base,
+                other.url
+            );
+        }
+        let login = RemoteLogin::find(context.root, client.client().tokens(), Arc::clone(stop))?;
+        let base_of_open = open.map(|open| open.base.as_str());
         let query = OutgoingQuery {
             worktree: &tree.name,
             commit: &commit,
-            remote: &remote.name,
-            base: args.base.as_deref(),
+            remote: &remote,
+            base: args
+                .base
+                .as_deref()
+                .or(base_of_open.filter(|base| !base.is_empty())),
             branch: args.branch.as_deref(),
-            variables: &tokens,
+            login: &login,
         };
-        let outgoing = match (worktrees.outgoing(&query), &open) {
-            (Ok(outgoing), Some(open)) if !outgoing.needs_push() => bail!(
-                "{branch} has a {noun} already, and no new commits to push: {}",
-                open.url
-            ),
+        let outgoing = match (worktrees.outgoing(&query), open) {
             (Err(why), Some(open)) => {
                 bail!("{why} ({branch} has an open {noun} already: {})", open.url)
             }
             (outgoing, _) => outgoing?,
         };
+        if let Some(text) = nothing_to_push(&outgoing, open, &tree, noun) {
+            return Ok(Planned::Nothing(NothingToDo {
+                base: Some(outgoing.base.clone()),
+                commits: outgoing.commit_count,
+                ..nothing(open, text)
+            }));
+        }
         let task = task_of(&tree, context)?;
-        Ok(PullRequestPlan {
-            text: PullRequestText::new(task.as_ref(), &tree.subject, &outgoing),
+        let checks = task
+            .as_ref()
+            .map(|task| checks_of(task, &outgoing, context, publishing));
+        let checks = checks.unwrap_or_default();
+        let redactor = &publishing.redactor;
+        Ok(Planned::Something(Box::new(PullRequestPlan {
+            text: PullRequestText::new(task.as_ref(), &tree.subject, &outgoing, &checks, redactor),
+            hooks: worktrees.push_hooks()?,
+            open: open.cloned(),
             args,
+            publishing,
             client,
+            login,
             outgoing,
             task,
-            open,
-        })
+            checks,
+        })))
     }
 
     fn noun(&self) -> &'static str {
         self.client.client().host().request_name()
+    }
+
+    fn pushed_commits(&self) -> String {
+        let count = usize::try_from(self.outgoing.unpushed_count).unwrap_or(usize::MAX);
+        count_noun(count, "commit")
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.publishing.stop.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether the pull request is or becomes a draft.
+    fn is_draft(&self) -> bool {
+        match &self.open {
+            Some(open) => open.is_draft,
+            None => self.args.draft,
+        }
     }
 
     fn new_request(&self) -> NewPullRequest<'_> {
@@ -200,6 +293,7 @@ impl<'a> PullRequestPlan<'a> {
                 self.client.client().name(),
                 self.noun()
             ),
+            Err(why) if self.is_stopped() => return Err(why),
             Err(why) => why,
         };
         let listed = self.client.list(&self.outgoing.branch);
@@ -210,141 +304,129 @@ impl<'a> PullRequestPlan<'a> {
         }
     }
 
-    fn report<'b>(&'b self, url: Option<&'b str>, opened: bool) -> PullRequestReport<'b> {
-        let OutgoingBranch {
-            remote,
-            branch,
-            base,
-            commit,
-            ..
-        } = &self.outgoing;
-        PullRequestReport {
-            url,
-            opened,
-            dry_run: self.args.dry_run,
-            remote,
-            branch,
-            base,
-            commit,
-            pushed: self.outgoing.unpushed_count,
-            commits: self.outgoing.commit_count,
-            draft: self.args.draft,
-            title: &self.text.title,
-            body: &self.text.body,
-            push_command: self.push_command(),
-            open_command: self.open_command(),
-        }
-    }
-
-    /// Returns the command that pushes; `None` if nothing is to be pushed.
-    fn push_command(&self) -> Option<Vec<String>> {
-        let refspec = self.outgoing.refspec();
-        let command = ["git", "push", &self.outgoing.remote, &refspec];
-        let command = command.map(String::from).to_vec();
-        self.outgoing.needs_push().then_some(command)
-    }
-
-    /// Returns the command that opens the pull request, without title and text; `None` if it is open already.
-    fn open_command(&self) -> Option<Vec<String>> {
-        let command = || self.client.open_command(&self.new_request());
-        self.open.is_none().then(command)
-    }
-
-    /// Returns what `--dry-run` shows.
-    fn preview(&self) -> String {
-        let push = match self.push_command() {
-            Some(command) => format!("Push:\n  {}", shell_words(&command)),
-            None => format!(
-                "Push: nothing, {} of {} has the commits already",
-                self.outgoing.branch, self.outgoing.remote
-            ),
-        };
-        let open = match (self.open_command(), &self.open) {
-            (Some(command), _) => format!(
-                "Open a {}:\n  {}\n\nTitle: {}\n\n{}",
-                self.noun(),
-                shell_words(&command),
-                self.text.title,
-                self.text.body.trim_end()
-            ),
-            (None, open) => {
-                let url = open.as_ref().map_or("", |open| open.url.as_str());
-                format!("The {} is open already: {url}", self.noun())
-            }
-        };
-        format!("{push}\n{open}")
-    }
-
-    /// Returns the command that the user has run, with all options that matter for a second run.
-    fn command(&self, context: &CommandContext<'_>) -> String {
-        let args = self.args;
-        let mut words: Vec<String> = ["crewdeck", "worktree", "pr", &args.name]
-            .map(String::from)
-            .to_vec();
-        let options = [
-            ("--remote", args.remote.as_deref()),
-            ("--to", args.to.map(CodeHostArg::name)),
-            ("--base", args.base.as_deref()),
-            ("--branch", args.branch.as_deref()),
-        ];
-        for (name, value) in options {
-            if let Some(value) = value {
-                words.extend([name.to_string(), value.to_string()]);
-            }
-        }
-        if args.draft {
-            words.push("--draft".into());
-        }
-        let here = std::env::current_dir().and_then(|dir| dir.canonicalize());
-        if !here.is_ok_and(|here| here.starts_with(context.root)) {
-            words.extend(["--dir".to_string(), context.root.display().to_string()]);
-        }
-        shell_words(&words)
-    }
-
-    /// Prints what the user should know about the pull request.
-    fn warn(&self) {
-        let mut notices = Vec::new();
+    /// Returns what speaks against a review of the branch: the task is open, or a check is not green on the commits.
+    fn unfinished(&self) -> Vec<String> {
+        let mut unfinished = Vec::new();
         if let Some(task) = &self.task
             && task.status != TaskStatus::Completed
         {
-            notices.push(format!(
+            unfinished.push(format!(
                 "task {} is not completed: it is {}",
                 task.id, task.status
             ));
         }
-        if self.args.dry_run {
-            notices.push(String::from(
-                "nothing was pushed or opened, because of --dry-run",
+        let checks = self.checks.iter().filter(|check| !check.is_green());
+        unfinished.extend(checks.map(|check| {
+            let line = check.line(&self.publishing.redactor);
+            format!("a check is not green on these commits: {line}")
+        }));
+        unfinished
+    }
+
+    /// Returns why the branch is not pushed, if it is unfinished and the user has not asked for that.
+    fn refusal(&self) -> Option<String> {
+        if self.args.unfinished || self.is_draft() {
+            return None;
+        }
+        let unfinished = self.unfinished();
+        let remedy = match self.open {
+            None => "open the request as a draft with --draft, or add --unfinished",
+            Some(_) => "to push it nevertheless, add --unfinished",
+        };
+        (!unfinished.is_empty()).then(|| format!("{} ({remedy})", unfinished.join("; ")))
+    }
+
+    /// Returns what the user should know before the push.
+    fn notices(&self) -> Vec<String> {
+        let mut notices = match self.refusal() {
+            // It names the same.
+            Some(_) => Vec::new(),
+            None => self.unfinished(),
+        };
+        if self.args.draft && !self.is_draft() {
+            notices.push(format!(
+                "the {} is open already and no draft: --draft does not change it",
+                self.noun()
             ));
         }
-        CommandContext::warn(&notices);
+        if let PushHooks::InProject(path) = &self.hooks
+            && let Some(command) = self.push_command()
+        {
+            notices.push(format!(
+                "hooks do not run, because agents can change {}: to run them, look at them, run {} in a shell, and repeat this command",
+                path.display(),
+                report::shell_words(&command)
+            ));
+        }
+        notices
+    }
+
+    /// Prints on a terminal that the push begins, which may take minutes and prints nothing else.
+    fn announce_push(&self) {
+        if !std::io::stderr().is_terminal() {
+            return;
+        }
+        let hooks = match &self.hooks {
+            PushHooks::Own(names) => format!("; hooks run: {}", names.join(", ")),
+            PushHooks::None | PushHooks::InProject(_) => String::new(),
+        };
+        let OutgoingBranch { remote, branch, .. } = &self.outgoing;
+        CommandContext::warn(&[format!(
+            "pushing {} to {branch} of {remote} (Ctrl-C stops it){hooks}",
+            self.pushed_commits()
+        )]);
     }
 }
 
-/// Returns the service and the repository of a remote.
-fn repository_of(
-    remote: &GitRemote,
-    args: &PullRequestArgs,
-) -> Result<(CodeHost, RepositoryAddress)> {
+/// Returns why there is nothing to push; `None` if there is.
+fn nothing_to_push(
+    outgoing: &OutgoingBranch,
+    open: Option<&PullRequest>,
+    tree: &Worktree,
+    noun: &str,
+) -> Option<String> {
+    let OutgoingBranch {
+        branch,
+        base,
+        remote,
+        ..
+    } = outgoing;
+    match open {
+        Some(open) if !outgoing.needs_push() => Some(format!(
+            "{branch} has a {noun} already, and no new commits to push: {}",
+            open.url
+        )),
+        _ if outgoing.is_merged() => Some(format!(
+            "{} has no changes that {base} of {remote} lacks: there is nothing to push.",
+            tree.name.branch()
+        )),
+        Some(_) | None => None,
+    }
+}
+
+/// Returns the repository of a remote.
+fn address_of(remote: &GitRemote) -> Result<RepositoryAddress> {
     let GitRemote {
         name, shown_url, ..
     } = remote;
-    let address = remote.address.clone().with_context(|| {
+    remote.address.clone().with_context(|| {
         format!(
             "the remote {name} ({shown_url}) is no repository at GitHub or GitLab: choose another one with --remote, or change its URL (git remote set-url {name} URL)"
         )
-    })?;
-    let host = match args.to {
-        Some(host) => host.into(),
+    })
+}
+
+/// Returns the service that has the repository at `address`.
+fn host_of(address: &RepositoryAddress, args: &PullRequestArgs) -> Result<CodeHost> {
+    match args.to {
+        Some(host) => Ok(host.into()),
         None => CodeHost::of_server(&address.server).with_context(|| {
             format!(
                 "the name of {} does not say whether it is GitHub or GitLab: add --to github or --to gitlab",
                 address.server
             )
-        })?,
-    };
-    Ok((host, address))
+        }),
+    }
 }
 
 /// Returns the task of a worktree; `None` if the board has none. Of several tasks in the worktree, returns the one that it
@@ -361,30 +443,18 @@ fn task_of(tree: &Worktree, context: &CommandContext<'_>) -> Result<Option<Task>
     Ok(task)
 }
 
-/// Returns a command as it is written in a shell.
-fn shell_words(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    let words = words.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use pretty_assertions::assert_eq;
-
-    #[test]
-    fn words_are_quoted_for_the_shell() {
-        let words = ["git", "push", "o", "abc:refs/heads/it's $HOME", ""].map(String::from);
-        assert_eq!(
-            shell_words(&words),
-            r"git push o 'abc:refs/heads/it'\''s $HOME' ''"
-        );
-    }
+/// Returns the checks of a task, with crewdeck's own results on the commits that are pushed.
+fn checks_of(
+    task: &Task,
+    outgoing: &OutgoingBranch,
+    context: &CommandContext<'_>,
+    publishing: &Publishing,
+) -> Vec<CheckReport> {
+    let (store, tree) = (CheckStore::open(context.root), &outgoing.tree);
+    let stored = |run: &str| {
+        let found = store.find(run, tree)?;
+        Some((found.outcome, found.at, found.seconds))
+    };
+    let is_set = |run: &str| (publishing.is_acceptance_set)(context.root, task.id, run);
+    check_reports(task, tree, &publishing.checks, stored, is_set)
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 
-use super::settings::{self, Setting, Settings};
+use super::setting::Setting;
+use super::settings::{self, Settings};
 use crate::domain::checks::CHECK_FIELDS;
 use crate::domain::named_model;
 use crate::domain::text::{clip, closest_match, one_line};
@@ -211,6 +212,10 @@ mod tests {
             (
                 "[worktree]\ndisk_limit = '20'",
                 "disk_limit is '20': give a number above 0 with a unit",
+            ),
+            (
+                "[worktree]\nclone_fallback = 'link'",
+                "unknown variant `link`, expected `skip` or `copy`",
             ),
             (
                 "[worktree]\nsteup = 'x'",

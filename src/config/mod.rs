@@ -12,6 +12,7 @@ mod project_policy;
 #[cfg(test)]
 mod reference;
 mod save;
+mod setting;
 mod settings;
 mod themes;
 mod values;
@@ -28,7 +29,8 @@ pub use external_agents::external_agents;
 pub use named_models::provider as named_model_provider;
 pub use project_policy::{ProjectPolicy, SensitiveSettings};
 pub use save::save_theme;
-pub use settings::{InProject, SECTIONS, Section, Setting, Settings};
+pub use setting::{InProject, Section, Setting};
+pub use settings::{SECTIONS, Settings};
 pub use values::SandboxMode;
 
 /// The project's settings file, relative to the project root.

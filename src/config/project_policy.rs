@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::approvals::{self, Decisions, SettingsDecision};
-use super::settings::{self, InProject, Setting};
+use super::setting::{InProject, Setting};
+use super::settings;
 use crate::domain::text::{escape_control_chars, one_line};
 
 /// The [`SensitiveSetting::effect`] of two kinds of settings: those that this version does not know, and those that are

@@ -1,6 +1,7 @@
 //! Generates the tables of `docs/settings.md` from the declaration of the settings.
 
-use super::settings::{InProject, SECTIONS, Setting};
+use super::setting::{InProject, Setting};
+use super::settings::SECTIONS;
 use crate::model::provider::ProviderSpec;
 use crate::model::providers::{COMPATIBLE, vendors, wires};
 

@@ -11,6 +11,7 @@ use toml::Value;
 
 use super::layer::Layer;
 use super::named_models;
+use super::setting::{InProject, Optional, Section, Setting, strip_raw};
 use super::values::{self, ProviderOptions, SandboxMode};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::checks::{CheckSpec, check_specs};
@@ -37,66 +38,6 @@ const TOKENS_MAX: u32 = 100_000_000;
 const CALLS_MAX: u32 = 100_000;
 /// The highest accepted time limit, in seconds: a week.
 const SECONDS_MAX: u64 = 604_800;
-
-/// Whether a value in a project's settings file takes effect.
-#[derive(Debug, Clone, Copy)]
-pub enum InProject {
-    /// Takes effect without approval.
-    Applies,
-    /// Takes effect without approval if `is_harmless` returns true for the value; other values need approval.
-    AppliesIf {
-        is_harmless: fn(&Value) -> bool,
-        effect: &'static str,
-    },
-    /// Takes effect once the user has approved exactly this content of the file. `effect` says what the setting can do.
-    NeedsApproval { effect: &'static str },
-    /// Rejected with an error. `why` completes the sentence "a project cannot …".
-    Refused { why: &'static str },
-}
-
-/// The declaration of a setting, except its type.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting {
-    pub name: &'static str,
-    /// A former name of the setting that settings files may still use; `None` if it was never renamed.
-    pub alias: Option<&'static str>,
-    /// The lines of the documentation. `{providers}` stands for the list of wire formats, `{vendors}` for that of vendors.
-    pub doc: &'static [&'static str],
-    /// The default, as text for the documentation: the value, or what happens if the setting is not set.
-    pub default: &'static str,
-    /// Returns the accepted range of a number, such as `1 to 64`; `None` for a setting without a range.
-    pub range: Option<fn() -> String>,
-    /// An example value in TOML syntax.
-    pub example: &'static str,
-    pub in_project: InProject,
-    /// The accepted keys of a setting that is a table with fixed keys; empty for all other settings.
-    pub keys: &'static [&'static str],
-}
-
-/// A group of settings, which is a section of `docs/settings.md`.
-#[derive(Debug, Clone, Copy)]
-pub struct Section {
-    pub title: &'static str,
-    pub settings: &'static [Setting],
-}
-
-/// The type of a setting's value, without the `Option` for a setting that is not set.
-pub trait Optional {
-    type Value;
-}
-
-impl<T> Optional for Option<T> {
-    type Value = T;
-}
-
-/// Returns the name of a setting from the name of its field. The field is a raw identifier, which begins with `r#`, if
-/// the name is a keyword of Rust, such as `use`.
-const fn strip_raw(field: &'static str) -> &'static str {
-    match field.as_bytes() {
-        [b'r', b'#', ..] => field.split_at(2).1,
-        _ => field,
-    }
-}
 
 /// Declares all settings, by section. A setting has one of two defaults. `default` is only a text for the
 /// documentation. `value` is the default itself; a method of `Settings` with the setting's name returns it if the
@@ -385,7 +326,7 @@ settings! {
         }
     }
     "Checks" {
-        /// Commands that must succeed in the worktree of a task before the task is completed, as tables `[[checks]]`:
+        /// Commands that must succeed on the content of a task before the task is completed, as tables `[[checks]]`:
         /// `name`, `run`, `tags` and `paths` (which tasks; without both: all), `timeout_s` (600), `retry` (`true`: a failed
         /// run is repeated once). See [checks](checks.md).
         checks: Vec<CheckSpec> {
@@ -427,7 +368,8 @@ settings! {
         /// Commands for the worktrees of tasks: `setup` runs in each new worktree before its owner begins, `teardown`
         /// before a worktree is removed. `setup_timeout` is the maximum run time of each, in seconds (600 if not set). They
         /// run like commands of agents. `clone`: ignored folders that are copied into each new worktree, where the file
-        /// system can share blocks. `disk_limit`: the size of all worktrees above which `crewdeck doctor` warns. See
+        /// system can share blocks; with `clone_fallback = "copy"`, also where it cannot. `disk_limit`: the size of
+        /// worktrees and checks above which caches of completed tasks are deleted and you are warned. See
         /// [worktrees](worktrees.md#setup).
         worktree: WorktreeSettings {
             default: "none",

@@ -80,6 +80,8 @@ impl CommandHandler for Commands {
                 were_running |= self.removal.interrupt(&agent);
                 // An agent that waits for it then reads that it was interrupted, and its turn is interrupted too.
                 were_running |= self.teammates.worktrees.interrupt_setup(&agent);
+                // A merge of the user is shown with the board, which has no interruption of its own.
+                were_running |= agent.is_lead() && self.merges.stop_user_train();
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
                     interrupted => interrupted,

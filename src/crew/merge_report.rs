@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::graph::TaskGraph;
+use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::WorktreeName;
@@ -11,7 +11,7 @@ use crate::protocol::event::NoticeLevel;
 /// Maximum number of files with conflicts that a message lists.
 const FILES_MAX: usize = 20;
 /// Number of characters of a commit hash that a message shows.
-const COMMIT_SHOWN: usize = 10;
+pub const COMMIT_SHOWN: usize = 10;
 
 pub struct MergeResult {
     /// `Info` if the branch is merged; `Warn` if a conflict prevented the merge.
@@ -93,6 +93,31 @@ pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeNa
         )),
         None => Ok((task, name)),
     }
+}
+
+/// Returns the task to resolve the merge conflict between the branch of `task` and the branch `into`. It uses the worktree
+/// of `task`.
+pub fn conflict_task(task: &Task, name: &WorktreeName, into: &str, files: &[String]) -> NewTask {
+    let (branch, shown) = (name.branch(), list_files(files));
+    NewTask {
+        subject: format!("Merge {into} into {branch}: conflict in {shown}"),
+        description: format!(
+            "{branch} (task {}, {}) conflicts with {into}. You work in the worktree of that task. Run `git merge {into}` there, resolve the conflicts in {shown} so that the intent of both sides is kept, run the tests, commit, and complete this task. crewdeck then merges {branch} again.",
+            task.id, task.subject
+        ),
+        blocked_by: Vec::new(),
+        tags: task.tags.clone(),
+        // Set when the task is created, so that its owner works in this worktree.
+        worktree: name.to_string(),
+    }
+}
+
+/// Returns the text about a merge conflict. `made` is the task that resolves it.
+pub fn conflict_text(name: &WorktreeName, into: &str, files: &[String], made: TaskId) -> String {
+    let (branch, shown) = (name.branch(), list_files(files));
+    format!(
+        "{branch} does not merge into {into}: conflict in {shown}. Task {made} was added to resolve it."
+    )
 }
 
 /// Returns the first [`FILES_MAX`] files, separated by commas, followed by the number of the other files.

@@ -1,14 +1,19 @@
 //! Merges the branches of completed tasks, either automatically or when the user or the lead requests it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::MutexGuard;
+use tokio_util::sync::CancellationToken;
 
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
-use super::context::CrewContext;
+use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
-use super::merge_report::{MergeProgress, MergeResult, list_files, mergeable};
+use super::merge_report::{MergeProgress, MergeResult, conflict_task, conflict_text, mergeable};
+use super::merge_train::{TrainHost, TrainRunner};
+use super::train_merger::TrainMerger;
+use super::train_texts::TrainLine;
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
@@ -29,8 +34,16 @@ pub struct MergeService {
     policy: MergePolicy,
     /// The checks of tasks; `None` only in tests.
     checks: Option<Arc<TaskChecks>>,
+    /// Combines branches, checks them together and lets them land; `None` if worktrees are not in use.
+    train: Option<Arc<TrainMerger>>,
+    /// The tasks whose branches are to be merged automatically when the current train has ended.
+    due: Mutex<BTreeSet<TaskId>>,
+    /// Locked during an automatic merge, so that the branches that become due meanwhile are merged together.
+    due_turn: tokio::sync::Mutex<()>,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
     user_turn: tokio::sync::Mutex<()>,
+    /// Stops the merge train that the user has requested; `None` if none runs.
+    user_train: Mutex<Option<CancellationToken>>,
 }
 
 impl MergeService {
@@ -43,7 +56,19 @@ impl MergeService {
         policy: MergePolicy,
         checks: Option<Arc<TaskChecks>>,
     ) -> MergeService {
+        let train = worktrees.clone().zip(checks.clone());
+        let train = train.map(|(store, checks)| {
+            let host = TrainHost {
+                clock: context.clock,
+                event_sender: Some(context.event_sender.clone()),
+            };
+            let runner = TrainRunner::new(host, store, checks);
+            Arc::new(TrainMerger::new(board.store().clone(), runner))
+        });
         MergeService {
+            train,
+            due: Mutex::default(),
+            due_turn: tokio::sync::Mutex::default(),
             context,
             board,
             branches,
@@ -52,6 +77,7 @@ impl MergeService {
             policy,
             checks,
             user_turn: tokio::sync::Mutex::default(),
+            user_train: Mutex::default(),
         }
     }
 
@@ -90,16 +116,85 @@ impl MergeService {
         }
     }
 
-    /// Merges the branch of a task automatically and publishes the result. Does not merge content that was not checked.
-    async fn merge_checked(&self, task: &Task) {
+    /// Marks the branch of a task as due for an automatic merge. Refuses content that was not checked, and says so.
+    async fn add_due(&self, task: &Task) {
         match self.verify(task).await {
-            // The result was already published.
-            Ok(()) => drop(self.merge_and_report(task.id).await),
+            Ok(()) => {
+                lock(&self.due).insert(task.id);
+            }
             Err(why) => {
                 let text = format!("{why}. Its branch is not merged automatically.");
                 self.lead.note(text.clone());
                 self.context.notice(NoticeLevel::Warn, text).await;
             }
+        }
+    }
+
+    /// Merges the branches that are due, together if checks could apply to one of them. Waits while another automatic merge
+    /// is running. Publishes the result.
+    async fn merge_due(&self) {
+        let _turn = self.due_turn.lock().await;
+        let due = std::mem::take(&mut *lock(&self.due));
+        let due: Vec<TaskId> = due.into_iter().collect();
+        if due.is_empty() {
+            // The merge before has taken them along.
+            return;
+        }
+        let cancel = self.context.stop.child_token();
+        match self.merge_together(&due, cancel).await {
+            Ok(Some(lines)) => self.report_lines(&lines).await,
+            Ok(None) => {
+                for id in due {
+                    if let Err(why) = self.merge_and_report(id).await {
+                        let text = format!("{id} is not merged automatically: {why}");
+                        self.report_lines(&[(NoticeLevel::Warn, text)]).await;
+                    }
+                }
+            }
+            Err(why) => {
+                let text = format!("Branches are not merged automatically: {why}");
+                self.report_lines(&[(NoticeLevel::Warn, text)]).await;
+            }
+        }
+    }
+
+    /// Lets the branches of `tasks` land together after checks on their combination. Returns the lines to publish;
+    /// `None`, and does nothing, if no check could apply to one of them. Cancelling `cancel` and dropping the future stop
+    /// the checks.
+    ///
+    /// # Errors
+    /// Returns why nothing could be tried.
+    async fn merge_together(
+        &self,
+        tasks: &[TaskId],
+        cancel: CancellationToken,
+    ) -> Result<Option<Vec<TrainLine>>, String> {
+        let Some(train) = self.train.as_ref().filter(|train| train.concerns(tasks)) else {
+            return Ok(None);
+        };
+        let (own, tasks, token) = (Arc::clone(train), tasks.to_vec(), cancel.clone());
+        // In the background, so that the train tells how it has ended also if nothing waits for it any more.
+        let running = self
+            .context
+            .tracker
+            .spawn(async move { own.merge(&tasks, &token).await });
+        let _stop = cancel.drop_guard();
+        let merged = running.await.map_err(|error| error.to_string())??;
+        self.board.read(TaskSet::These(merged.added)).await;
+        Ok(Some(merged.lines))
+    }
+
+    /// Stops the merge train that the user has requested. Returns whether there was one.
+    pub fn stop_user_train(&self) -> bool {
+        let running = lock(&self.user_train).take();
+        running.inspect(CancellationToken::cancel).is_some()
+    }
+
+    /// Publishes lines about a train, and adds them to the lead's next model call.
+    async fn report_lines(&self, lines: &[TrainLine]) {
+        for (level, text) in lines {
+            self.lead.note(text.clone());
+            self.context.notice(*level, text.clone()).await;
         }
     }
 
@@ -123,7 +218,8 @@ impl MergeService {
         let store = store.clone();
         let found = run_blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
-            self.merge_checked(task).await;
+            self.add_due(task).await;
+            self.merge_due().await;
         }
     }
 
@@ -142,9 +238,10 @@ impl MergeService {
             let is_done = here.iter().all(|t| t.status == TaskStatus::Completed);
             let waits = here.iter().rfind(|t| self.merges(tree, t.id));
             if let Some(task) = waits.filter(|_| is_done) {
-                self.merge_checked(task).await;
+                self.add_due(task).await;
             }
         }
+        self.merge_due().await;
     }
 
     /// Merges the branch of a completed task into the base branch and publishes the result, which can be a conflict.
@@ -167,6 +264,16 @@ impl MergeService {
         if let Some(task) = self.current_graph(id).await.get(id) {
             let verified = self.verify(task).await;
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
+        }
+        let cancel = self.context.stop.child_token();
+        if let Some(lines) = self.merge_together(&[id], cancel).await? {
+            let texts: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
+            let text = texts.join(" ");
+            if lines.iter().any(|(level, _)| *level == NoticeLevel::Warn) {
+                self.context.notice(NoticeLevel::Warn, text.clone()).await;
+                return Err(text);
+            }
+            return Ok(text);
         }
         let MergeResult { level, text, .. } = self.try_merge(id).await?;
         if level == NoticeLevel::Warn {
@@ -203,43 +310,25 @@ impl MergeService {
             }),
             Merge::Conflict { into, files } => Ok(MergeResult {
                 level: NoticeLevel::Warn,
-                text: self.add_conflict_task(&task, &name, &into, &files).await?,
+                text: {
+                    let made = self
+                        .add_task(conflict_task(&task, &name, &into, &files))
+                        .await?;
+                    conflict_text(&name, &into, &files, made)
+                },
                 before: None,
             }),
         }
     }
 
-    /// Creates a task to resolve the merge conflict between the branch of `task` and the branch `into`. The new task
-    /// uses the worktree of `task`. Returns the message about the new task.
-    async fn add_conflict_task(
-        &self,
-        task: &Task,
-        name: &WorktreeName,
-        into: &str,
-        files: &[String],
-    ) -> Result<String, String> {
-        let branch = name.branch();
-        let shown = list_files(files);
-        let new = NewTask {
-            subject: format!("Merge {into} into {branch}: conflict in {shown}"),
-            description: format!(
-                "{branch} (task {}, {}) conflicts with {into}. You work in the worktree of that task. Run `git merge {into}` there, resolve the conflicts in {shown} so that the intent of both sides is kept, run the tests, commit, and complete this task. crewdeck then merges {branch} again.",
-                task.id, task.subject
-            ),
-            blocked_by: Vec::new(),
-            tags: task.tags.clone(),
-            // Set when the task is created, so that its owner works in this worktree.
-            worktree: name.to_string(),
-        };
+    /// Creates a task and returns its number.
+    async fn add_task(&self, new: NewTask) -> Result<TaskId, String> {
         let (board, now) = (self.board.store().clone(), self.context.now());
         let made = run_blocking(move || board.create(new, now))
             .await
             .map_err(|e| e.to_string())?;
         self.board.read(TaskSet::These([made.id].into())).await;
-        Ok(format!(
-            "{branch} does not merge into {into}: conflict in {shown}. Task {} was added to resolve it.",
-            made.id
-        ))
+        Ok(made.id)
     }
 
     /// Publishes the diff of a task's branch.
@@ -260,15 +349,24 @@ impl MergeService {
         self.context.notice(result.level, result.text.clone()).await;
     }
 
-    /// Merges the branches of `tasks` for the user, one after another, and reports how to undo the merges. Stops at the
-    /// first branch that cannot be merged, or when the crew stops. First waits until no other merge or worktree removal
-    /// of the user is running.
+    /// Merges the branches of `tasks` for the user, and reports how to undo the merges. If checks could apply to one of
+    /// the tasks, lets the branches land together; see [`super::train_merger`]. Otherwise merges one after another, and
+    /// stops at the first branch that cannot be merged, or when the crew stops. First waits until no other merge or
+    /// worktree removal of the user is running.
     ///
     /// # Errors
     /// Returns why a merge could not be tried, or that the crew stops, with the number of merged branches. A conflict
     /// is published and is not an error.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
+        let cancel = self.context.stop.child_token();
+        *lock(&self.user_train) = Some(cancel.clone());
+        let merged = self.merge_together(&tasks, cancel).await;
+        *lock(&self.user_train) = None;
+        if let Some(lines) = merged? {
+            self.report_lines(&lines).await;
+            return Ok(());
+        }
         let mut progress = MergeProgress::new(tasks.len());
         for id in tasks {
             if self.context.stop.is_cancelled() {

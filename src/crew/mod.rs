@@ -13,7 +13,7 @@
 //! | requests: filing, deciding, executing, reminding | `request_broker`, `decision_followup`, `request_reminders` |
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
-//! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `branch_status`, `merge_service`, `worktree_removal` |
+//! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `worktree_disk`, `branch_status`, `merge_service`, `merge_train`, `train_merger`, `worktree_removal` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
@@ -56,6 +56,7 @@ mod merge_report;
 mod merge_service;
 #[cfg(test)]
 mod merge_tests;
+mod merge_train;
 mod message_delivery;
 mod models;
 #[cfg(test)]
@@ -87,10 +88,13 @@ mod team;
 mod teammate;
 #[cfg(test)]
 mod test_support;
+mod train_merger;
+mod train_texts;
 mod user_actions;
 mod user_shell;
 mod viewer;
 mod watcher;
+mod worktree_disk;
 mod worktree_removal;
 mod worktree_setup;
 #[cfg(test)]
@@ -103,10 +107,12 @@ pub use crew::Crew;
 pub use external_agents::ExternalParts;
 pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
+pub use merge_train::{TrainHost, TrainRunner};
 pub use parts::{
     BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
     SessionParts, TeamLimits, WorktreeParts,
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
+pub use train_merger::TrainMerger;
 pub use viewer::{Runner, Viewer, ViewerParts};

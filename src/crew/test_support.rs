@@ -36,6 +36,7 @@ use crate::domain::graph::{Claimer, NewTask, TaskGraph};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::named_model::ModelUses;
 use crate::domain::permission::SettingsPermissions;
+use crate::domain::redact::Redactor;
 use crate::domain::request::Approver;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -168,6 +169,23 @@ impl TestCrew {
         ))
     }
 
+    /// Returns the merge service of a crew whose settings have one check, the command `run`.
+    pub fn checked_merges(&self, board: &Arc<BoardView>, run: &str) -> Arc<MergeService> {
+        let (context, errors) = (self.context.clone(), self.errors.clone());
+        let worktrees = Some(Worktrees::open(&context.root));
+        let checks = one_check(&context.root, run, context.clock);
+        let branches = BranchStatus::new(context.clone(), errors, board.clone(), worktrees.clone());
+        Arc::new(MergeService::new(
+            context,
+            board.clone(),
+            Arc::new(branches),
+            self.lead.clone(),
+            worktrees,
+            MergePolicy::Auto,
+            Some(Arc::new(checks)),
+        ))
+    }
+
     /// Returns the checks of a crew whose settings have none.
     pub fn checks(&self, board: &Arc<BoardView>) -> Arc<CrewChecks> {
         self.checks_of(board, Vec::new())
@@ -269,6 +287,7 @@ impl TestCrew {
             tools: Vec::new(),
             earlier: false,
             allowed: SettingsPermissions::default(),
+            checks: false,
         };
         let registry = self.registry.clone();
         Arc::new(ModelSwitch::new(
@@ -301,6 +320,27 @@ impl TestCrew {
         self.context.tracker.close();
         self.context.tracker.wait().await;
     }
+}
+
+/// Returns the checks of a project whose settings have one check, the command `run`.
+pub fn one_check(root: &Path, run: &str, clock: fn() -> Timestamp) -> TaskChecks {
+    TaskChecks::new(TaskChecksParts {
+        root: root.to_path_buf(),
+        specs: vec![CheckSpec {
+            name: "test".into(),
+            ..CheckSpec::acceptance(run)
+        }],
+        runner: CheckRunner::new(
+            root,
+            WorktreeCommands::default(),
+            Redactor::default(),
+            2,
+            clock,
+        ),
+        acceptance: Arc::new(NoAcceptance),
+        board: Board::open(root),
+        worktrees: Some(Worktrees::open(root)),
+    })
 }
 
 /// Runs git with a configured user name. Returns its standard output without blanks at both ends. Panics if git fails.

@@ -1,6 +1,7 @@
 //! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
 //! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
 
+mod merging;
 mod removal;
 
 use std::path::{Path, PathBuf};
@@ -10,11 +11,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::attachments;
-use super::branch_status::{branch_events, worktrees_of_tasks};
 use super::command_loop::{self, COMMANDS_MAX, CommandHandler};
 use super::context::lock;
 use super::identical_requests::decide_with_like;
-use super::merge_report::{MergeProgress, list_files, mergeable};
 use super::merge_service::diff_of;
 use super::message_delivery::{from_user, send_to_member};
 use super::server_prompt::calls_prompt;
@@ -22,18 +21,17 @@ use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
 use super::watcher::RECENT_MESSAGES_MAX;
 use crate::agent::driver::run_blocking;
+use crate::checks::TaskChecks;
 use crate::domain::graph::BoardDelta;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::mail::MailMessage;
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::Merge;
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, BranchSnapshot, Mailbox, Requests, Roster, ScanMode, Skills, StoreError, Teardown,
-    WorktreeCommands, Worktrees,
+    Board, Mailbox, Requests, Roster, Skills, StoreError, WorktreeCommands, Worktrees,
 };
 
 /// The process in which the viewed crew runs, if it runs.
@@ -46,12 +44,18 @@ pub enum Runner {
     None,
 }
 
+/// Returns the checks for merges of the branches of tasks in a project.
+pub type MergeChecks = fn(&Path, &[TaskId]) -> Result<Option<TaskChecks>, String>;
+
 pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
     pub runner: Runner,
-    /// Whether the settings have checks. A viewer does not run them.
+    /// Whether the settings have checks. A viewer does not run them when the user completes a task.
     pub has_checks: bool,
+    /// Returns the checks of the merged state for merges of the branches of tasks; `None` if no check could apply. Called
+    /// before a merge.
+    pub merge_checks: MergeChecks,
     /// Publishes events to the viewer's own screen. The crew does not receive them.
     pub event_sender: EventSender,
     /// Returns the commands for worktrees. Called before a worktree is removed.
@@ -82,6 +86,7 @@ impl Viewer {
             roster: Roster::open(&parts.root),
             worktrees: Worktrees::open(&parts.root),
             has_checks: parts.has_checks,
+            merge_checks: parts.merge_checks,
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
             runner: Mutex::new(parts.runner),
@@ -136,6 +141,7 @@ struct ViewerStores {
     roster: Roster,
     worktrees: Worktrees,
     has_checks: bool,
+    merge_checks: MergeChecks,
     /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
     runner: Mutex<Runner>,
@@ -342,86 +348,9 @@ impl ViewerStores {
         }
     }
 
-    /// Merges the branches of `tasks` one after another, and stops at the first branch that cannot be merged. First
-    /// waits until no other merge or worktree removal of this viewer is running.
-    ///
-    /// # Errors
-    /// Returns why a branch cannot be merged. The branches that were merged before it stay merged. If `tasks` has
-    /// several entries, the error says how to undo these merges.
-    async fn merge_asked(&self, tasks: Vec<TaskId>) -> Result<(), String> {
-        let _turn = self.merge_turn.lock().await;
-        let mut progress = MergeProgress::new(tasks.len());
-        for id in tasks {
-            let (mut text, before) = match self.merge(id).await {
-                Ok(merged) => merged,
-                Err(why) if progress.all == 1 => return Err(why),
-                Err(why) => {
-                    self.publish_branches().await;
-                    return Err(progress.stopped_at(id, &why));
-                }
-            };
-            progress.count_merge(before);
-            if progress.all == 1 {
-                text.push_str(&progress.undo_hint());
-            }
-            self.notice(text).await;
-        }
-        if progress.all > 1 {
-            self.notice(progress.summary()).await;
-        }
-        // The viewer publishes the branches itself, because no crew may be running.
-        self.publish_branches().await;
-        Ok(())
-    }
-
     async fn notice(&self, text: String) {
         let event = EventKind::notice(NoticeLevel::Info, text);
         self.event_sender.publish(event).await;
-    }
-
-    /// Publishes the merge status of all branches, and which tasks' worktrees no longer exist. Does nothing outside of
-    /// a git repository.
-    async fn publish_branches(&self) {
-        let mut known = Some(BranchSnapshot::default());
-        while let Some(mut seen) = known.take() {
-            let (worktrees, board) = (self.worktrees.clone(), self.board.clone());
-            let looked = run_blocking(move || {
-                let named = board.query(worktrees_of_tasks)?;
-                let changed = worktrees.branches(&mut seen, ScanMode::IfChanged, &named)?;
-                Ok((seen, changed))
-            });
-            let Ok((seen, changed)) = looked.await else {
-                return;
-            };
-            for event in branch_events(&changed) {
-                self.event_sender.publish(event).await;
-            }
-            known = Some(seen).filter(BranchSnapshot::is_partial);
-        }
-    }
-
-    /// Merges the branch of a task as `crewdeck worktree merge` does. Returns the message for the user, and the commit
-    /// of the target branch before the merge (`None` if the merge did not change it). A conflict is an error and
-    /// changes nothing: unlike a crew, a viewer does not create a task to resolve it.
-    async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
-        let reading = run_blocking(move || board.read()).await;
-        let (_, name) = mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
-        let tree = name.clone();
-        let merged = run_blocking(move || worktrees.merge(&tree, now)).await;
-        let branch = name.branch();
-        match merged.map_err(|e| e.to_string())? {
-            Merge::Merged { into, before, .. } => {
-                Ok((format!("{branch} is merged into {into}."), Some(before)))
-            }
-            Merge::AlreadyMerged { into } => {
-                Ok((format!("{branch} is already merged into {into}."), None))
-            }
-            Merge::Conflict { into, files } => Err(format!(
-                "{branch} does not merge into {into}: conflict in {}. Nothing was changed. To add a task that resolves the conflict, merge in the window of the crewdeck that runs this crew.",
-                list_files(&files)
-            )),
-        }
     }
 
     async fn publish_files(&self) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! Tests of the commands of a viewer, on real files.
 
-use super::super::test_support::{git, repository};
+use super::super::test_support::{git, one_check, repository};
 use super::*;
 use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
@@ -23,6 +23,10 @@ fn bob() -> Name {
 
 /// Creates a viewer of a crew that runs in process 4711 and has the teammate bob.
 fn fixture() -> ViewerFixture {
+    fixture_with(|_, _| Ok(None))
+}
+
+fn fixture_with(merge_checks: MergeChecks) -> ViewerFixture {
     let dir = tempfile::tempdir().unwrap();
     prepare(dir.path()).unwrap();
     let bob = Member::new(bob(), "coder");
@@ -30,6 +34,7 @@ fn fixture() -> ViewerFixture {
     let (event_sender, events) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         has_checks: false,
+        merge_checks,
         root: dir.path().to_path_buf(),
         runner: Runner::Process(Some(4711)),
         event_sender,
@@ -308,6 +313,40 @@ async fn merge_all_stops_at_first_conflict_and_reports_status() {
 }
 
 #[tokio::test]
+async fn viewer_lands_only_what_is_green_together() {
+    let checks: MergeChecks = |root, _| {
+        let run = "test -f a && test -f b && exit 1; exit 0";
+        Ok(Some(one_check(root, run, || Timestamp(9.0))))
+    };
+    let mut fixture = fixture_with(checks);
+    let root = fixture.dir.path().to_path_buf();
+    repository(&root, &["a", "b", "c"]);
+    let tasks = [1, 2, 3].map(TaskId).to_vec();
+    fixture.submit(Command::MergeAll { tasks });
+    let (mut said, mut trains) = (Vec::new(), Vec::new());
+    while said.len() < 2 {
+        match fixture.events.next().await.unwrap().kind {
+            EventKind::Crew(CrewEvent::Notice { text, .. }) => said.push(text),
+            EventKind::Board(BoardEvent::TrainChanged { train }) => trains.push(train),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(
+        said[0].starts_with("#1, #3 are merged into main."),
+        "{said:?}"
+    );
+    assert_eq!(
+        said[1],
+        "#2 is not merged: the checks are red together with #1. Task #4 was added to fix it."
+    );
+    assert!(trains.last().unwrap().has_ended());
+    let landed = ["a", "b", "c"].map(|file| root.join(file).exists());
+    assert_eq!(landed, [true, false, true]);
+    let task = Board::open(&root).get(TaskId(4)).unwrap();
+    assert_eq!(task.worktree, "task-2");
+}
+
+#[tokio::test]
 async fn board_actions_follow_the_rules_of_the_crew() {
     let mut fixture = fixture();
     let root = fixture.dir.path().to_path_buf();
@@ -417,6 +456,7 @@ async fn teardown_that_cannot_run_is_reported_at_the_removal() {
     let (event_sender, mut events) = bus(|| Timestamp(1.0));
     let viewer = Viewer::start(ViewerParts {
         has_checks: false,
+        merge_checks: |_, _| Ok(None),
         root: root.clone(),
         runner: Runner::Process(Some(4711)),
         event_sender,

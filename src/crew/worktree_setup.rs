@@ -247,7 +247,7 @@ impl WorktreeSetup {
             return None;
         }
         match &self.commands.settings.setup {
-            Some(command) => text.push_str(&self.run_setup(name, command, added, cancel).await?),
+            Some(_) => text.push_str(&self.run_setup(name, added, cancel).await?),
             None => self.finish(name, None).await,
         }
         Some(text)
@@ -285,27 +285,29 @@ impl WorktreeSetup {
                 return String::new();
             }
         };
+        // Once for each kind, because each branch may lack others.
         self.warn_once(missing.warnings()).await;
         prompt::missing_content(&missing)
     }
 
-    async fn warn_once(&self, warnings: Vec<String>) {
-        for warning in warnings {
-            let is_new = lock(&self.shown_warnings).insert(warning.clone());
+    /// Shows the user those texts whose keys were not shown before.
+    async fn warn_once(&self, warnings: Vec<(impl Into<String>, String)>) {
+        for (key, text) in warnings {
+            let is_new = lock(&self.shown_warnings).insert(key.into());
             if is_new {
-                self.context.notice(NoticeLevel::Warn, warning).await;
+                self.context.notice(NoticeLevel::Warn, text).await;
             }
         }
     }
 
     /// Clones the folders of the settings into the worktree `name`. Returns a text for the model of the owner.
     async fn clone_folders(&self, name: &WorktreeName) -> String {
-        let folders = self.commands.settings.clone_folders.clone();
-        let Some(folders) = folders.filter(|folders| !folders.is_empty()) else {
+        let settings = self.commands.settings.clone();
+        if settings.clone_folders.iter().flatten().next().is_none() {
             return String::new();
-        };
+        }
         let (store, wanted) = (self.store.clone(), name.clone());
-        let cloned = run_blocking(move || store.clone_folders(&wanted, &folders)).await;
+        let cloned = run_blocking(move || store.clone_folders(&wanted, &settings)).await;
         let cloned = match cloned {
             Ok(cloned) => cloned,
             Err(error) => {
@@ -319,7 +321,9 @@ impl WorktreeSetup {
             let text = format!("Worktree {name}: {summary}.");
             self.context.notice(NoticeLevel::Info, text).await;
         }
-        self.warn_once(cloned.warnings()).await;
+        let warnings = cloned.warnings().into_iter();
+        self.warn_once(warnings.map(|text| (text.clone(), text)).collect())
+            .await;
         prompt::cloned_folders(&cloned.names)
     }
 
@@ -328,7 +332,6 @@ impl WorktreeSetup {
     async fn run_setup(
         &self,
         name: &WorktreeName,
-        command: &str,
         added: AddedEnvironment,
         cancel: &CancellationToken,
     ) -> Option<String> {
@@ -372,10 +375,19 @@ impl WorktreeSetup {
             ),
         };
         self.context.notice(level, text).await;
-        Some(match &failure {
-            None => prompt::setup_done(command, result.had_leftovers),
+        let changed = &result.changed;
+        if changed.count > 0 {
+            let text = format!(
+                "The setup command has changed or created files that git does not ignore: {}. They become part of the task's branch. Use a command that leaves them alone, such as npm ci instead of npm install, or add them to .gitignore.",
+                changed.list()
+            );
+            self.warn_once(vec![(text.clone(), text)]).await;
+        }
+        let text = match &failure {
+            None => prompt::setup_done(result.had_leftovers),
             Some(why) => self.failure_text(name, why).await,
-        })
+        };
+        Some(text + &prompt::setup_changes(changed))
     }
 
     /// Records in the registry that the worktree `name` is prepared. `failure` says why the setup command failed.

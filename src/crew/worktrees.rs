@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
+use super::worktree_disk::WorktreeDiskLimit;
 use super::worktree_setup::WorktreeSetup;
 use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
@@ -39,6 +40,8 @@ pub struct TaskWorktrees {
     store: Option<Worktrees>,
     /// Prepares new worktrees; `None` if worktrees are not in use.
     setup: Option<Arc<WorktreeSetup>>,
+    /// Limits the disk usage; `None` if worktrees are not in use or the settings name no limit.
+    disk_limit: Option<WorktreeDiskLimit>,
     /// The first reserved port of each worktree, if it has one, and the additions to the environment of commands in it.
     /// Filled when they are needed for the first time.
     environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
@@ -56,7 +59,13 @@ impl TaskWorktrees {
         used: Option<(Worktrees, WorktreeCommands)>,
     ) -> TaskWorktrees {
         let (store, commands) = used.unzip();
-        let setup = store.clone().zip(commands).map(|(store, commands)| {
+        let used = store.clone().zip(commands);
+        let disk_limit = used.clone().and_then(|(store, commands)| {
+            let limit = commands.settings.disk_limit?;
+            let (context, board) = (context.clone(), board.clone());
+            Some(WorktreeDiskLimit::new(context, board, store, limit))
+        });
+        let setup = used.map(|(store, commands)| {
             Arc::new(WorktreeSetup::new(context.clone(), store, commands))
         });
         TaskWorktrees {
@@ -65,6 +74,7 @@ impl TaskWorktrees {
             board,
             store,
             setup,
+            disk_limit,
             environments: Mutex::default(),
             shown_warnings: Mutex::default(),
         }
@@ -126,6 +136,12 @@ impl TaskWorktrees {
             self.forget_setup(&dir).await;
             let text = self.describe(task, owner, &dir).await;
             return Ok(Some(TaskWorkspace { dir, text }));
+        }
+        if let Some(limit) = &self.disk_limit {
+            for name in limit.enforce().await {
+                // The variable with the cache folder is set again, which creates the folder.
+                lock(&self.environments).remove(&name);
+            }
         }
         let (trees, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;

@@ -12,7 +12,7 @@ pub const WORKTREE_CACHE_PREFIX: &str = ".cache-";
 
 /// The folder with the checkouts in which checks run, relative to the project root.
 pub const CHECK_CHECKOUTS: &str = ".crewdeck/checks/trees";
-/// The folder for build caches of checks, relative to the project root. All checks of the project share it.
+/// The folder with the build caches of checks, relative to the project root. Each check uses one of them.
 pub const CHECK_CACHE: &str = ".crewdeck/checks/cache";
 
 const GIT: &str = ".git";

@@ -24,6 +24,7 @@ pub mod mail;
 pub mod mcp;
 pub mod memory;
 pub mod mention;
+pub mod merge_train;
 pub mod named_model;
 pub mod new_request;
 pub mod notification;

@@ -33,7 +33,7 @@ pub struct BlockingCommand {
     pub program: PathBuf,
     pub args: Vec<OsString>,
     pub dir: PathBuf,
-    /// An empty file to use as standard input; `None` means `/dev/null`. The child inherits the file. A lock on the
+    /// A file to use as standard input, from its current position; `None` means `/dev/null`. The child inherits the file. A lock on the
     /// file is therefore held until the child exits, even if this process is killed. If a file is given, output is
     /// collected in temporary files instead of pipes.
     pub stdin: Option<Arc<File>>,

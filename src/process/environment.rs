@@ -116,6 +116,23 @@ pub fn find_program_outside(name: &str, project: &Path) -> Result<PathBuf, Optio
     find_in_folders(name, std::env::split_paths(&folders), project)
 }
 
+/// Returns the folders of `PATH` that are outside of the folder `project`, so that a program with the user's rights or tokens
+/// starts no programs of the project. Leaves out folders that do not exist or are relative to the current directory.
+/// `project` must be absolute and must not contain symbolic links.
+pub fn path_outside(project: &Path) -> OsString {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    folders_outside(std::env::split_paths(&folders), project)
+}
+
+fn folders_outside(folders: impl Iterator<Item = PathBuf>, project: &Path) -> OsString {
+    let outside = folders.filter(|folder| {
+        let real = folder.canonicalize();
+        folder.is_absolute() && real.is_ok_and(|real| !real.starts_with(project))
+    });
+    // The folders come from a `PATH`, so that none contains the separator.
+    std::env::join_paths(outside).unwrap_or_default()
+}
+
 fn find_in_folders(
     name: &str,
     folders: impl Iterator<Item = PathBuf>,
@@ -180,6 +197,20 @@ mod tests {
         for folder in ["", ".", "tools"] {
             assert_eq!(find(&[folder.into()]), Err(None), "{folder:?}");
         }
+        let outside = folders_outside(
+            [
+                project.clone(),
+                root.join("linked"),
+                "tools".into(),
+                root.join("missing"),
+                tools.clone(),
+                links,
+            ]
+            .into_iter(),
+            &project,
+        );
+        let expected = std::env::join_paths([tools.clone(), root.join("links")]);
+        assert_eq!(outside, expected.unwrap());
         let no_program = tools.join("gh");
         fs::set_permissions(&no_program, fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(find(&[tools]), Err(None));

@@ -27,6 +27,9 @@ pub struct SessionInfo {
     /// The entries of the setting `allow`, which names what agents may run without asking.
     #[serde(default, skip_serializing_if = "SettingsPermissions::is_empty")]
     pub allowed: SettingsPermissions,
+    /// Whether the settings have checks, so that branches are checked together before they are merged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks: bool,
 }
 
 impl SessionInfo {

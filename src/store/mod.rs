@@ -63,8 +63,8 @@ pub use cursor::Cursor;
 pub use environment::environment;
 pub use file_fingerprint::FileFingerprint;
 pub use git::{
-    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, RepositoryFacts,
-    create_first_commit as begin_repository, facts as git_facts,
+    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
+    RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
@@ -87,8 +87,10 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, CACHE_VARIABLE, CommandTurn, Debris, NewWorktree, OrphanKind, OrphanWorktree,
-    OutgoingQuery, ScanMode, Teardown, WorktreeCommands, WorktreeList, Worktrees,
+    BranchSnapshot, CACHE_VARIABLE, CombineOutcome, CombinedBranch, CombinedBranches, CommandTurn,
+    Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree,
+    OutgoingQuery, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans,
+    WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,8 @@
 //! Checks of tasks in a whole crew: a task is completed only when its checks are green, red goes back to its owner, the
 //! user is asked after three reds, nothing runs twice on the same content, and a killed crew runs unfinished checks again.
 
+#[cfg(target_os = "linux")]
+mod attacks;
 mod command_line;
 mod content;
 mod crash;

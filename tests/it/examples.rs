@@ -31,6 +31,7 @@ fn can_run(example: &str) -> bool {
         "--",
         "worktree diff",
         "worktree merge",
+        "worktree pr",
         "worktree remove",
     ];
     let is_unsupported = example == "crewdeck" || unsupported.iter().any(|words| starts(words));

@@ -51,6 +51,7 @@ mod network_by_role;
 mod onboarding;
 mod pictures;
 mod practice;
+mod proof_team;
 mod pull_requests;
 mod race;
 mod replay;

@@ -2,6 +2,7 @@
 //! up to a conflict, and merges by other programs.
 
 mod demo;
+mod train;
 
 use std::path::Path;
 

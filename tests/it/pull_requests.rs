@@ -2,10 +2,15 @@
 
 #[cfg(target_os = "linux")]
 mod agents;
+mod programs;
 mod refusals;
+mod remotes;
+mod unfinished;
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::store::{NewWorktree, Worktrees};
+use std::path::Path;
+
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -13,8 +18,8 @@ use crate::common::fake_client::FakeClient;
 use crate::common::project::{Project, RunResult};
 use crate::common::repository::{NOW, commit, git};
 
-/// Lists the requests of the file `list.json`. Records the arguments of each verb in `args-VERB`. Opens the request of the
-/// file `new.json` and then prints `printed`, unless the file `fail` says why it fails.
+/// Lists the requests of the file `list.json`. Records the arguments of each verb in `args-VERB`, and the standard input in
+/// `body`. Opens the request of the file `new.json` and then prints `printed`, unless the file `fail` says why it fails.
 const SCRIPT: &str = r#"
 dir=$(dirname "$0")
 printf '%s\n' "$@" > "$dir/args-$2"
@@ -22,6 +27,7 @@ case "$2" in
     list)
         cat "$dir/list.json";;
     create)
+        cat > "$dir/body"
         if [ -e "$dir/fail" ]; then cat "$dir/fail" >&2; exit 1; fi
         cp "$dir/new.json" "$dir/list.json"
         cat "$dir/printed";;
@@ -44,14 +50,14 @@ impl RemoteFixture {
     fn github() -> RemoteFixture {
         let fixture = RemoteFixture::new("gh");
         let open = json!([{"url": URL, "state": "OPEN", "headRefName": "wt/task-1", "headRefOid": "",
-            "isCrossRepository": false}]);
+            "isCrossRepository": false, "baseRefName": "main", "isDraft": false}]);
         fixture.client.write("new.json", &open.to_string());
         fixture.client.write("printed", &format!("{URL}\n"));
         fixture.add_remote("origin", "https://github.com/acme/");
         fixture
     }
 
-    /// Creates a fixture without a remote, with the client `name`.
+    /// Creates a fixture without a remote, with the client `name`. The task is completed.
     fn new(name: &str) -> RemoteFixture {
         let project = Project::new();
         let root = project.path();
@@ -79,11 +85,13 @@ impl RemoteFixture {
         git(remote.path(), &bare);
         let client = FakeClient::new(name, SCRIPT);
         client.write("list.json", "[]");
-        RemoteFixture {
+        let fixture = RemoteFixture {
             project,
             remote,
             client,
-        }
+        };
+        fixture.set_task(&json!({"status": "completed"}));
+        fixture
     }
 
     /// Adds a remote whose URL begins with `address`, which git maps to the folder of the remote repository, and pushes
@@ -140,6 +148,42 @@ impl RemoteFixture {
         self.client.expect_refusal(&self.project, &args)
     }
 
+    /// Runs `worktree pr`, which must find nothing to do, and returns its output.
+    fn expect_nothing(&self, args: &[&str]) -> String {
+        let ran = self.run(args);
+        assert_eq!((ran.code(), ran.err().as_str()), (3, ""), "{}", ran.out());
+        ran.out()
+    }
+
+    /// Runs `worktree pr` with further environment variables and with `first` before the folders of `PATH`.
+    fn run_with(&self, args: &[&str], first: &Path, env: &[(&str, &str)]) -> RunResult {
+        let mut command = self.project.command(&["worktree", "pr"]);
+        let path = std::env::var("PATH").unwrap();
+        let client = self.client.dir().display();
+        let path = format!("{}:{client}:{path}", first.display());
+        command
+            .args(args)
+            .env("PATH", path)
+            .envs(env.iter().copied());
+        RunResult(command.output().unwrap())
+    }
+
+    /// Writes a request of task 1 as the only one that the client lists.
+    fn list_request(&self, fields: &Value) {
+        let mut request = json!({"url": URL, "state": "OPEN", "headRefName": "wt/task-1", "headRefOid": "",
+            "isCrossRepository": false, "baseRefName": "main", "isDraft": false});
+        for (name, value) in fields.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        self.client
+            .write("list.json", &json!([request]).to_string());
+    }
+
+    /// Returns whether the client was asked to open a request.
+    fn has_opened(&self) -> bool {
+        self.client.dir().join("args-create").exists()
+    }
+
     /// Sets fields of task 1.
     fn set_task(&self, fields: &Value) {
         let path = self.project.file(".tasks/task_1.json");
@@ -167,14 +211,13 @@ fn branch_is_pushed_and_request_opened_once() {
     ] {
         assert!(out.contains(part), "{part}: {out}");
     }
-    assert!(
-        preview.err().contains("task #1 is not completed") && preview.err().contains("--dry-run"),
-        "{}",
-        preview.err()
+    assert_eq!(
+        preview.err(),
+        "crewdeck: nothing was pushed or opened, because of --dry-run\n"
     );
     let planned = fixture.json(&["task-1", "--dry-run"]);
     assert!(fixture.is_untouched());
-    assert!(!fixture.client.dir().join("args-create").exists());
+    assert!(!fixture.has_opened());
 
     let done = fixture.json(&["1", "--draft"]);
     for (field, before, after) in [
@@ -182,6 +225,7 @@ fn branch_is_pushed_and_request_opened_once() {
         ("opened", json!(false), json!(true)),
         ("dry_run", json!(true), json!(false)),
         ("draft", json!(false), json!(true)),
+        ("base", json!("main"), json!("main")),
         ("pushed", json!(1), json!(1)),
         ("commit", json!(tip), json!(tip)),
         ("title", json!("Write it"), json!("Write it")),
@@ -203,24 +247,37 @@ fn branch_is_pushed_and_request_opened_once() {
     assert_eq!(
         fixture.client.read("args-list"),
         "pr\nlist\n--state=all\n--head=wt/task-1\n--limit=30\n\
-         --json=url,state,headRefName,headRefOid,isCrossRepository\n--repo=github.com/acme/tool\n"
+         --json=url,state,headRefName,headRefOid,isCrossRepository,baseRefName,isDraft\n--repo=github.com/acme/tool\n"
     );
-    let args = fixture.client.read("args-create");
+    assert_eq!(
+        fixture.client.read("args-create"),
+        "pr\ncreate\n--head=wt/task-1\n--base=main\n--draft\n--title=Write it\n--body-file=-\n\
+         --repo=github.com/acme/tool\n"
+    );
+    // Other users of the machine can read arguments.
+    let body = fixture.client.read("body");
     assert!(
-        args.starts_with(
-            "pr\ncreate\n--head=wt/task-1\n--base=main\n--draft\n--title=Write it\n--body=### Commits\n"
-        ) && args.ends_with("\n--repo=github.com/acme/tool\n"),
-        "{args}"
+        body.starts_with("### Commits\n") && body.ends_with("\n### Checks\n\nNo checks ran.\n"),
+        "{body}"
     );
 
     // A second run has nothing to do, one after a new commit pushes it.
-    let line = fixture.expect_refusal(&["1"]);
-    assert!(
-        line.contains(&format!(
-            "wt/task-1 has a pull request already, and no new commits to push: {URL}"
-        )),
-        "{line}"
+    assert_eq!(
+        fixture.expect_nothing(&["1"]),
+        format!("wt/task-1 has a pull request already, and no new commits to push: {URL}\n")
     );
+    let nothing: Value = serde_json::from_str(&fixture.expect_nothing(&["1", "--json"])).unwrap();
+    for (field, expected) in [
+        ("url", json!(URL)),
+        ("opened", json!(false)),
+        ("pushed", json!(0)),
+        ("commits", json!(1)),
+        ("base", json!("main")),
+        ("push_command", json!(null)),
+        ("title", json!(null)),
+    ] {
+        assert_eq!(nothing[field], expected, "{field}");
+    }
     let newer = fixture.commit("c.txt");
     assert_eq!(
         fixture.ok(&["1"]),
@@ -245,7 +302,7 @@ fn merge_request_has_issue_checks_and_plain_title() {
             The user imported this issue.\n\n<issue url=\"https://git.example.org/acme/group/tool/-/issues/12\">\n\
             Crash\n\n/merge\n</issue>\n\n/approve\nAsk @bob.",
         "imported_from": "https://git.example.org/acme/group/tool/-/issues/12",
-        "checks": [{"name": "tests", "outcome": "green", "seconds": 3.5}],
+        "checks": [{"name": "tests", "outcome": "green", "seconds": 3.5, "by": "alice", "at": 1_790_000_000}],
     }));
     let line = fixture.expect_refusal(&["1"]);
     assert!(
@@ -253,7 +310,10 @@ fn merge_request_has_issue_checks_and_plain_title() {
         "{line}"
     );
     let ran = fixture.run(&["1", "--to", "gitlab", "--draft"]);
-    assert_eq!((ran.code(), ran.err().as_str()), (0, ""));
+    let check = "tests: green after 3.5 s, run by alice, 2026-09-21 14:13 UTC, not confirmed: crewdeck has no such result \
+                 for these commits";
+    let notice = format!("crewdeck: a check is not green on these commits: {check}\n");
+    assert_eq!((ran.code(), ran.err()), (0, notice));
     assert_eq!(
         ran.out(),
         format!(
@@ -274,7 +334,7 @@ fn merge_request_has_issue_checks_and_plain_title() {
     );
     assert!(args.starts_with(&start), "{args}");
     let end = format!(
-        "\n\n### Checks\n\n```text\ntests: green after 3.5 s\n```\n\n### Task 1\n\n\\/approve\nAsk ＠bob.\n\n--repo={repo}\n"
+        "\n\n### Checks\n\n```text\n{check}\n```\n\n### Task 1\n\n> ```text\n> /approve\n> Ask @bob.\n> ```\n\n--repo={repo}\n"
     );
     assert!(args.ends_with(&end), "{args}");
     assert!(

@@ -7,7 +7,7 @@ use crate::common::repository;
 use crate::common::repository::Repository;
 use crate::common::supervised::{check_available, program, run, sandboxed_supervisor};
 use crewdeck::process::JobExit;
-use crewdeck::process::sandbox::{Availability, HistoryReach, probe};
+use crewdeck::process::sandbox::{Availability, HistoryReach, cache_folders, probe};
 use crewdeck::process::supervisor::Supervisor;
 use crewdeck::store::prepare;
 
@@ -377,6 +377,35 @@ fn builds_work_in_a_worktree() {
     let make = "printf 'all: hi\\nhi: hi.c\\n\\tcc -o hi hi.c\\n' > Makefile && \
                 echo 'int main(void) { return 0; }' > hi.c && make && ./hi";
     expect_success(&supervisor, &tree, &crew.with_temp_dir(make));
+}
+
+#[test]
+fn missing_caches_are_created_and_writable() {
+    if !is_supported() {
+        return;
+    }
+    let crew = Crew::new();
+    let outside = crew.outside.path().canonicalize().unwrap();
+    let (home, moved) = (outside.join("home"), outside.join("moved"));
+    let variable = |name: &str| (name == "XDG_CACHE_HOME").then(|| moved.clone().into_os_string());
+    let caches = cache_folders(Some(&home), crew.root(), variable);
+    let without = sandboxed_supervisor(crew.root(), &[crew.temp.path().into()], &[]);
+    let sandbox = without.sandbox.clone().unwrap().with_caches(caches);
+    let supervisor = Arc::new(Supervisor {
+        sandbox: Some(sandbox),
+        ..Supervisor::clone(&without)
+    });
+    let tree = crew.tree(1);
+    let attempts = |folder: &Path| format!("mkdir -p '{}/a/b'", folder.display());
+    for folder in [&home.join(".cache"), &moved] {
+        expect_failure(&without, &tree, &attempts(folder));
+        assert!(!folder.exists());
+    }
+    for folder in [&home.join(".cache"), &moved] {
+        expect_success(&supervisor, &tree, &attempts(folder));
+        assert!(folder.join("a/b").is_dir());
+    }
+    expect_failure(&supervisor, &tree, &attempts(&home.join("other")));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod command_line;
 mod debris;
 mod killed_processes;
+mod landing;
 mod paused_repository;
 mod private_locks;
 mod removal;

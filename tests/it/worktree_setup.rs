@@ -1,7 +1,7 @@
 //! The setup and teardown commands of worktrees, and the cache folder of a worktree.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crewdeck::domain::graph::{Claimer, NewTask};
 use crewdeck::domain::ids::Name;
@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use crate::common::project::{Project, git};
-use crate::common::repository::{Repository, name};
+use crate::common::repository::{NOW, Repository, name};
 use crate::common::supervised::Sleep;
 use crate::common::wait::wait_until;
 
@@ -191,8 +191,8 @@ fn ignored_folder_is_cloned_before_setup_or_reason_is_shown() {
     };
     let log = fs::read_to_string(project.file(".worktrees/.setup-task-1.log")).unwrap();
     let copy = project.file(".worktrees/task-1/made-deps/a.js");
-    // It depends on the file system of this machine.
-    if copy.exists() {
+    if shares_blocks(&project) {
+        assert!(copy.exists());
         assert_eq!(
             notice,
             "Worktree task-1: made-deps copied (worktree.clone)."
@@ -206,6 +206,201 @@ fn ignored_folder_is_cloned_before_setup_or_reason_is_shown() {
         assert!(log.ends_with("none\n"), "{log}");
     }
     assert!(!project.file(".worktrees/.cloning-task-1").exists());
+}
+
+/// Returns whether the file system of the project shares blocks between files, as `cp` reports it.
+fn shares_blocks(project: &Project) -> bool {
+    let (from, to) = (project.write("probe", "text"), project.file("probe-copy"));
+    let copied = Command::new("cp")
+        .arg("--reflink=always")
+        .args([&from, &to])
+        .output();
+    for path in [from, to] {
+        let _ = fs::remove_file(path);
+    }
+    copied.unwrap().status.success()
+}
+
+#[test]
+fn ignored_folder_is_copied_where_blocks_cannot_be_shared() {
+    let project = repository();
+    project.write("made-deps/a.js", "a\n");
+    project.write_user_settings(
+        "[worktree]\nclone = ['made-deps']\nclone_fallback = 'copy'\nsetup = 'cat made-deps/a.js; echo b > made-deps/a.js'\n",
+    );
+    let events = work(&project, "setup command has run here", "true");
+    let notice = events
+        .iter()
+        .filter_map(|event| event["text"].as_str())
+        .find(|text| text.contains("worktree.clone"));
+    let space = if shares_blocks(&project) {
+        ""
+    } else {
+        ", 4 KiB of disk space"
+    };
+    assert_eq!(
+        notice,
+        Some(&*format!(
+            "Worktree task-1: made-deps copied (worktree.clone{space})."
+        ))
+    );
+    let log = fs::read_to_string(project.file(".worktrees/.setup-task-1.log")).unwrap();
+    assert_eq!(log, "a\n");
+    let text = |path| fs::read_to_string(project.file(path)).unwrap();
+    assert_eq!(text("made-deps/a.js"), "a\n", "the original is unchanged");
+    assert_eq!(text(".worktrees/task-1/made-deps/a.js"), "b\n");
+}
+
+#[test]
+fn files_that_setup_leaves_are_named_and_its_command_is_not_quoted() {
+    let project = repository();
+    project.write_user_settings(
+        "[worktree]\nsetup = 'VALUE=blue-parrot; echo x > lock; echo x >> a.txt; echo x > made'\n",
+    );
+    let events = work(
+        &project,
+        "has run here.(?s:.*)git does not ignore: a.txt, lock. They are no work of yours",
+        "git status --porcelain",
+    );
+    let output = output_of_bob(&events);
+    assert!(output.contains("M a.txt\n?? lock"), "{output}");
+    let notices = notices(&events);
+    let notice = notices.last().unwrap();
+    assert!(
+        notice.starts_with(
+            "The setup command has changed or created files that git does not ignore: a.txt, lock. They become"
+        ),
+        "{notices:?}"
+    );
+    assert_eq!(notices.len(), 3, "{notices:?}");
+    // The command may contain secrets: no model reads it.
+    let conversations = fs::read_dir(project.file(".transcripts")).unwrap();
+    let mut count = 0;
+    for entry in conversations
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+    {
+        let text = fs::read(entry.path()).unwrap();
+        assert!(
+            !String::from_utf8_lossy(&text).contains("blue-parrot"),
+            "{entry:?}"
+        );
+        count += 1;
+    }
+    assert!(count > 0, "no conversation was read");
+}
+
+#[test]
+fn user_is_warned_above_the_disk_limit() {
+    let project = repository();
+    project.write(".crewdeck/checks/cache/big", &"x".repeat(3_000_000));
+    project.write_user_settings("[worktree]\ndisk_limit = '1 MiB'\n");
+    let events = work(&project, "Write it", "true");
+    let texts = events.iter().filter_map(|event| event["text"].as_str());
+    let texts: Vec<&str> = texts.filter(|text| text.contains("disk_limit")).collect();
+    let [text] = texts[..] else {
+        panic!("{texts:?}");
+    };
+    assert!(
+        text.starts_with("Worktrees and checks use 2.") && text.contains("(1.0 MiB)"),
+        "{text}"
+    );
+    let list = project.run(&["worktree", "list", "--sizes"]).out();
+    assert!(
+        list.contains("\nCheckouts and cache of checks: 2."),
+        "{list}"
+    );
+}
+
+/// The commands of docs/worktrees.md that fetch submodules, in the sandbox.
+#[test]
+fn submodules_are_fetched_by_the_documented_commands() {
+    for is_initialised in [true, false] {
+        let project = repository();
+        let lib = project.file("made-lib");
+        fs::create_dir(&lib).unwrap();
+        let in_lib = |args: &[&str]| {
+            let lib = lib.to_str().unwrap();
+            git(
+                &project,
+                &[
+                    &["-C", lib, "-c", "user.name=Ada", "-c", "user.email=a@b.c"][..],
+                    args,
+                ]
+                .concat(),
+            )
+        };
+        in_lib(&["init", "--quiet"]);
+        fs::write(lib.join("l.txt"), "lib\n").unwrap();
+        in_lib(&["add", "--all"]);
+        in_lib(&["commit", "--quiet", "--message", "lib"]);
+        let commit = in_lib(&["rev-parse", "HEAD"]);
+        let url = lib.display();
+        project.write(
+            ".gitmodules",
+            &format!("[submodule \"lib\"]\n\tpath = lib\n\turl = {url}\n"),
+        );
+        let entry = format!("160000,{},lib", commit.trim());
+        git(&project, &["update-index", "--add", "--cacheinfo", &entry]);
+        git(&project, &["add", ".gitmodules"]);
+        fs::create_dir(project.file("lib")).unwrap();
+        git(&project, &["commit", "--quiet", "--message", "submodule"]);
+        // Git allows local URLs of submodules only with this setting.
+        let start = "git -c protocol.file.allow=always";
+        let setup = if is_initialised {
+            git(&project, &["submodule", "--quiet", "init"]);
+            format!("{start} submodule update")
+        } else {
+            format!("{start} -c submodule.lib.url={url} submodule update")
+        };
+        project.write_user_settings(&format!("[worktree]\nsetup = '{setup}'\n"));
+        let events = work(
+            &project,
+            "setup command has run here",
+            "cat lib/l.txt; git status --porcelain",
+        );
+        assert_eq!(output_of_bob(&events).trim(), "lib", "{is_initialised}");
+        let warned = events.iter().filter_map(|event| event["text"].as_str());
+        assert!(
+            !warned
+                .into_iter()
+                .any(|text| text.contains("empty submodules"))
+        );
+    }
+}
+
+#[test]
+fn git_lfs_downloads_nothing_into_worktrees() {
+    let r = Repository::new();
+    // As the filter of Git LFS: writes the pointer if it is not to download.
+    let smudge = "sh -c 'if test \"$GIT_LFS_SKIP_SMUDGE\" = 1; then cat; else cat >/dev/null; echo downloaded; fi'";
+    for (key, value) in [("clean", "cat"), ("smudge", smudge), ("required", "true")] {
+        r.git(&["config", &format!("filter.lfs.{key}"), value]);
+    }
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n";
+    fs::write(r.root().join(".gitattributes"), "*.bin filter=lfs -text\n").unwrap();
+    r.git(&["add", ".gitattributes"]);
+    r.commit("a.bin", pointer);
+    r.create(1, &[]);
+    let read = |tree: &str, file: &str| fs::read_to_string(r.worktree_path(tree).join(file));
+    assert_eq!(read("task-1", "a.bin").unwrap(), pointer);
+    let branch = r.worktree_path("task-1");
+    fs::write(branch.join("b.bin"), pointer.replace("00", "11")).unwrap();
+    let store = r.worktrees();
+    store
+        .commit_leftovers(&name("task-1"), "b")
+        .unwrap()
+        .unwrap();
+    // A merge into a worktree checks out files too.
+    r.create(2, &["wt/task-1"]);
+    assert_eq!(
+        read("task-2", "b.bin").unwrap(),
+        pointer.replace("00", "11")
+    );
+    // The user's own checkout gets what the user's git writes.
+    store.merge(&name("task-1"), NOW).unwrap();
+    let merged = fs::read_to_string(r.root().join("b.bin")).unwrap();
+    assert_eq!(merged, "downloaded\n");
 }
 
 #[test]
@@ -236,11 +431,12 @@ fn empty_submodules_and_lfs_pointers_are_found() {
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n";
     for (path, text) in [
         (".gitmodules", modules),
-        (".gitattributes", "*.bin filter=lfs -text\n"),
-        ("a.bin", pointer),
-        ("b.bin", "fetched\n"),
-        ("c.txt", pointer),
+        ("data/.gitattributes", "*.bin filter=lfs -text\n"),
+        ("data/a.bin", pointer),
+        ("data/b.bin", "fetched\n"),
+        ("c.bin", pointer),
     ] {
+        fs::create_dir_all(r.root().join("data")).unwrap();
         fs::write(r.root().join(path), text).unwrap();
         r.git(&["add", "--", path]);
     }
@@ -248,7 +444,7 @@ fn empty_submodules_and_lfs_pointers_are_found() {
     r.create(2, &[]);
     let missing = || r.worktrees().missing_content(&name("task-2")).unwrap();
     assert_eq!(missing().submodules.list(), "lib, third party");
-    assert_eq!(missing().lfs_pointers.list(), "a.bin");
+    assert_eq!(missing().lfs_pointers.list(), "data/a.bin");
     assert_eq!(missing().warnings().len(), 2);
 
     let dir = r.worktree_path("task-2");
@@ -256,7 +452,7 @@ fn empty_submodules_and_lfs_pointers_are_found() {
         fs::create_dir_all(dir.join(path)).unwrap();
         fs::write(dir.join(path).join("file"), "").unwrap();
     }
-    fs::write(dir.join("a.bin"), "fetched\n").unwrap();
+    fs::write(dir.join("data/a.bin"), "fetched\n").unwrap();
     nothing("task-2");
 }
 
@@ -273,7 +469,7 @@ rules:
   - agent: bob
     when: "Task #1"
     calls:
-      - { tool: bash, input: { command: "mkdir -p .crewdeck && printf '[worktree]\\nsetup = \"touch made-by-attack\"\\nteardown = \"touch ../../made-by-attack\"\\n' > .crewdeck/config.toml; git add --force .crewdeck/config.toml && git commit --quiet --message attack" } }
+      - { tool: bash, input: { command: "mkdir -p .crewdeck && printf '[worktree]\\nsetup = \"touch made-by-attack\"\\nteardown = \"echo by-attack; exit 9\"\\n' > .crewdeck/config.toml; git add --force .crewdeck/config.toml && git commit --quiet --message attack" } }
       - { tool: task_update, input: { task_id: 1, status: completed } }
   - agent: bob
     when: "Task #2"
@@ -286,7 +482,9 @@ rules:
 #[test]
 fn settings_on_a_branch_or_without_approval_run_nothing() {
     let project = repository();
-    project.write_user_settings("[worktree]\nsetup = 'echo good > made'\n");
+    project.write_user_settings(
+        "[worktree]\nsetup = 'echo good > made'\nteardown = 'echo by-user; exit 3'\n",
+    );
     let file = project.write("script.yaml", ATTACK);
     let provider = format!("script:{}", file.display());
     let ran = project.run(&[
@@ -310,7 +508,18 @@ fn settings_on_a_branch_or_without_approval_run_nothing() {
         assert!(!project.file(path).exists(), "{path}");
     }
 
+    // Only the user's own teardown runs. The file on the branch would fail in another way.
+    let removed = project.run(&["worktree", "remove", "2", "--force"]);
+    assert_eq!(removed.code(), 0, "{}", removed.err());
+    let shown = removed.err();
+    assert!(
+        shown.contains("(exit code 3: by-user)") && !shown.contains("attack"),
+        "{shown}"
+    );
+    assert!(!second.exists());
+
     // The file in the user's checkout: without approval, nothing of it runs.
+    project.write_user_settings("");
     let text = "[worktree]\nsetup = 'touch made-by-project'\nteardown = 'touch made-by-project'\n";
     project.write(".crewdeck/config.toml", text);
     let line = project.expect_refusal(&["run", "hello"]);
@@ -318,7 +527,7 @@ fn settings_on_a_branch_or_without_approval_run_nothing() {
         line.contains("sets worktree, which needs your approval"),
         "{line}"
     );
-    let removed = project.run(&["worktree", "remove", "2", "--force"]);
+    let removed = project.run(&["worktree", "remove", "1", "--force"]);
     assert_eq!(removed.code(), 0, "{}", removed.err());
     assert!(
         removed.err().contains(

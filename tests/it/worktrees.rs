@@ -1,8 +1,10 @@
 //! Worktrees with the real git: creation, diff, merge and removal without loss of work.
 
 mod branches;
+mod landed;
 mod merging;
 mod repository_kinds;
+mod train;
 
 use std::fs;
 use std::path::Path;

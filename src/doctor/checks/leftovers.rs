@@ -59,6 +59,8 @@ fn remedy(debris: &Debris) -> &'static str {
         | Debris::MissingWork(_)
         | Debris::MissingFiles(_)
         | Debris::Merge(_)
+        | Debris::Landing
+        | Debris::Checkouts
         | Debris::Removal(_)
         | Debris::Branch(_) => REPAIR,
     }

@@ -9,11 +9,16 @@ use crate::store::regular_file;
 const CHECK: &str = "checks";
 /// Maximum size of a build file that is read for the proposal, in bytes.
 const FILE_MAX: u64 = 256 * 1024;
-/// The build files from which checks are proposed.
+/// The build files and lock files from which checks are proposed.
 const BUILD_FILES: &[&str] = &[
     "Cargo.toml",
     "package.json",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
     "pyproject.toml",
+    "requirements.txt",
     "go.mod",
     "Makefile",
 ];

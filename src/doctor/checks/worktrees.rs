@@ -54,7 +54,6 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
     let listing = worktrees.list()?;
     let board = Board::open(&context.root).read()?.graph;
     let mut found = Vec::new();
-    let mut total = DiskUse::default();
     let more = listing.worktrees.len().saturating_sub(TREES_MAX);
     let all = listing.worktrees.len();
     for worktree in listing.worktrees.into_iter().take(TREES_MAX) {
@@ -63,10 +62,11 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
             size: worktrees.size(&worktree.name),
             worktree,
         };
-        total = total.plus(tree.size);
         found.extend(evaluate(&tree, need(&tree.worktree, &board), &context.crew));
     }
-    found.extend(limit_exceeded(total, context.settings.worktree_disk_limit));
+    if let Some(limit) = context.settings.worktree_disk_limit {
+        found.extend(limit_exceeded(worktrees.disk_use(), limit));
+    }
     if more > 0 {
         found.push(Finding::warn(
             CHECK,
@@ -94,15 +94,25 @@ fn gather(context: &DoctorContext) -> Result<Vec<Finding>, StoreError> {
     Ok(found)
 }
 
-/// Returns a warning if the worktrees use more than `limit` bytes together; `None` if they do not, or without a limit.
-fn limit_exceeded(total: DiskUse, limit: Option<u64>) -> Option<Finding> {
-    let limit = limit.filter(|limit| total.bytes > *limit)?;
+/// Returns a warning if the worktrees and checks use more than `limit` bytes together, or if they may do so because there
+/// are too many files to count.
+fn limit_exceeded(total: DiskUse, limit: u64) -> Option<Finding> {
+    let used = total.in_words();
+    let limit_text = size(limit);
+    let text = if total.bytes > limit {
+        format!(
+            "worktrees and checks use {used}, more than the limit of {limit_text} (worktree.disk_limit)"
+        )
+    } else if total.at_least {
+        format!(
+            "worktrees and checks use {used} and have too many files to count: they may exceed the limit of {limit_text} (worktree.disk_limit)"
+        )
+    } else {
+        return None;
+    };
     Some(Finding::warn(
         CHECK,
-        format!(
-            "all worktrees use {total}, more than the limit of {} (worktree.disk_limit)",
-            size(limit)
-        ),
+        text,
         "show their sizes: crewdeck worktree list --sizes\nremove one that you no longer need: crewdeck worktree remove NAME",
     ))
 }
@@ -309,13 +319,18 @@ mod tests {
             bytes: 3 * 1024 * 1024,
             at_least: true,
         };
-        assert_eq!(limit_exceeded(total, None), None);
-        assert_eq!(limit_exceeded(total, Some(total.bytes)), None);
-        let found = limit_exceeded(total, Some(2 * 1024 * 1024)).unwrap();
+        let found = limit_exceeded(total, 2 * 1024 * 1024).unwrap();
         assert_eq!(
             found.text,
-            "all worktrees use >3.0 MiB, more than the limit of 2.0 MiB (worktree.disk_limit)"
+            "worktrees and checks use at least 3.0 MiB, more than the limit of 2.0 MiB (worktree.disk_limit)"
         );
+        let found = limit_exceeded(total, total.bytes).unwrap();
+        assert!(found.text.contains("too many files to count"), "{found:?}");
+        let exact = DiskUse {
+            at_least: false,
+            ..total
+        };
+        assert_eq!(limit_exceeded(exact, exact.bytes), None);
     }
 
     #[test]

@@ -21,15 +21,25 @@ pub fn propose(names: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<P
         let text = read("package.json").unwrap_or_default();
         let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let has_script = |name: &str| package["scripts"][name].is_string();
+        let (test, lint) = package_commands(&has);
         if has_script("test") {
-            add("npm-test", "npm ci && npm test");
+            add("npm-test", test);
         }
         if has_script("lint") {
-            add("npm-lint", "npm ci && npm run lint");
+            add("npm-lint", lint);
         }
     }
-    if has("pyproject.toml") {
-        add("pytest", "python -m pytest -q");
+    // A check runs in a new checkout, in which no environment is active.
+    if has("requirements.txt") {
+        add(
+            "pytest",
+            "python3 -m venv .venv && .venv/bin/pip install -q -r requirements.txt pytest && .venv/bin/python -m pytest -q",
+        );
+    } else if has("pyproject.toml") {
+        add(
+            "pytest",
+            "python3 -m venv .venv && .venv/bin/pip install -q . pytest && .venv/bin/python -m pytest -q",
+        );
     }
     if has("go.mod") {
         add("go-test", "go test ./...");
@@ -54,6 +64,25 @@ pub fn propose(names: &[String], read: impl Fn(&str) -> Option<String>) -> Vec<P
         }
     }
     out
+}
+
+/// Returns the commands that run the scripts `test` and `lint` of a package, with the package manager that has written
+/// its lock file. They install the packages first, because a check runs in a new checkout.
+fn package_commands(has: &impl Fn(&str) -> bool) -> (&'static str, &'static str) {
+    if has("pnpm-lock.yaml") {
+        return (
+            "pnpm install --frozen-lockfile && pnpm test",
+            "pnpm install --frozen-lockfile && pnpm run lint",
+        );
+    }
+    if has("yarn.lock") {
+        return ("yarn install && yarn test", "yarn install && yarn lint");
+    }
+    // `npm ci` fails without a lock file.
+    if has("package-lock.json") || has("npm-shrinkwrap.json") {
+        return ("npm ci && npm test", "npm ci && npm run lint");
+    }
+    ("npm install && npm test", "npm install && npm run lint")
 }
 
 #[cfg(test)]
@@ -91,5 +120,30 @@ mod tests {
         ] {
             assert_eq!(names(files), expected, "{files:?}");
         }
+    }
+
+    #[test]
+    fn commands_install_what_a_new_checkout_lacks() {
+        let run = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
+            let read = |_: &str| Some(r#"{"scripts":{"test":"jest"}}"#.to_string());
+            propose(&names, read)[0].run
+        };
+        for (lock, command) in [
+            (None, "npm install && npm test"),
+            (Some("package-lock.json"), "npm ci && npm test"),
+            (Some("npm-shrinkwrap.json"), "npm ci && npm test"),
+            (Some("yarn.lock"), "yarn install && yarn test"),
+            (
+                Some("pnpm-lock.yaml"),
+                "pnpm install --frozen-lockfile && pnpm test",
+            ),
+        ] {
+            let names: Vec<&str> = ["package.json"].into_iter().chain(lock).collect();
+            assert_eq!(run(&names), command);
+        }
+        assert!(run(&["pyproject.toml"]).contains("pip install -q . pytest"));
+        let both = run(&["pyproject.toml", "requirements.txt"]);
+        assert!(both.contains("-r requirements.txt"), "{both}");
     }
 }

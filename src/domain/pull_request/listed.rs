@@ -19,6 +19,9 @@ pub struct PullRequest {
     pub state: PullRequestState,
     /// The last commit of the branch, as the service knows it; empty if it does not say.
     pub commit: String,
+    /// The branch into which it merges; empty if the service does not say.
+    pub base: String,
+    pub is_draft: bool,
 }
 
 /// Reads the JSON array of pull requests that a client has printed. Keeps those from `branch` of the repository itself:
@@ -71,9 +74,9 @@ fn is_own(host: CodeHost, value: &Value, branch: &str) -> bool {
 }
 
 fn read(host: CodeHost, value: &Value) -> Result<PullRequest, String> {
-    let (url, commit) = match host {
-        CodeHost::GitHub => ("url", "headRefOid"),
-        CodeHost::GitLab => ("web_url", "sha"),
+    let (url, commit, base, draft) = match host {
+        CodeHost::GitHub => ("url", "headRefOid", "baseRefName", "isDraft"),
+        CodeHost::GitLab => ("web_url", "sha", "target_branch", "draft"),
     };
     let string = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let name = host.request_name();
@@ -92,6 +95,8 @@ fn read(host: CodeHost, value: &Value) -> Result<PullRequest, String> {
         url: url.into(),
         state,
         commit: string(commit).into(),
+        base: string(base).into(),
+        is_draft: value.get(draft).and_then(Value::as_bool) == Some(true),
     })
 }
 
@@ -115,7 +120,8 @@ mod tests {
     fn requests_of_the_branch_are_read() {
         let github = |number: u64, state: &str, branch: &str, is_from_fork: bool| {
             json!({"url": format!("https://github.com/acme/tool/pull/{number}"), "state": state,
-                "headRefName": branch, "headRefOid": "abc", "isCrossRepository": is_from_fork})
+                "headRefName": branch, "headRefOid": "abc", "isCrossRepository": is_from_fork,
+                "baseRefName": "develop", "isDraft": number == 4})
         };
         let list = json!([
             github(4, "OPEN", "wt/task-1", false),
@@ -127,6 +133,8 @@ mod tests {
             url: format!("https://github.com/acme/tool/pull/{number}"),
             state,
             commit: "abc".into(),
+            base: "develop".into(),
+            is_draft: number == 4,
         };
         assert_eq!(
             parse_pull_requests(CodeHost::GitHub, &list.to_string(), "wt/task-1"),
@@ -137,7 +145,8 @@ mod tests {
         );
         let gitlab = |project: u64, state: &str| {
             json!({"iid": 1, "web_url": "https://gitlab.com/acme/tool/-/merge_requests/1", "state": state,
-                "source_branch": "wt/task-1", "sha": "abc", "source_project_id": project, "target_project_id": 7})
+                "source_branch": "wt/task-1", "sha": "abc", "source_project_id": project, "target_project_id": 7,
+                "target_branch": "main", "draft": true})
         };
         let list = json!([
             gitlab(7, "opened"),
@@ -147,6 +156,7 @@ mod tests {
         let found = parse_pull_requests(CodeHost::GitLab, &list.to_string(), "wt/task-1").unwrap();
         let states: Vec<PullRequestState> = found.iter().map(|request| request.state).collect();
         assert_eq!(states, [PullRequestState::Open, PullRequestState::Closed]);
+        assert!(found[0].base == "main" && found[0].is_draft);
         for empty in ["", " \n", "[]", "null"] {
             assert_eq!(
                 parse_pull_requests(CodeHost::GitLab, empty, "x"),

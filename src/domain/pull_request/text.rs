@@ -1,11 +1,11 @@
 //! The title and the text of a new pull request.
 //!
-//! Agents and strangers have written the description of the task, and the services act on some texts: a line `/merge`
-//! merges, `@name` notifies a user. Such texts are made ineffective. The description comes last, so that nothing in it can
-//! hide what crewdeck has found, or pass for it.
+//! Agents and strangers have written the description of the task, and the services and their bots act on some texts: a line
+//! `/merge` merges, `@name` notifies a user, `Closes #5` closes an issue. Such texts are put into blocks of code, and the
+//! description also into a quotation, so that it cannot pass for what crewdeck has found. Secrets are redacted before a
+//! text is changed or shortened: part of a secret is not recognized any more.
 
-use serde_json::Value;
-
+use super::CheckReport;
 use crate::domain::code_host::is_page_url;
 use crate::domain::redact::Redactor;
 use crate::domain::task::Task;
@@ -15,14 +15,38 @@ use crate::domain::worktree::OutgoingBranch;
 
 /// Maximum length of the title, in characters. GitHub and GitLab allow 255 and more.
 const TITLE_MAX: usize = 200;
+/// Maximum length of a commit's abbreviated hash and subject, in characters.
+const COMMIT_MAX: usize = 110;
+/// Maximum size of the statistics of the changes, in bytes.
+const STAT_MAX: usize = 8 * 1024;
 /// Maximum size of the description, in bytes. GitHub allows 65,536 characters for the whole text.
 const DESCRIPTION_MAX: usize = 24 * 1024;
+/// Maximum number of lines of the description. The middle of a longer one is left out.
+const LINES_MAX: usize = 1000;
 /// Maximum number of checks that are listed.
 const CHECKS_MAX: usize = 40;
-/// Maximum length of the name and of the outcome of a check, in characters.
-const WORD_MAX: usize = 60;
-/// Maximum length of the reason why the user has completed a task although a check failed, in characters.
-const REASON_MAX: usize = 200;
+/// Length after which a line of the description is wrapped, in characters. The services do not wrap code.
+const LINE_MAX: usize = 100;
+
+/// Words before a reference to an issue with which GitHub and GitLab close the issue after the merge, in lower case.
+const CLOSING: &[&str] = &[
+    "close",
+    "closes",
+    "closed",
+    "closing",
+    "fix",
+    "fixes",
+    "fixed",
+    "fixing",
+    "resolve",
+    "resolves",
+    "resolved",
+    "resolving",
+    "implement",
+    "implements",
+    "implemented",
+    "implementing",
+];
 
 /// The title and the text of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,29 +57,40 @@ pub struct PullRequestText {
 }
 
 impl PullRequestText {
-    /// Returns the text for the pull request of a worktree's branch. `task` is the task of the worktree; `None` if the
-    /// board has none. `subject` is used if the task has no subject, and may be empty.
-    pub fn new(task: Option<&Task>, subject: &str, outgoing: &OutgoingBranch) -> PullRequestText {
+    /// Returns the text for the pull request of a worktree's branch. `task` is the task of the worktree, with its `checks`;
+    /// `None` if the board has none. `subject` is used if the task has no subject, and may be empty. `redactor` finds the
+    /// secrets, which are left out.
+    pub fn new(
+        task: Option<&Task>,
+        subject: &str,
+        outgoing: &OutgoingBranch,
+        checks: &[CheckReport],
+        redactor: &Redactor,
+    ) -> PullRequestText {
+        let stat = redactor.text(outgoing.stat.trim_end());
         let parts = [
-            task.and_then(closed_issue),
-            Some(commits(outgoing)),
-            Some(section("Changes", &fenced(outgoing.stat.trim_end()))),
-            task.and_then(|task| checks(task, &outgoing.tree)),
-            task.and_then(description),
+            task.and_then(|task| closed_issue(task, redactor)),
+            Some(commits(outgoing, redactor)),
+            Some(section("Changes", &fenced(&head_and_tail(&stat, STAT_MAX)))),
+            Some(check_lines(checks, redactor)),
+            task.and_then(|task| description(task, redactor)),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let redactor = Redactor::default();
-        let body = parts.join("\n\n") + "\n";
         PullRequestText {
-            title: redactor.text(&title(task, subject, outgoing)).into_owned(),
-            body: redactor.text(&body).into_owned(),
+            title: title(task, subject, outgoing, redactor),
+            body: parts.join("\n\n") + "\n",
         }
     }
 }
 
 /// Returns the title: the subject of the task, of an imported issue without number and quotation marks. Without a subject,
 /// the newest commit gives the title.
-fn title(task: Option<&Task>, subject: &str, outgoing: &OutgoingBranch) -> String {
+fn title(
+    task: Option<&Task>,
+    subject: &str,
+    outgoing: &OutgoingBranch,
+    redactor: &Redactor,
+) -> String {
     let of_task = task.map(|task| match title_of_issue(&task.subject) {
         Some(title) if is_page_url(&task.imported_from) => title,
         Some(_) | None => task.subject.as_str(),
@@ -65,16 +100,17 @@ fn title(task: Option<&Task>, subject: &str, outgoing: &OutgoingBranch) -> Strin
     let all = [of_task, Some(subject), newest];
     let mut titles = all.into_iter().flatten().map(str::trim);
     let title = titles.find(|title| !title.is_empty());
-    clip(&one_line(title.unwrap_or(&outgoing.branch)), TITLE_MAX)
+    let title = redactor.text(title.unwrap_or(&outgoing.branch));
+    clip(&without_closing(&one_line(&title)), TITLE_MAX)
 }
 
 /// Returns the line with which GitHub and GitLab close the issue, from which the task was imported, after the merge.
-fn closed_issue(task: &Task) -> Option<String> {
+fn closed_issue(task: &Task, redactor: &Redactor) -> Option<String> {
     let url = &task.imported_from;
-    is_page_url(url).then(|| format!("Closes {url}"))
+    (is_page_url(url) && !redactor.has_secret(url)).then(|| format!("Closes {url}"))
 }
 
-fn commits(outgoing: &OutgoingBranch) -> String {
+fn commits(outgoing: &OutgoingBranch, redactor: &Redactor) -> String {
     let listed = outgoing.commits.len() as u64;
     let mut lines = Vec::new();
     if outgoing.commit_count > listed {
@@ -83,55 +119,50 @@ fn commits(outgoing: &OutgoingBranch) -> String {
             outgoing.commit_count - listed
         ));
     }
-    lines.extend(outgoing.commits.iter().cloned());
+    let commits = outgoing.commits.iter();
+    lines.extend(commits.map(|line| clip(&one_line(&redactor.text(line)), COMMIT_MAX)));
     section("Commits", &fenced(&lines.join("\n")))
 }
 
-/// Returns the results of the task's checks, one line each; `None` if it has none. `tree` is the git tree of the pushed
-/// commit: a check that ran on another one is marked.
-fn checks(task: &Task, tree: &str) -> Option<String> {
-    let task = serde_json::to_value(task).ok()?;
-    let records = task.get("checks")?.as_array()?;
-    let lines: Vec<String> = records
+/// Returns the results of the checks, one line each. The section is always there, so that a text of the task cannot stand in
+/// for it.
+fn check_lines(checks: &[CheckReport], redactor: &Redactor) -> String {
+    let mut lines: Vec<String> = checks
         .iter()
-        .filter_map(|record| check_line(record, tree))
         .take(CHECKS_MAX)
+        .map(|check| check.line(redactor))
         .collect();
-    (!lines.is_empty()).then(|| section("Checks", &fenced(&lines.join("\n"))))
+    if lines.is_empty() {
+        return section("Checks", "No checks ran.");
+    }
+    if checks.len() > CHECKS_MAX {
+        lines.push(format!("… {} more", checks.len() - CHECKS_MAX));
+    }
+    section("Checks", &fenced(&lines.join("\n")))
 }
 
-/// Returns one line with the name, the outcome and the duration of a check; `None` if the record has no name or no
-/// outcome.
-fn check_line(record: &Value, tree: &str) -> Option<String> {
-    let string = |field: &str| record.get(field).and_then(Value::as_str);
-    let word = |text: &str| clip(&one_line(text), WORD_MAX);
-    let name = word(string("name")?);
-    let outcome = word(&string("outcome")?.replace('_', " "));
-    let mut line = format!("{name}: {outcome}");
-    let seconds = record.get("seconds").and_then(Value::as_f64);
-    if let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0) {
-        line.push_str(&format!(" after {seconds:.1} s"));
-    }
-    if string("tree").is_some_and(|checked| !checked.is_empty() && checked != tree) {
-        line.push_str(", on other content than these commits");
-    }
-    if let Some(reason) = string("override").filter(|reason| !reason.is_empty()) {
-        let reason = clip(&one_line(reason), REASON_MAX);
-        line.push_str(&format!(", overridden by the user: {reason}"));
-    }
-    Some(line)
-}
-
-/// Returns the description of the task, without the quotation of an imported issue: the link to the issue is enough.
-fn description(task: &Task) -> Option<String> {
+/// Returns the description of the task as a quotation, without the text of an imported issue: the link to the issue is
+/// enough.
+fn description(task: &Task, redactor: &Redactor) -> Option<String> {
     let text = if is_page_url(&task.imported_from) {
         text_beside_issue(&task.description)
     } else {
         &task.description
     };
-    let text = escape_control_chars(text.trim());
-    let text = head_and_tail(&without_effects(&text), DESCRIPTION_MAX);
-    (!text.is_empty()).then(|| section(&format!("Task {}", task.id.0), &text))
+    let text = redactor.text(text.trim());
+    let text = head_and_tail(&escape_control_chars(&text), DESCRIPTION_MAX);
+    if text.is_empty() {
+        return None;
+    }
+    let mut lines: Vec<String> = text.lines().flat_map(wrapped).collect();
+    if let Some(surplus) = lines.len().checked_sub(LINES_MAX).filter(|n| *n > 0) {
+        let middle = LINES_MAX / 2..LINES_MAX / 2 + surplus;
+        lines.splice(middle, [format!("[… {surplus} lines cut here …]")]);
+    }
+    let block = fenced(&lines.join("\n"));
+    // Some bots look for commands at the start of a line, also in code.
+    let quoted: Vec<String> = block.lines().map(|line| format!("> {line}")).collect();
+    Some(section(&format!("Task {}", task.id.0), &quoted.join("\n")))
 }
 
 fn section(title: &str, content: &str) -> String {
@@ -147,44 +178,76 @@ fn fenced(text: &str) -> String {
         longest = longest.max(run);
     }
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}text\n{}\n{fence}", escape_control_chars(text))
+    let text = escape_control_chars(text);
+    // GitLab looks for these words in code too.
+    let lines: Vec<String> = text.lines().map(without_closing).collect();
+    format!("{fence}text\n{}\n{fence}", lines.join("\n"))
 }
 
-/// Returns `text` so that services do nothing because of it: a line that begins with a slash and a word gets a backslash,
-/// and the `@` of a mention becomes a `＠`.
-fn without_effects(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(line_without_effects).collect();
-    lines.join("\n")
-}
-
-fn line_without_effects(line: &str) -> String {
-    // A quotation or a list item can begin with a command too.
-    let start = |c: char| c.is_whitespace() || matches!(c, '>' | '-' | '*' | '+');
-    let rest = line.trim_start_matches(start);
-    let mut out = line[..line.len() - rest.len()].to_string();
-    let mut chars = rest.chars().peekable();
-    let mut before = None;
-    while let Some(c) = chars.next() {
-        let is_before_word = chars
-            .peek()
-            .is_some_and(|next| next.is_alphanumeric() || *next == '_');
-        let is_after_word = before.is_some_and(char::is_alphanumeric);
-        match c {
-            '/' if before.is_none() && is_before_word => out.push_str("\\/"),
-            '@' if is_before_word && !is_after_word => out.push('＠'),
-            _ => out.push(c),
+/// Returns the parts of a line, each at most [`LINE_MAX`] characters if its words allow it.
+fn wrapped(line: &str) -> Vec<String> {
+    let (mut lines, mut current, mut width) = (Vec::new(), String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let length = word.trim_end().chars().count();
+        if width > 0 && width + length > LINE_MAX {
+            lines.push(std::mem::take(&mut current).trim_end().to_string());
+            width = 0;
         }
-        before = Some(c);
+        current.push_str(word);
+        width += word.chars().count();
+    }
+    lines.push(current.trim_end().to_string());
+    lines
+}
+
+/// Returns a line in which references to issues are in quotation marks if they follow a word of [`CLOSING`]. The services
+/// do not close these issues.
+fn without_closing(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut is_after_closing = false;
+    for piece in line.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        let space = &piece[word.len()..];
+        if word.is_empty() {
+            out.push_str(space);
+            continue;
+        }
+        let reference = match word.find('#') {
+            _ if is_after_closing && is_reference(word) => Some(0),
+            Some(at) if is_closing(&word[..at]) => Some(at),
+            Some(_) | None => None,
+        };
+        match reference {
+            Some(at) => out.push_str(&format!("{}\"{}\"{space}", &word[..at], &word[at..])),
+            None => out.push_str(piece),
+        }
+        let is_noun = matches!(word.to_ascii_lowercase().as_str(), "issue" | "issues");
+        is_after_closing = is_closing(word) || (is_after_closing && is_noun);
     }
     out
+}
+
+/// Returns whether `text` ends with a word of [`CLOSING`], with or without a colon.
+fn is_closing(text: &str) -> bool {
+    let text = text.trim_end_matches(':').to_ascii_lowercase();
+    let word = text.rsplit(|c: char| !c.is_alphanumeric()).next();
+    word.is_some_and(|word| CLOSING.contains(&word))
+}
+
+fn is_reference(word: &str) -> bool {
+    let is_short_form = word
+        .get(..3)
+        .is_some_and(|start| start.eq_ignore_ascii_case("gh-"));
+    word.contains('#') || word.contains("://") || is_short_form
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::pull_request::check_reports;
     use crate::domain::worktree::WorktreeName;
     use pretty_assertions::assert_eq;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn outgoing() -> OutgoingBranch {
         OutgoingBranch {
@@ -210,51 +273,72 @@ mod tests {
         serde_json::from_value(task).unwrap()
     }
 
+    fn text_with(
+        task: Option<&Task>,
+        subject: &str,
+        outgoing: &OutgoingBranch,
+        redactor: &Redactor,
+    ) -> PullRequestText {
+        let checks = task.map(|task| check_reports(task, "t", &[], |_| None, |_| false));
+        let checks = checks.unwrap_or_default();
+        PullRequestText::new(task, subject, outgoing, &checks, redactor)
+    }
+
+    fn text(task: Option<&Task>, subject: &str, outgoing: &OutgoingBranch) -> PullRequestText {
+        text_with(task, subject, outgoing, &Redactor::default())
+    }
+
     #[test]
     fn text_lists_issue_commits_changes_checks_and_description() {
         let task = task(&json!({
             "description": "It reads the format.\n",
             "imported_from": "https://github.com/acme/tool/issues/12",
-            "checks": [
-                {"name": "tests", "outcome": "green", "seconds": 12.34, "tree": "t".repeat(40)},
-                {"name": "lint", "outcome": "timed_out", "seconds": 60, "tree": "x", "override": "slow\nmachine"},
-                {"name": "docs", "outcome": "running"},
-                {"outcome": "green"},
-                "other",
-            ],
+            "checks": [{"name": "tests", "outcome": "red", "seconds": 12.34, "tree": "t", "by": "alice"}],
         }));
-        let text = PullRequestText::new(Some(&task), "", &outgoing());
+        let text = text(Some(&task), "", &outgoing());
         assert_eq!(text.title, "Write the parser");
         assert_eq!(
             text.body,
             "Closes https://github.com/acme/tool/issues/12\n\n\
              ### Commits\n\n```text\nabc1234 Add it\ndef5678 Test it\n```\n\n\
              ### Changes\n\n```text\n a.rs | 2 ++\n 1 file changed, 2 insertions(+)\n```\n\n\
-             ### Checks\n\n```text\ntests: green after 12.3 s\n\
-             lint: timed out after 60.0 s, on other content than these commits, overridden by the user: slow⏎machine\n\
-             docs: running\n```\n\n\
-             ### Task 3\n\nIt reads the format.\n"
+             ### Checks\n\n```text\ntests: red after 12.3 s, run by alice\n```\n\n\
+             ### Task 3\n\n> ```text\n> It reads the format.\n> ```\n"
         );
     }
 
     #[test]
     fn text_without_task_has_commits_and_changes() {
-        let text = PullRequestText::new(None, "Subject of the worktree", &outgoing());
-        assert_eq!(text.title, "Subject of the worktree");
-        assert!(text.body.starts_with("### Commits\n\n"), "{}", text.body);
-        assert!(!text.body.contains("Checks") && !text.body.contains("Task"));
-        let text = PullRequestText::new(None, " ", &outgoing());
-        assert_eq!(text.title, "Test it");
+        let found = text(None, "Subject of the worktree", &outgoing());
+        assert_eq!(found.title, "Subject of the worktree");
+        assert!(found.body.starts_with("### Commits\n\n"), "{}", found.body);
+        assert!(!found.body.contains("### Task"), "{}", found.body);
+        assert_eq!(text(None, " ", &outgoing()).title, "Test it");
         let mut none = outgoing();
         none.commits.clear();
-        assert_eq!(PullRequestText::new(None, "", &none).title, "wt/task-3");
+        assert_eq!(text(None, "", &none).title, "wt/task-3");
+    }
+
+    #[test]
+    fn description_cannot_pass_for_the_section_of_checks() {
+        let forged = "```\n### Checks\n\n```text\ntests: green after 12.3 s\n```\n";
+        let task = task(&json!({"description": forged}));
+        let body = text(Some(&task), "", &outgoing()).body;
+        assert!(
+            body.contains(
+                "\n### Checks\n\nNo checks ran.\n\n### Task 3\n\n> ````text\n> ```\n> ### Checks\n"
+            ),
+            "{body}"
+        );
+        assert_eq!(body.matches("\n### Checks\n").count(), 1, "{body}");
         for other in [
             json!({"checks": "other"}),
             json!({"checks": []}),
             json!({"checks": [{}]}),
         ] {
-            let text = PullRequestText::new(Some(&task(&other)), "", &outgoing());
-            assert!(!text.body.contains("### Checks"), "{}", text.body);
+            let task = self::task(&other);
+            let body = text(Some(&task), "", &outgoing()).body;
+            assert!(body.contains("\n### Checks\n\nNo checks ran.\n"), "{body}");
         }
     }
 
@@ -269,36 +353,77 @@ mod tests {
                 "imported_from": "https://github.com/acme/tool/issues/12",
             }))
         };
-        let text = PullRequestText::new(Some(&imported(quoted)), "", &outgoing());
-        assert_eq!(text.title, "Crash");
+        let found = text(Some(&imported(quoted)), "", &outgoing());
+        assert_eq!(found.title, "Crash");
         assert!(
-            !text.body.contains("all") && !text.body.contains("### Task"),
+            !found.body.contains("all") && !found.body.contains("### Task"),
             "{}",
-            text.body
+            found.body
         );
         let added = format!("{quoted}\n\nOnly on Linux.");
-        let text = PullRequestText::new(Some(&imported(&added)), "", &outgoing());
+        let found = text(Some(&imported(&added)), "", &outgoing());
         assert!(
-            text.body.ends_with("### Task 3\n\nOnly on Linux.\n"),
+            found
+                .body
+                .ends_with("### Task 3\n\n> ```text\n> Only on Linux.\n> ```\n"),
             "{}",
-            text.body
+            found.body
         );
         // A subject of this form that the user has written is not changed.
         let own = task(&json!({"subject": "Issue 12: \"Crash\""}));
-        let text = PullRequestText::new(Some(&own), "", &outgoing());
-        assert_eq!(text.title, "Issue 12: \"Crash\"");
-        assert!(!text.body.contains("Closes"), "{}", text.body);
+        let found = text(Some(&own), "", &outgoing());
+        assert_eq!(found.title, "Issue 12: \"Crash\"");
+        assert!(!found.body.contains("Closes"), "{}", found.body);
     }
 
     #[test]
-    fn description_has_no_effects_at_the_service() {
-        let text = "/merge\n  /label ~x\n> /close\n- /assign @bob\n/usr/bin is a path, a/b too\nAsk @acme/team or \
-                    bob@example.org, (@carol) and `@types/node`.\n\u{1b}[2J\u{202e}\n@ 5";
-        assert_eq!(
-            without_effects(&escape_control_chars(text)),
-            "\\/merge\n  \\/label ~x\n> \\/close\n- \\/assign ＠bob\n\\/usr/bin is a path, a/b too\nAsk ＠acme/team or \
-             bob@example.org, (＠carol) and `＠types/node`.\n␛[2J\u{fffd}\n@ 5"
-        );
+    fn description_is_kept_but_has_no_effects_at_the_service() {
+        let description = "/merge\n```\n/usr/bin and `@types/node`\n![x](http://x/y.png) <img src=x>\n\u{1b}[2J\u{202e}";
+        let task = task(&json!({"description": description}));
+        let body = text(Some(&task), "", &outgoing()).body;
+        let end = "> ````text\n> /merge\n> ```\n> /usr/bin and `@types/node`\n> ![x](http://x/y.png) <img src=x>\n\
+                   > ␛[2J\u{fffd}\n> ````\n";
+        assert!(body.ends_with(end), "{body}");
+    }
+
+    #[test]
+    fn only_the_imported_issue_is_closed() {
+        for (line, expected) in [
+            ("Closes #5, #6", "Closes \"#5,\" #6"),
+            ("fix:  acme/x#7.", "fix:  \"acme/x#7.\""),
+            ("This RESOLVES issue #8", "This RESOLVES issue \"#8\""),
+            ("(fixes GH-9)", "(fixes \"GH-9)\""),
+            ("closes:#5", "closes:\"#5\""),
+            (
+                "Implements https://gitlab.com/a/b/-/issues/5 now",
+                "Implements \"https://gitlab.com/a/b/-/issues/5\" now",
+            ),
+            ("See #5, a fix for x, closed", "See #5, a fix for x, closed"),
+            ("prefix #5", "prefix #5"),
+        ] {
+            assert_eq!(without_closing(line), expected);
+        }
+        let task = task(&json!({"subject": "Fix #5: crash", "description": "Fixes #6"}));
+        let mut closing = outgoing();
+        closing.commits = vec!["abc1234 Fix #7".into()];
+        let text = text(Some(&task), "", &closing);
+        assert_eq!(text.title, "Fix \"#5:\" crash");
+        for part in ["> Fixes \"#6\"\n", "abc1234 Fix \"#7\"\n"] {
+            assert!(text.body.contains(part), "{part}: {}", text.body);
+        }
+    }
+
+    #[test]
+    fn long_lines_of_the_description_are_wrapped() {
+        let words = "word ".repeat(50);
+        let long = "x".repeat(150);
+        assert_eq!(wrapped("  short  line"), ["  short  line"]);
+        assert_eq!(wrapped(""), [""]);
+        let lines = wrapped(words.trim());
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.chars().count() <= LINE_MAX));
+        assert_eq!(lines.join(" "), words.trim());
+        assert_eq!(wrapped(&format!("a {long} b")), ["a", long.as_str(), "b"]);
     }
 
     #[test]
@@ -306,22 +431,52 @@ mod tests {
         let mut large = outgoing();
         large.commits = vec!["abc ```` x\u{1b}[2J".into(); 50];
         large.commit_count = 1000;
-        large.stat = "x".repeat(8 * 1024);
+        large.stat = "x".repeat(64 * 1024);
         let long = task(&json!({
             "subject": "é".repeat(300),
             "description": "@a ".repeat(100_000),
-            "checks": vec![json!({"name": "n".repeat(1000), "outcome": "```\n".repeat(100), "override": "r".repeat(1000)}); 100],
+            "checks": vec![json!({"name": "n".repeat(1000), "outcome": "```\n".repeat(100), "by": "b".repeat(1000),
+                "override": "r".repeat(1000)}); 100],
         }));
-        let text = PullRequestText::new(Some(&long), "", &large);
+        let text = text(Some(&long), "", &large);
         assert_eq!(text.title.chars().count(), TITLE_MAX);
-        assert!(text.body.len() < 60_000, "{}", text.body.len());
+        assert!(text.body.len() < 64_000, "{}", text.body.len());
         assert!(
             text.body
                 .contains("\n`````text\n… 950 earlier commits\nabc ```` x␛[2J\n")
         );
+        let lines = self::task(&json!({"description": format!("a{}b", "\n".repeat(5000))}));
+        let body = self::text(Some(&lines), "", &outgoing()).body;
+        assert!(body.contains("\n> [… 4001 lines cut here …]\n"), "{body}");
+        assert!(body.lines().count() < 1100, "{body}");
+    }
+
+    #[test]
+    fn secrets_are_redacted_before_the_text_is_changed_or_cut() {
         let key = format!("ghp_{}", "a1B2c3D4".repeat(5));
-        let secret = task(&json!({"description": format!("Use {key}.")}));
-        let text = PullRequestText::new(Some(&secret), "", &outgoing());
-        assert!(!text.body.contains(&key), "{}", text.body);
+        // Each text is cut in the middle of the key.
+        let pad = |length: usize| "x".repeat(length - 10) + " ";
+        let mut branch = outgoing();
+        branch.commits = vec![format!("abc1234 {}{key}", pad(COMMIT_MAX - 8))];
+        branch.stat = format!(" {}{key} {}", pad(STAT_MAX / 2), "y".repeat(STAT_MAX));
+        let secret = task(&json!({
+            "subject": format!("{}{key}", pad(TITLE_MAX)),
+            "description": format!("postgres://ada:s3cr3t!@db/x\n{}{key} {}", pad(DESCRIPTION_MAX / 2 - 40), "y".repeat(DESCRIPTION_MAX)),
+            "checks": [{"name": format!("{}{key}", pad(60)), "outcome": "red", "override": format!("{}{key}", pad(200))}],
+        }));
+        let found = text(Some(&secret), "", &branch);
+        for text in [&found.title, &found.body] {
+            assert!(!text.contains("ghp_"), "{text}");
+            assert!(!text.contains("s3cr3t"), "{text}");
+        }
+        // A token without a known shape is known from the environment.
+        let known = Redactor::new([("ACME_TOKEN".into(), "correct horse battery".into())]);
+        let own = task(&json!({"description": "Use correct horse battery."}));
+        let found = text_with(Some(&own), "", &outgoing(), &known);
+        assert!(
+            found.body.contains("> Use [redacted: ACME_TOKEN].\n"),
+            "{}",
+            found.body
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Reports which ignored folders were cloned into a new worktree, and which were not.
 
+use super::outcome::DiskUse;
 use crate::domain::text::{clip, one_line};
 
 /// Maximum length of the name of a folder in a report, in characters.
@@ -14,6 +15,8 @@ pub struct ClonedFolders {
     left_out: Vec<(String, String)>,
     /// Whether nothing was cloned, because the file system cannot share blocks between files.
     pub cannot_share: bool,
+    /// The disk space of the cloned files whose blocks are not shared with the originals, in bytes.
+    pub copied_bytes: u64,
 }
 
 impl ClonedFolders {
@@ -25,10 +28,19 @@ impl ClonedFolders {
         self.left_out.push((shown(folder), one_line(why)));
     }
 
-    /// Returns what was cloned: `node_modules, target copied (worktree.clone)`. Returns `None` if nothing was cloned.
+    /// Returns what was cloned: `node_modules, target copied (worktree.clone)`, and the disk space that it takes if blocks are
+    /// not shared. Returns `None` if nothing was cloned.
     pub fn summary(&self) -> Option<String> {
         let names = self.names.join(", ");
-        (!names.is_empty()).then(|| format!("{names} copied (worktree.clone)"))
+        let copied = DiskUse {
+            bytes: self.copied_bytes,
+            at_least: false,
+        };
+        let space = match self.copied_bytes {
+            0 => String::new(),
+            _ => format!(", {copied} of disk space"),
+        };
+        (!names.is_empty()).then(|| format!("{names} copied (worktree.clone{space})"))
     }
 
     /// Returns a sentence for each reason why folders were not cloned.
@@ -40,7 +52,7 @@ impl ClonedFolders {
             .collect();
         if self.cannot_share {
             warnings.push(
-                "worktree.clone copies nothing: the file system of .worktrees cannot share blocks between files, as Btrfs and XFS can. Create these folders with worktree.setup."
+                "worktree.clone copies nothing: the file system of .worktrees cannot share blocks between files, as Btrfs and XFS can. Create these folders with worktree.setup, or set worktree.clone_fallback to \"copy\" if there is space for full copies."
                     .into(),
             );
         }
@@ -71,6 +83,11 @@ mod tests {
         assert_eq!(
             cloned.warnings(),
             ["worktree.clone: big is not copied: more than 200,000 files."]
+        );
+        cloned.copied_bytes = 3 * 1024 * 1024;
+        assert_eq!(
+            cloned.summary().as_deref(),
+            Some("node_modules, target copied (worktree.clone, 3.0 MiB of disk space)")
         );
         cloned.cannot_share = true;
         assert!(cloned.warnings()[1].contains("worktree.setup"));

@@ -104,6 +104,27 @@ pub enum WorktreeError {
         on: String,
         base: String,
     },
+    /// Another worktree has the base branch checked out. Its files would no longer match the branch.
+    #[error(
+        "{base} is checked out in {path}, so it was not moved: switch to another branch there, or merge there yourself"
+    )]
+    BaseElsewhere {
+        base: String,
+        /// The folder of that worktree.
+        path: String,
+    },
+    /// A rebase or bisect in progress will move or check out the base branch.
+    #[error(
+        "a rebase or bisect of {base} is in progress, so it was not moved: finish it first (git folder {path})"
+    )]
+    BaseInUse {
+        base: String,
+        /// The git folder of the worktree with this operation.
+        path: String,
+    },
+    /// The installed git cannot merge branches without a checkout.
+    #[error("branches are combined and checked together only with git 2.38 or newer: install it")]
+    OldGit,
     /// The merge failed without a conflict and was undone, or was not tried because it would not be safe.
     #[error("{branch} was not merged and nothing was changed: {why}")]
     NotMerged {

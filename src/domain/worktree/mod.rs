@@ -9,6 +9,7 @@ mod index;
 mod missing;
 mod outcome;
 mod outgoing;
+mod paths;
 mod ports;
 mod removal;
 mod settings;
@@ -30,15 +31,16 @@ pub use cloned::ClonedFolders;
 pub use error::WorktreeError;
 pub use included::{COPIED_NAMES_MAX, INCLUDE_FILE, IncludedFiles};
 pub use index::{IndexEntry, WorktreeIndex};
-pub use missing::{MissingContent, MissingPaths};
+pub use missing::MissingContent;
 pub use outcome::{
     BranchMerges, BranchOutcome, Conflict, Created, DiskUse, Merge, Origin, TaskContent,
     WorktreeDiff,
 };
 pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
+pub use paths::PathSummary;
 pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
-pub use settings::{WORKTREE_KEYS, WorktreeSettings};
+pub use settings::{CloneFallback, WORKTREE_KEYS, WorktreeSettings};
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,
 };

@@ -117,6 +117,18 @@ impl DiskUse {
     }
 }
 
+impl DiskUse {
+    /// Returns a text for a sentence: `1.2 MiB`, or `at least 1.2 MiB` if the real usage is higher.
+    pub fn in_words(self) -> String {
+        let exact = DiskUse {
+            at_least: false,
+            ..self
+        };
+        let start = if self.at_least { "at least " } else { "" };
+        format!("{start}{exact}")
+    }
+}
+
 /// Displays `1.2 MiB`, or `>1.2 MiB` if the real usage is higher.
 impl fmt::Display for DiskUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -28,13 +28,18 @@ pub struct OutgoingBranch {
     /// Number of commits that `base` lacks.
     pub commit_count: u64,
     /// The newest of these commits, oldest first, each as abbreviated hash and subject, at most
-    /// [`OUTGOING_COMMITS_MAX`].
+    /// [`OUTGOING_COMMITS_MAX`]. The subjects are not shortened, so that secrets in them can be found.
     pub commits: Vec<String>,
-    /// The changes since the merge base, as `git diff --stat` prints them.
+    /// The changes since the merge base, as `git diff --stat` prints them, with whole paths.
     pub stat: String,
 }
 
 impl OutgoingBranch {
+    /// Returns whether `base` has all commits of the branch, so that there is nothing to merge.
+    pub fn is_merged(&self) -> bool {
+        self.commit_count == 0
+    }
+
     /// Returns whether the branch at the remote lacks commits.
     pub fn needs_push(&self) -> bool {
         self.pushed.as_ref() != Some(&self.commit)
@@ -55,4 +60,21 @@ pub struct GitRemote {
     pub shown_url: String,
     /// The repository at a server; `None` if the remote is a folder or has an address of another form.
     pub address: Option<RepositoryAddress>,
+    /// The URL to which git pushes, if git fetches from another one.
+    pub push_url: Option<String>,
+}
+
+impl GitRemote {
+    /// Returns what git is given to read the repository to which it pushes.
+    pub fn source(&self) -> &str {
+        self.push_url.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns the repository to which git pushes, for commands in messages. Contains no password.
+    pub fn shown_source(&self) -> &str {
+        match self.push_url {
+            Some(_) => &self.shown_url,
+            None => &self.name,
+        }
+    }
 }

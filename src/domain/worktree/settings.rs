@@ -9,7 +9,14 @@ use crate::domain::folders::reserved_names;
 use crate::domain::text::{clip, one_line};
 
 /// The names of the settings in the table.
-pub const WORKTREE_KEYS: &[&str] = &["setup", "teardown", "setup_timeout", "clone", "disk_limit"];
+pub const WORKTREE_KEYS: &[&str] = &[
+    "setup",
+    "teardown",
+    "setup_timeout",
+    "clone",
+    "clone_fallback",
+    "disk_limit",
+];
 /// The maximum run time of a command if the setting `setup_timeout` is not set, in seconds.
 const TIMEOUT_DEFAULT: u64 = 600;
 /// The highest accepted value of `setup_timeout`, in seconds: a day.
@@ -20,6 +27,16 @@ const COMMAND_MAX: usize = 16 * 1024;
 const NAME_SHOWN_MAX: usize = 80;
 /// Maximum number of folders in the setting `clone`.
 const FOLDERS_MAX: usize = 50;
+
+/// What is done with the folders of the setting `clone` where the file system cannot share blocks between files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloneFallback {
+    /// They are not cloned.
+    Skip,
+    /// Their files are copied, which takes time and disk space for each worktree.
+    Copy,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -33,7 +50,10 @@ pub struct WorktreeSettings {
     /// Folders that git ignores, relative to the root, that are cloned into each new worktree.
     #[serde(rename = "clone")]
     pub clone_folders: Option<Vec<String>>,
-    /// The size of all worktrees together, in bytes, above which `crewdeck doctor` warns.
+    /// What is done where the file system cannot share blocks between files; [`CloneFallback::Skip`] if it is not set.
+    pub clone_fallback: Option<CloneFallback>,
+    /// The size of all worktrees and of the files for checks together, in bytes, above which caches of completed tasks are
+    /// deleted and the user is warned.
     #[serde(deserialize_with = "read_size")]
     pub disk_limit: Option<u64>,
 }
@@ -47,6 +67,7 @@ impl WorktreeSettings {
             teardown: later.teardown.or(self.teardown),
             setup_timeout: later.setup_timeout.or(self.setup_timeout),
             clone_folders: later.clone_folders.or(self.clone_folders),
+            clone_fallback: later.clone_fallback.or(self.clone_fallback),
             disk_limit: later.disk_limit.or(self.disk_limit),
         }
     }

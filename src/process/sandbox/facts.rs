@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
+use super::{CacheFolder, HistoryProtection, PlanInputs, SandboxPlan, plan, sockets};
 use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS, STATE, WORKTREE_CACHE_PREFIX};
 use crate::domain::sandbox::SocketGroup;
 use crate::process::environment;
@@ -20,27 +20,6 @@ use crate::process::history::{
 const TREES_MAX: usize = 256;
 /// Maximum number of bytes that are read of a small file in a git folder, such as `gitdir` or `config`.
 const LINK_MAX: u64 = 16 * 1024;
-/// Caches that builds write, relative to the home directory. Folders of programs that the user runs, such as
-/// `~/.cargo/bin`, are not included.
-const CACHES: &[&str] = &[
-    ".cache",
-    ".cargo/registry",
-    ".cargo/git",
-    ".cargo/.package-cache",
-    ".cargo/.package-cache-mutate",
-    ".cargo/.global-cache",
-    ".npm",
-    ".yarn",
-    ".bun/install/cache",
-    ".local/share/pnpm",
-    ".gradle/caches",
-    ".gradle/daemon",
-    ".m2/repository",
-    ".nuget/packages",
-    "go/pkg",
-    "Library/Caches",
-];
-
 /// Files and folders with keys and tokens for git servers, relative to the home directory. They are hidden from
 /// commands, except in these cases:
 ///
@@ -83,10 +62,12 @@ pub struct Sandbox {
     git: Option<GitDirs>,
     temp: Vec<PathBuf>,
     write: Vec<PathBuf>,
+    caches: Vec<CacheFolder>,
     sockets: Vec<SocketGroup>,
     approved: SharedFiles,
     is_history_unprotected: bool,
     has_warned: SharedFlag,
+    has_created_caches: SharedFlag,
 }
 
 /// A flag that is set once and shared by all clones. Two flags always compare as equal.
@@ -130,20 +111,6 @@ const GIT_READ_ONLY: &str = "[Commands cannot write to the git folder, and they 
     commits the changes in a worktree when its task is completed. To allow git writes, the user can enable user \
     namespaces or set sandbox = \"files\".]";
 
-/// Returns the folders that all commands can write: first known caches below `home`, then the folders `named`, in which
-/// a leading `~` stands for `home`. Without `home`, there are no caches and `~` is not replaced.
-pub fn writable_folders(home: Option<&Path>, named: &[String]) -> Vec<PathBuf> {
-    let caches = home
-        .into_iter()
-        .flat_map(|home| CACHES.iter().map(|c| home.join(c)));
-    let named = named.iter().map(|name| match (name.as_str(), home) {
-        ("~", Some(home)) => home.to_path_buf(),
-        (name, Some(home)) if name.starts_with("~/") => home.join(&name[2..]),
-        (name, _) => name.into(),
-    });
-    caches.chain(named).collect()
-}
-
 impl Sandbox {
     /// Creates the sandbox settings for the crew in `root`. Commands can write in their work directory, in `temp` and
     /// in `write`. `git` is `None` outside of a repository. Symbolic links in the paths are resolved now.
@@ -158,10 +125,12 @@ impl Sandbox {
             git,
             temp: all(temp),
             write: all(write),
+            caches: Vec::new(),
             sockets: Vec::new(),
             approved: SharedFiles::default(),
             is_history_unprotected: false,
             has_warned: SharedFlag::default(),
+            has_created_caches: SharedFlag::default(),
         }
     }
 
@@ -183,6 +152,24 @@ impl Sandbox {
     pub fn without_history(self) -> Sandbox {
         Sandbox {
             is_history_unprotected: true,
+            ..self
+        }
+    }
+
+    /// Allows commands to write these caches. Before the first command starts, those of installed programs are created if
+    /// they are missing.
+    #[must_use]
+    pub fn with_caches(self, caches: Vec<CacheFolder>) -> Sandbox {
+        let mut write = self.write;
+        for cache in &caches {
+            let path = real(&cache.path);
+            if !write.contains(&path) {
+                write.push(path);
+            }
+        }
+        Sandbox {
+            write,
+            caches,
             ..self
         }
     }
@@ -255,6 +242,10 @@ impl Sandbox {
         reach: HistoryReach,
     ) -> (SandboxPlan, Option<CommandTransfer>) {
         let workdir = real(workdir);
+        if !self.has_created_caches.0.load(Ordering::Relaxed) {
+            self.caches.iter().for_each(|cache| cache.create(&workdir));
+            self.has_created_caches.0.store(true, Ordering::Relaxed);
+        }
         let own_git = self.git.as_ref().and_then(|git| {
             if workdir == self.root {
                 Some(git.own.clone())

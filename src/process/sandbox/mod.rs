@@ -13,6 +13,7 @@
 //! folder of a repository read-only to protect the history. If Landlock is missing or too old for that, no command
 //! starts in the repository. [`probe()`] reports what is available.
 
+mod caches;
 mod facts;
 #[cfg(target_os = "linux")]
 pub(super) mod landlock;
@@ -25,7 +26,8 @@ mod plan;
 mod probe;
 mod sockets;
 
-pub use facts::{GitDirs, HistoryReach, Sandbox, writable_folders};
+pub use caches::{CacheFolder, cache_folders, writable_folders};
+pub use facts::{GitDirs, HistoryReach, Sandbox};
 pub use note::{HOOKS_SKIPPED, network_off_note, write_denied_note};
 pub use plan::{HistoryProtection, Mount, PlanInputs, SandboxPlan, plan};
 pub use probe::{Availability, SandboxReport, probe};

@@ -13,6 +13,8 @@
 //! send signals to the supervisor.
 
 #[cfg(target_os = "linux")]
+mod ancestors;
+#[cfg(target_os = "linux")]
 mod cgroup;
 mod client;
 mod entry;
@@ -32,9 +34,18 @@ pub use entry::main;
 
 /// Returns whether this process runs under a supervisor: in a command of an agent, a command that the user typed with
 /// `!`, a hook, an MCP server or an external agent. Recognizes this by an environment variable that child processes
-/// inherit.
+/// inherit. On Linux, also looks for the supervisor among the ancestors of this process, because a command can remove the
+/// variable.
 pub fn is_in_agent_command() -> bool {
-    std::env::var_os(protocol::MARK).is_some()
+    std::env::var_os(protocol::MARK).is_some() || has_supervisor()
+}
+
+#[cfg(target_os = "linux")]
+use ancestors::has_supervisor;
+
+#[cfg(not(target_os = "linux"))]
+fn has_supervisor() -> bool {
+    false
 }
 
 use super::sandbox::Sandbox;

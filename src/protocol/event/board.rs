@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::UserAction;
 use crate::domain::ids::TaskId;
+use crate::domain::merge_train::TrainState;
 use crate::domain::task::Task;
 use crate::domain::worktree::{Branch, CheckedOut, Losses};
 
@@ -44,6 +45,8 @@ pub enum BoardEvent {
         /// What is checked out now.
         head: CheckedOut,
     },
+    /// A merge train has started, has made a step, or has ended. A train of a crew that was killed does not end.
+    TrainChanged { train: TrainState },
     /// The diff of a task's branch. Answers [`crate::protocol::Command::ShowDiff`].
     DiffShown {
         task: TaskId,

@@ -10,6 +10,7 @@ mod first_commit;
 mod identity;
 mod incomplete_worktrees;
 pub mod locks;
+mod push_hooks;
 mod remote;
 mod repo;
 mod repo_cache;
@@ -29,6 +30,8 @@ pub use crate::process::history::is_hash;
 pub use error::GitError;
 pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
+pub use push_hooks::PushHooks;
+pub use remote::RemoteLogin;
 pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head};
 pub use repo_cache::RepoCache;
 
@@ -108,7 +111,7 @@ pub struct Git {
     /// The file with patterns of ignored files that git uses in place of the user's own one; `None` to use the user's.
     excludes: Option<PathBuf>,
     hooks: Hooks,
-    /// A lock that git inherits if it runs no hooks, so that the lock is held until git ends.
+    /// The standard input of git if it runs no hooks: a lock, so that the lock is held until git ends, or input.
     lock: Option<Arc<File>>,
     /// The author of commits, set by [`Git::committer`]: `-c` settings with crewdeck's name or e-mail address if the
     /// user has configured none.
@@ -170,6 +173,16 @@ impl Git {
             ],
             ..self.clone()
         }
+        .without_lfs_downloads()
+    }
+
+    /// Returns a copy with which Git LFS writes pointers in place of the files that it checks out. Without this, a checkout
+    /// downloads the files with the user's login from a server that a file of the branch can name.
+    #[must_use]
+    pub fn without_lfs_downloads(&self) -> Git {
+        let mut git = self.clone();
+        git.extra_env.push(("GIT_LFS_SKIP_SMUDGE", "1".into()));
+        git
     }
 
     /// Returns a copy that passes `lock` on to git. If git outlives this process (after `kill -9`), the lock is held
@@ -180,6 +193,13 @@ impl Git {
             lock: Some(Arc::new(lock)),
             ..self.clone()
         }
+    }
+
+    /// Returns a copy that reads `input` on its standard input, from the current position of the file. With [`Hooks::Run`],
+    /// git does not get the input.
+    #[must_use]
+    pub fn with_input(&self, input: File) -> Git {
+        self.with_lock(input)
     }
 
     /// Returns a copy that uses the index file `index` instead of the worktree's own.

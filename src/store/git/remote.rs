@@ -2,16 +2,24 @@
 //!
 //! Git runs without a terminal. If it cannot log in with what the user has stored (a credential helper, ssh-agent, a
 //! graphical dialog), it fails instead of waiting for an answer.
+//!
+//! Git and the programs that it starts are looked up outside of the project. Hooks run what is in the project, so git gets
+//! the user's tokens only if it runs no hooks.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::{ANSWER_MAX, Git, GitError, Hooks, is_hash, start_error};
+use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
+use crate::domain::worktree::GitRemote;
 use crate::process::JobExit;
 use crate::process::blocking::{self, BlockingCommand, CommandOutput};
+use crate::process::environment::{find_program_outside, path_outside};
 
 /// Maximum time for a push, with the hooks of the user, which may run tests.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(600);
@@ -30,12 +38,52 @@ const LOGIN_FAILURES: &[&str] = &[
     "host key verification failed",
 ];
 
+/// What git needs to reach remote repositories.
+pub struct RemoteLogin {
+    /// The path of git.
+    program: PathBuf,
+    /// The folders in which git looks for other programs.
+    path: OsString,
+    /// Variables with the user's tokens, for credential helpers.
+    tokens: Vec<(&'static str, OsString)>,
+    /// Git is stopped when this flag becomes true.
+    stop: Arc<AtomicBool>,
+}
+
+impl RemoteLogin {
+    /// Finds git outside of the folder `project`. `tokens` are variables with the user's tokens, for credential helpers. Git
+    /// is stopped when `stop` becomes true.
+    ///
+    /// # Errors
+    /// When git is not installed, or only in the project.
+    pub fn find(
+        project: &Path,
+        tokens: Vec<(&'static str, OsString)>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<RemoteLogin, GitError> {
+        let program = find_program_outside("git", project).map_err(|inside| match inside {
+            Some(inside) => GitError::Start(format!(
+                "{} is in this project, which must not decide what runs: install git outside of it",
+                inside.display()
+            )),
+            None => GitError::Missing,
+        })?;
+        Ok(RemoteLogin {
+            program,
+            path: path_outside(project),
+            tokens,
+            stop,
+        })
+    }
+}
+
 impl Git {
-    /// Returns a copy that runs the user's hooks and can log in at remote repositories. `variables` are variables with the
-    /// user's tokens, for credential helpers.
+    /// Returns a copy that can log in at remote repositories. With [`Hooks::Run`], git does not get the tokens of `login`,
+    /// but the user's hooks run.
     #[must_use]
-    pub fn for_remote(&self, variables: &[(&'static str, OsString)]) -> Git {
-        let mut git = self.with_hooks(Hooks::Run);
+    pub fn for_remote(&self, login: &RemoteLogin, hooks: Hooks) -> Git {
+        let mut git = self.with_hooks(hooks).with_stop(Arc::clone(&login.stop));
+        git.program.clone_from(&login.program);
         let program = |name: &str| std::env::var_os(name).filter(|program| !program.is_empty());
         // Without this, ssh would wait for an answer on the terminal, where it is not in the foreground.
         let ssh = program("SSH_ASKPASS").unwrap_or_else(|| "false".into());
@@ -44,34 +92,39 @@ impl Git {
             ("SSH_ASKPASS_REQUIRE", PathBuf::from("force")),
         ]);
         let own = program("GIT_ASKPASS").map(|program| ("GIT_ASKPASS", program));
-        let variables = own.into_iter().chain(variables.iter().cloned());
+        let tokens = match hooks {
+            Hooks::Run => &[][..],
+            Hooks::Skip => &login.tokens[..],
+        };
+        let path = [("PATH", login.path.clone())];
+        let variables = own.into_iter().chain(path).chain(tokens.iter().cloned());
         git.extra_env
             .extend(variables.map(|(name, value)| (name, PathBuf::from(value))));
         git
     }
 
-    /// Returns the last commits of those of `branches` that the remote has, by the name of the branch.
+    /// Returns the last commits of those of `branches` that the repository has to which `remote` pushes, by the name of the
+    /// branch.
     ///
     /// # Errors
-    /// When the remote cannot be read.
+    /// When the repository cannot be read.
     pub fn remote_branches(
         &self,
-        remote: &str,
+        remote: &GitRemote,
         branches: &[&str],
     ) -> Result<BTreeMap<String, String>, GitError> {
         let wanted: Vec<String> = branches.iter().map(|b| format!("refs/heads/{b}")).collect();
-        let mut args = vec!["ls-remote", "--quiet", remote];
+        let mut args = vec!["ls-remote", "--quiet", "--", remote.source()];
         args.extend(wanted.iter().map(String::as_str));
         let answer = self.run(&args)?;
         if answer.code != 0 {
             let why = match answer.error_message {
                 why if why.is_empty() => format!("exit code {}", answer.code),
-                why => why,
+                why => Redactor::default().text(&why).into_owned(),
             };
-            return Err(GitError::Failed {
-                what: format!("ls-remote {remote}"),
-                why: with_remedy(why, &format!("git ls-remote {remote}")),
-            });
+            let what = format!("ls-remote {}", remote.shown_source());
+            let why = with_remedy(why, &format!("git {what}"));
+            return Err(GitError::Failed { what, why });
         }
         let found = answer.out.lines().filter_map(|line| {
             let (commit, name) = line.split_once('\t')?;
@@ -94,6 +147,7 @@ impl Git {
             "--porcelain",
             "--no-follow-tags",
             "--no-recurse-submodules",
+            "--",
             remote,
             refspec,
         ];
@@ -108,7 +162,10 @@ impl Git {
                 "it did not end within {} s and was stopped; the remote may have the commits nevertheless",
                 PUSH_TIMEOUT.as_secs()
             ),
-            JobExit::Code(_) | JobExit::Signal(_) | JobExit::Cancelled => {
+            JobExit::Cancelled => {
+                "it was stopped; the remote may have the commits nevertheless".into()
+            }
+            JobExit::Code(_) | JobExit::Signal(_) => {
                 with_remedy(quote(&output), &format!("git push {remote} {refspec}"))
             }
         };
@@ -159,7 +216,8 @@ fn quote(output: &CommandOutput) -> String {
     if parts.is_empty() {
         return output.ended.to_string();
     }
-    clip(&one_line(&parts.join(" ")), QUOTED_MAX)
+    let quoted = one_line(&parts.join(" "));
+    clip(&Redactor::default().text(&quoted), QUOTED_MAX)
 }
 
 #[cfg(test)]

@@ -148,6 +148,26 @@ impl Repo {
         busy_in(&self.git_dir)
     }
 
+    /// Returns the git folder of a worktree in which a rebase or bisect is in progress that will move or check out the
+    /// branch `name` at its end; `None` if there is none. `HEAD` of such a worktree is detached.
+    pub fn in_use_by_operation(&self, name: &str) -> Option<PathBuf> {
+        let linked = fs::read_dir(self.common.join("worktrees"));
+        let linked = linked.into_iter().flatten().flatten();
+        let mut all = [self.common.clone()]
+            .into_iter()
+            .chain(linked.map(|entry| entry.path()));
+        all.find(|own| {
+            let files = [
+                "rebase-merge/head-name",
+                "rebase-apply/head-name",
+                "BISECT_START",
+            ];
+            let named = files.iter().filter_map(|file| short_file(&own.join(file)));
+            let mut named = named.map(|text| text.trim().to_string());
+            named.any(|text| text.strip_prefix("refs/heads/").unwrap_or(&text) == name)
+        })
+    }
+
     /// Returns all worktrees in git's list, the main one first.
     ///
     /// # Errors

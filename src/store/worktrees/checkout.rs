@@ -3,9 +3,11 @@
 //! A check does not run in the worktree of the agent, because the agent's programs can write there while it runs, and
 //! because the files there need not be those of the branch.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -17,7 +19,20 @@ use super::{OpenRegistry, Worktrees, cache};
 use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
 use crate::domain::redact::Redactor;
 use crate::process::{AddedEnvironment, ContentOrigin};
-use crate::store::{StoreError, os_errors};
+use crate::store::StoreError;
+use crate::store::atomic::Lock;
+
+/// Maximum number of cache folders. More than checks of one process that run at the same time.
+const CACHES_MAX: usize = 32;
+
+/// A cache folder of checks, which one check uses.
+#[derive(Debug)]
+pub struct CheckCache {
+    /// The additions to the environment of the check: `CREWDECK_CACHE`, the path of the folder.
+    pub added: AddedEnvironment,
+    /// Held until the check has ended.
+    _lock: Lock,
+}
 
 impl Worktrees {
     /// Checks out `commit` in a new folder and returns the path of the folder. Copies the untracked files of the root
@@ -31,14 +46,14 @@ impl Worktrees {
         let all = work.repo.root.join(CHECK_CHECKOUTS);
         fs::create_dir_all(&all).map_err(StoreError::at(&all))?;
         let all = fs::canonicalize(&all).map_err(StoreError::at(&all))?;
-        work.delete_stale_checkouts(&all);
+        work.delete_stale_checkouts();
         let dir = all.join(format!("check-{key}-{}", std::process::id()));
         work.delete_checkout(&dir)?;
         let path = dir.to_string_lossy();
         // `--force` twice, because git may still have an entry for a folder that is gone.
         let add = ["worktree", "add", "--quiet", "--detach", "-f", "-f", "--"];
         let args: Vec<&str> = add.into_iter().chain([&*path, commit]).collect();
-        work.repo.git.ok(&args)?;
+        work.repo.git.without_lfs_downloads().ok(&args)?;
         work.copy_included_to(&dir, &all)?;
         Ok(dir)
     }
@@ -55,11 +70,12 @@ impl Worktrees {
         added: AddedEnvironment,
         (redactor, cancel): (&Redactor, &CancellationToken),
     ) -> Result<(), String> {
-        if let Some(folders) = commands.settings.clone_folders.clone() {
+        if commands.settings.clone_folders.is_some() {
+            let settings = commands.settings.clone();
             let (store, checkout) = (self.clone(), dir.to_path_buf());
             let name = dir.file_name().unwrap_or_default().to_string_lossy();
             let scratch = dir.with_file_name(unfinished_name(&name));
-            let cloned = move || store.clone_folders_to(&checkout, &scratch, &folders);
+            let cloned = move || store.clone_folders_to(&checkout, &scratch, &settings);
             // Without the folders, the setup command takes longer.
             if let Ok(Err(error)) = tokio::task::spawn_blocking(cloned).await {
                 tracing::warn!("no folders are cloned into {}: {error}", dir.display());
@@ -90,35 +106,51 @@ impl Worktrees {
         }
     }
 
-    /// Returns the additions to the environment of checks: `CREWDECK_CACHE`, a folder that all checks of the project
-    /// share. It is kept, so that a check need not build everything. Creates the folder; without the variable if that
-    /// fails.
-    pub fn checkout_environment(&self) -> AddedEnvironment {
-        let path = self.root.join(CHECK_CACHE);
-        let created = fs::create_dir_all(self.root.join(CHECK_CHECKOUTS))
-            .and_then(|()| cache::create_folder(path));
-        let mut added = AddedEnvironment::default();
-        match created.map(|path| path.into_os_string().into_string()) {
-            Ok(Ok(path)) => {
-                added.variables.insert(CACHE_VARIABLE.into(), path);
-            }
-            // The environment of commands is text.
-            Ok(Err(_)) => {}
-            Err(error) => {
-                tracing::warn!("checks have no cache: {}", os_errors::explain(&error));
-            }
-        }
-        added
+    /// Lends a cache folder to a check until the result is dropped. The folder is kept, so that a check need not build
+    /// everything. Returns `None` if all folders are lent, or if none can be created.
+    ///
+    /// Call this before [`Worktrees::check_out`], so that the checkout is newer than what earlier checks have built: cargo
+    /// compares only times, and takes a file for built if it is older than the build of another checkout. For the same
+    /// reason, no two checks use a folder at the same time.
+    pub fn lend_check_cache(&self) -> Option<CheckCache> {
+        let lent = self.try_to_lend_check_cache();
+        lent.unwrap_or_else(|error| {
+            tracing::warn!("a check has no cache: {error}");
+            None
+        })
     }
 
-    /// Deletes the cache of the checks, to free space on the disk.
+    fn try_to_lend_check_cache(&self) -> Result<Option<CheckCache>, StoreError> {
+        let trees = self.root.join(CHECK_CHECKOUTS);
+        fs::create_dir_all(&trees).map_err(StoreError::at(&trees))?;
+        let all = self.root.join(CHECK_CACHE);
+        cache::create_folder(all.clone()).map_err(StoreError::at(&all))?;
+        for number in 1..=CACHES_MAX {
+            // Outside of the folders, which checks can write.
+            let lock = self.root.join(format!("{CHECK_CACHE}-{number}.lock"));
+            let Some(lock) = Lock::take_within(&lock, Duration::ZERO)? else {
+                continue;
+            };
+            let path = all.join(number.to_string());
+            cache::create_folder(path.clone()).map_err(StoreError::at(&path))?;
+            let mut added = AddedEnvironment::default();
+            // The environment of commands is text.
+            if let Ok(path) = path.into_os_string().into_string() {
+                added.variables.insert(CACHE_VARIABLE.into(), path);
+            }
+            return Ok(Some(CheckCache { added, _lock: lock }));
+        }
+        Ok(None)
+    }
+
+    /// Deletes the caches of the checks, to free space on the disk.
     pub fn delete_check_cache(&self) {
         let path = self.root.join(CHECK_CACHE);
         cache::make_folders_writable(&path);
         if let Err(error) = fs::remove_dir_all(&path)
             && error.kind() != ErrorKind::NotFound
         {
-            tracing::warn!("the cache of the checks cannot be deleted: {error}");
+            tracing::warn!("the caches of the checks cannot be deleted: {error}");
         }
     }
 
@@ -132,16 +164,18 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
-    /// Deletes the checkouts of processes that have ended. What cannot be deleted stays.
-    fn delete_stale_checkouts(&self, all: &Path) {
-        let entries = fs::read_dir(all).into_iter().flatten().flatten();
-        for entry in entries {
-            if is_stale(&entry.file_name().to_string_lossy())
-                && let Err(error) = self.delete_checkout(&entry.path())
-            {
-                tracing::warn!("an old checkout cannot be deleted: {error}");
+    /// Deletes the checkouts of processes that have ended. Returns how many were deleted. What cannot be deleted stays.
+    pub(super) fn delete_stale_checkouts(&self) -> usize {
+        let all = self.repo.root.join(CHECK_CHECKOUTS);
+        let all = fs::canonicalize(&all).unwrap_or(all);
+        let mut deleted = 0;
+        for name in stale_checkouts(&self.repo.root, self.repo.common()) {
+            match self.delete_checkout(&all.join(name)) {
+                Ok(()) => deleted += 1,
+                Err(error) => tracing::warn!("an old checkout cannot be deleted: {error}"),
             }
         }
+        deleted
     }
 
     fn delete_checkout(&self, dir: &Path) -> Result<(), StoreError> {
@@ -160,6 +194,18 @@ impl OpenRegistry {
     }
 }
 
+/// Returns the names of the checkouts whose process has ended: those with a folder, and those of which only git's entry is
+/// left. `common` is the git folder that all worktrees share.
+pub(super) fn stale_checkouts(root: &Path, common: &Path) -> BTreeSet<String> {
+    let folders = [root.join(CHECK_CHECKOUTS), common.join("worktrees")];
+    let entries = folders.iter().filter_map(|dir| fs::read_dir(dir).ok());
+    let names = entries
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| is_stale(name)).collect()
+}
+
 /// Returns the name of the folder for folders that are being cloned into the checkout `name`. It ends with the process
 /// like the checkout, so it is deleted like one if the process is killed.
 fn unfinished_name(name: &str) -> String {
@@ -173,4 +219,26 @@ fn is_stale(name: &str) -> bool {
         Pid::from_raw(process.parse().ok()?)
     });
     process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::{assert_eq, assert_ne};
+
+    #[test]
+    fn cache_is_lent_to_one_check_at_a_time_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = Worktrees::open(dir.path());
+        let path = |cache: &CheckCache| PathBuf::from(&cache.added.variables[CACHE_VARIABLE]);
+        let first = trees.lend_check_cache().unwrap();
+        let second = trees.lend_check_cache().unwrap();
+        assert_ne!(path(&first), path(&second));
+        let freed = path(&first);
+        fs::write(freed.join("built"), "").unwrap();
+        drop(first);
+        let third = trees.lend_check_cache().unwrap();
+        assert_eq!(path(&third), freed);
+        assert!(freed.join("built").exists());
+    }
 }

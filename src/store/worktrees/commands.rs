@@ -19,7 +19,7 @@ use super::merge::check_clean;
 use crate::domain::redact::Redactor;
 use crate::domain::sandbox::Network;
 use crate::domain::text::{clip, count_noun, one_line};
-use crate::domain::worktree::{WorktreeName, WorktreePhase, WorktreeSettings};
+use crate::domain::worktree::{PathSummary, WorktreeName, WorktreePhase, WorktreeSettings};
 use crate::process::supervisor::Supervisor;
 use crate::process::{
     self, AddedEnvironment, CommandSpec, ContentOrigin, HeadTailBuffer, HistoryReach, JobExit,
@@ -63,14 +63,23 @@ pub struct WorktreeCommandResult {
     pub is_network_withheld: bool,
     /// The output with notes at its end, without secrets.
     pub output: String,
+    /// Where the notes begin in `output`, in bytes.
+    notes_at: usize,
+    /// The files that the command has changed or created, and that git does not ignore.
+    pub changed: PathSummary,
 }
 
 impl WorktreeCommandResult {
-    /// Returns the last line of the output that is not empty, shortened; `None` if there is none.
+    /// Returns the last line that the command has printed, or of the notes if it has printed nothing, shortened. Returns
+    /// `None` if there is neither.
     pub fn last_line(&self) -> Option<String> {
-        let mut lines = self.output.lines().rev().map(str::trim);
-        let line = lines.find(|line| !line.is_empty())?;
-        Some(one_line(&clip(line, LINE_MAX)))
+        let last = |text: &str| {
+            let mut lines = text.lines().rev().map(str::trim);
+            let line = lines.find(|line| !line.is_empty())?;
+            Some(one_line(&clip(line, LINE_MAX)))
+        };
+        let printed = self.output.get(..self.notes_at).unwrap_or_default();
+        last(printed).or_else(|| last(&self.output))
     }
 
     /// Returns a text that says why the command failed, such as `exit code 1: no space left`; `None` if it succeeded.
@@ -99,6 +108,8 @@ impl WorktreeCommandResult {
             had_leftovers: false,
             is_network_withheld: false,
             output: String::new(),
+            notes_at: 0,
+            changed: PathSummary::default(),
         }
     }
 }
@@ -168,11 +179,14 @@ impl WorktreeCommands {
             JobExit::Cancelled => return None,
             _ => failure(&report, timeout),
         };
+        let printed = keep.text();
         Some(WorktreeCommandResult {
             failure,
             had_leftovers: report.had_leftovers,
             is_network_withheld: network.is_withheld,
-            output: with_notes(keep.text(), &report),
+            notes_at: printed.len(),
+            output: with_notes(printed, &report),
+            changed: PathSummary::default(),
         })
     }
 }
@@ -217,8 +231,8 @@ fn with_notes(mut output: String, report: &JobReport) -> String {
 }
 
 impl Worktrees {
-    /// Runs the setup command in the worktree `name`, and writes its output to a log; see [`Worktrees::setup_log`]. Changes
-    /// nothing in the registry: see [`Worktrees::finish_setup`]. Returns `None` if there is no setup command, or if it
+    /// Runs the setup command in the worktree `name`, writes its output to a log (see [`Worktrees::setup_log`]), and finds
+    /// the files that it has changed. Changes nothing in the registry: see [`Worktrees::finish_setup`]. Returns `None` if there is no setup command, or if it
     /// was cancelled.
     pub async fn run_setup(
         &self,
@@ -234,7 +248,15 @@ impl Worktrees {
             None => {
                 let origin = self.origin_for(name, commands, command).await;
                 let place = (self.path_of(name), origin);
-                Box::pin(commands.run(command, place, added, redactor, cancel)).await?
+                let before = self.uncommitted_files(name).await;
+                let ran = Box::pin(commands.run(command, place, added, redactor, cancel));
+                let mut result = ran.await?;
+                if let (Some(before), Some(after)) = (before, self.uncommitted_files(name).await) {
+                    for path in after.difference(&before) {
+                        result.changed.add(path);
+                    }
+                }
+                result
             }
         };
         let (path, text) = (self.setup_log(name), result.output.clone());
@@ -402,6 +424,28 @@ mod tests {
         let result = run("yes | head -c 1000000; exit 2", 60).await;
         assert!(result.output.len() < 200_000, "{}", result.output.len());
         assert!(result.output.contains("bytes cut here"));
+    }
+
+    #[test]
+    fn cause_of_a_failure_is_not_a_note() {
+        let report = JobReport {
+            ended: JobExit::Code(1),
+            output: String::new(),
+            had_leftovers: true,
+            note: Some("a note about the git folder".into()),
+        };
+        let result = |printed: &str| WorktreeCommandResult {
+            failure: failure(&report, Duration::from_secs(1)),
+            had_leftovers: true,
+            is_network_withheld: false,
+            output: with_notes(printed.to_string(), &report),
+            notes_at: printed.len(),
+            changed: PathSummary::default(),
+        };
+        let text = result("building\nno space left\n").failure_text();
+        assert_eq!(text.as_deref(), Some("exit code 1: no space left"));
+        let text = result("").failure_text().unwrap();
+        assert_eq!(text, "exit code 1: a note about the git folder");
     }
 
     #[tokio::test]

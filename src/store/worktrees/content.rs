@@ -148,6 +148,7 @@ mod tests {
                 base: None,
                 needs,
                 made: None,
+                has_setup: false,
             };
             let created = store.create(&new, Timestamp(1.0)).unwrap();
             created.worktree.name

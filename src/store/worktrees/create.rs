@@ -314,7 +314,7 @@ impl OpenRegistry {
     ) -> Result<(), StoreError> {
         let dir = self.dir.join(name.as_str());
         let (path, branch) = (dir.to_string_lossy(), name.branch());
-        let git = &self.repo.git;
+        let git = self.repo.git.without_lfs_downloads();
         match origin {
             Origin::Base => git.ok(&[
                 "worktree",

@@ -9,6 +9,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::checkout::stale_checkouts;
+use super::landing_record::has_landing;
 use super::log::WorktreeLog;
 use super::{INITIALIZING, Worktrees, index_path, lock_path, read_index};
 use crate::domain::timestamp::Timestamp;
@@ -50,6 +52,10 @@ pub enum Debris {
     MissingFiles(WorktreeName),
     /// An interrupted merge of this worktree's branch into its base branch.
     Merge(WorktreeName),
+    /// An interrupted landing of a merge train.
+    Landing,
+    /// Checkouts in which checks ran.
+    Checkouts,
     /// An interrupted removal of this worktree.
     Removal(WorktreeName),
     /// The branch of a worktree that was never created.
@@ -84,6 +90,8 @@ impl fmt::Display for Debris {
                 "worktree {name} may lack files that {INCLUDE_FILE} lists: crewdeck was killed while it created the worktree"
             ),
             Debris::Merge(name) => write!(f, "the merge of {} was interrupted", name.branch()),
+            Debris::Landing => f.write_str("the landing of the merge train was interrupted"),
+            Debris::Checkouts => f.write_str("checkouts of interrupted checks are left over"),
             Debris::Removal(name) => write!(f, "the removal of worktree {name} was interrupted"),
             Debris::Branch(name) => write!(
                 f,
@@ -196,6 +204,12 @@ impl RepoPaths {
             if tree.include_pending && is_whole && self.dir.join(tree.name.as_str()).exists() {
                 found.push(Debris::MissingFiles(tree.name.clone()));
             }
+        }
+        if has_landing(&self.dir) {
+            found.push(Debris::Landing);
+        }
+        if !stale_checkouts(&self.root, &self.common).is_empty() {
+            found.push(Debris::Checkouts);
         }
         found.sort();
         Ok(found)

@@ -1,12 +1,15 @@
 //! Inspects a worktree: its uncommitted files, its commits, which of the commits are merged, and its size. For the diff
 //! see `diff.rs`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::nested_repos::{IGNORE_NESTED_FILES, nested_repos};
+use super::trash::{delete_unlocked, mark_cache_for_deletion};
 use super::{OpenRegistry, WorktreeFolder, Worktrees, cache};
+use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
 use crate::domain::text::{clip, one_line};
 use crate::domain::worktree::{
     ContentStatus, DiskUse, FILES_MAX, SUBJECTS_MAX, Worktree, WorktreeName, WorktreeState,
@@ -19,6 +22,8 @@ use crate::store::git::{Git, GitError, busy_in, head};
 const WALK_MAX: usize = 50_000;
 /// As [`WALK_MAX`], for a report of sizes that the user has asked for.
 const REPORT_WALK_MAX: usize = 1_000_000;
+/// As [`WALK_MAX`], for the sum that is compared with the limit of the disk usage.
+const LIMIT_WALK_MAX: usize = 3_000_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
@@ -60,6 +65,54 @@ impl Worktrees {
             size(&dir.join(name.as_str())),
             size(&cache::path_of(&dir, name)),
         )
+    }
+
+    /// Returns the disk usage that `worktree.disk_limit` limits: that of `.worktrees` with all caches and with what is being
+    /// deleted, and that of the checkouts and the cache of checks. Runs no git; counts at most 3,000,000 files. Blocks that
+    /// files share are counted for each file, a file with several names is counted once.
+    pub fn disk_use(&self) -> DiskUse {
+        let folders = [".worktrees", CHECK_CHECKOUTS, CHECK_CACHE];
+        let folders = folders.map(|folder| self.root.join(folder));
+        sum_of_sizes(folders.to_vec(), LIMIT_WALK_MAX)
+    }
+
+    /// Deletes the cache folders of `worktrees`, one after the other, until `bytes` bytes are freed. Returns the worktrees
+    /// whose cache folders were deleted.
+    ///
+    /// # Errors
+    /// When a worktree does not exist, or a cache folder cannot be deleted.
+    pub fn delete_caches(
+        &self,
+        worktrees: &[WorktreeName],
+        bytes: u64,
+    ) -> Result<Vec<WorktreeName>, StoreError> {
+        let (mut freed, mut deleted) = (0_u64, Vec::new());
+        for name in worktrees {
+            if freed >= bytes {
+                break;
+            }
+            let path = cache::path_of(&self.root.join(".worktrees"), name);
+            let size = size_up_to(&path, REPORT_WALK_MAX).bytes;
+            if size == 0 {
+                continue;
+            }
+            // The worktree lock is held until the folder is renamed, not while it is deleted.
+            let work = self.begin_change()?;
+            work.index.find(name)?;
+            let dir = work.dir.clone();
+            if let Some(folder) = mark_cache_for_deletion(&dir, name)? {
+                delete_unlocked(&dir, vec![folder], move || drop(work))?;
+                freed = freed.saturating_add(size);
+                deleted.push(name.clone());
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// Returns the disk usage of the checkouts and the cache of checks. Runs no git; counts at most 1,000,000 files.
+    pub fn check_size(&self) -> DiskUse {
+        let folders = [CHECK_CHECKOUTS, CHECK_CACHE].map(|folder| self.root.join(folder));
+        sum_of_sizes(folders.to_vec(), REPORT_WALK_MAX)
     }
 }
 
@@ -236,9 +289,14 @@ pub fn size_of(dir: &Path) -> DiskUse {
 }
 
 fn size_up_to(dir: &Path, entries_max: usize) -> DiskUse {
+    sum_of_sizes(vec![dir.to_path_buf()], entries_max)
+}
+
+fn sum_of_sizes(mut folders: Vec<PathBuf>, entries_max: usize) -> DiskUse {
     let mut found = DiskUse::default();
-    let mut folders: Vec<PathBuf> = vec![dir.to_path_buf()];
     let mut seen = 0;
+    // The files with several names, by device and inode.
+    let mut linked = BTreeSet::new();
     while let Some(folder) = folders.pop() {
         let Ok(entries) = fs::read_dir(&folder) else {
             continue;
@@ -250,10 +308,14 @@ fn size_up_to(dir: &Path, entries_max: usize) -> DiskUse {
             }
             seen += 1;
             let Ok(meta) = entry.metadata() else { continue };
-            found.bytes += meta.blocks() * 512;
             if meta.is_dir() {
                 folders.push(entry.path());
+            } else if meta.nlink() > 1 && !linked.insert((meta.dev(), meta.ino())) {
+                continue;
             }
+            found.bytes = found
+                .bytes
+                .saturating_add(meta.blocks().saturating_mul(512));
         }
     }
     found
@@ -283,5 +345,42 @@ mod tests {
         assert!((100_000..2_000_000).contains(&found.bytes), "{found:?}");
         assert!(!found.at_least);
         assert_eq!(size_of(&dir.path().join("nothing")), DiskUse::default());
+    }
+
+    #[test]
+    fn file_with_several_names_is_counted_once_and_a_cut_sum_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), vec![1; 1_000_000]).unwrap();
+        for name in ["b", "c"] {
+            fs::hard_link(dir.path().join("a"), dir.path().join(name)).unwrap();
+        }
+        let found = size_of(dir.path());
+        assert!((1_000_000..1_900_000).contains(&found.bytes), "{found:?}");
+        assert!(!size_up_to(dir.path(), 3).at_least);
+        assert!(size_up_to(dir.path(), 2).at_least);
+    }
+
+    #[test]
+    fn limited_disk_use_has_caches_checks_and_what_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [
+            ".worktrees/task-1/a",
+            ".worktrees/.cache-task-1/a",
+            ".worktrees/.cache-task-9/a",
+            ".worktrees/.removed-task-2/a",
+            ".crewdeck/checks/trees/check-1-2/a",
+            ".crewdeck/checks/cache/a",
+            ".crewdeck/checks/other/a",
+            "a",
+        ] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, vec![1; 1_000_000]).unwrap();
+        }
+        let worktrees = Worktrees::open(dir.path());
+        let use_of = worktrees.disk_use();
+        assert!((6_000_000..7_000_000).contains(&use_of.bytes), "{use_of:?}");
+        let checks = worktrees.check_size();
+        assert!((2_000_000..3_000_000).contains(&checks.bytes), "{checks:?}");
     }
 }

@@ -77,6 +77,7 @@ impl Worktrees {
     /// When the merge cannot be started, or something other than a conflict prevents it. Nothing was changed then.
     pub fn merge(&self, name: &WorktreeName, now: Timestamp) -> Result<Merge, StoreError> {
         let mut work = self.begin_change()?;
+        work.recover_landing_first(now)?;
         let tree = work.index.find(name)?.clone();
         let branch = tree.name.branch();
         let Some(tip) = work.repo.branch(&branch)? else {
@@ -87,18 +88,7 @@ impl Worktrees {
         let into = base.clone().unwrap_or_else(|| commit.clone());
         work.undo_interrupted_merges(now)?;
         if work.repo.contains(&commit, &tip)? {
-            let known = &tree.merged_commit;
-            // The user may have removed the recorded merge commit from the base branch with `git reset`.
-            let is_there = is_hash(known)
-                && work
-                    .repo
-                    .git
-                    .succeeds(&["merge-base", "--is-ancestor", known, &commit])
-                    .unwrap_or(false);
-            let by = if is_there { known.as_str() } else { "" };
-            work.index
-                .change(&tree.name, |tree| tree.mark_merged(by, now))?;
-            work.save()?;
+            work.record_merged(&tree, &commit, now)?;
             return Ok(Merge::AlreadyMerged { into });
         }
         work.check_main_ready(base.as_deref())?;
@@ -144,6 +134,27 @@ impl Worktrees {
 }
 
 impl OpenRegistry {
+    /// Records that the base branch, whose last commit is `base`, has the content of a worktree's branch already.
+    pub(super) fn record_merged(
+        &mut self,
+        tree: &Worktree,
+        base: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let known = &tree.merged_commit;
+        // The user may have removed the recorded merge commit from the base branch with `git reset`.
+        let is_there = is_hash(known)
+            && self
+                .repo
+                .git
+                .succeeds(&["merge-base", "--is-ancestor", known, base])
+                .unwrap_or(false);
+        let by = if is_there { known.as_str() } else { "" };
+        self.index
+            .change(&tree.name, |tree| tree.mark_merged(by, now))?;
+        self.save()
+    }
+
     /// Checks that the worktree has its own branch checked out, is clean and has no operation in progress; fails
     /// otherwise. If the folder is gone, the check passes, because only the branch is merged.
     pub(super) fn check_finished(&self, name: &WorktreeName) -> Result<(), StoreError> {
@@ -194,7 +205,7 @@ impl OpenRegistry {
     /// Checks that a merge can start in the main worktree, and fails otherwise. The branch `base` must be checked out;
     /// with `None`, any branch. No git operation such as a rebase may be in progress, and tracked files must have no
     /// uncommitted changes.
-    fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
+    pub(super) fn check_main_ready(&self, base: Option<&str>) -> Result<(), StoreError> {
         let place = || "the main worktree".to_string();
         if let Some(what) = self.repo.busy() {
             let place = place();
@@ -226,7 +237,7 @@ impl OpenRegistry {
     /// Fails if a merge of `tip` into the main worktree would make git read settings that agents can write. These are
     /// the settings of nested repositories whose git folder is not in the repository's own git folder. They can start
     /// any program.
-    fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
+    pub(super) fn check_nested_repos(&self, branch: &str, tip: &str) -> Result<(), StoreError> {
         let kept = self.repo.common().join("modules");
         let open = scanned_by_merge(&self.repo.git, &self.repo.root, Some(&kept), tip)?;
         if open.is_empty() {
@@ -288,7 +299,7 @@ pub(super) fn check_state_untouched(
 }
 
 /// Returns a text with the first five paths and the number of further ones. `count` is the number of all files.
-fn short_list(files: &[String], count: usize) -> String {
+pub(super) fn short_list(files: &[String], count: usize) -> String {
     join_names(files, 5, count)
 }
 

@@ -1,5 +1,5 @@
 //! Finds content of the repository that git has not fetched into a worktree: empty submodules, and files that contain a
-//! pointer of Git LFS. Runs no git if the repository has neither.
+//! pointer of Git LFS. Without `.gitmodules` and `.gitattributes`, runs git once.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -15,6 +15,8 @@ const ATTRIBUTES_MAX: u64 = 1024 * 1024;
 const LIST_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of submodules and of files of Git LFS that are checked.
 const CHECKED_MAX: usize = 2000;
+/// Maximum number of files `.gitattributes` that are read. If there are more, Git LFS is assumed.
+const ATTRIBUTE_FILES_MAX: usize = 200;
 /// Maximum size of a pointer of Git LFS, in bytes, as its specification says.
 const POINTER_MAX: u64 = 1024;
 /// The beginning of a pointer of Git LFS.
@@ -44,11 +46,7 @@ impl Worktrees {
                 missing.submodules.add(&path);
             }
         }
-        let names_lfs = || {
-            let text = regular_file::read_text(&tree.dir.join(".gitattributes"), ATTRIBUTES_MAX);
-            text.is_ok_and(|text| text.contains("filter=lfs"))
-        };
-        if work.repo.common().join("lfs").is_dir() || (is_file(".gitattributes") && names_lfs()) {
+        if work.repo.common().join("lfs").is_dir() || uses_lfs(git, &tree.dir)? {
             for path in lfs_pointers(git, &tree.dir)? {
                 missing.lfs_pointers.add(&path);
             }
@@ -100,6 +98,22 @@ fn empty_submodules(git: &Git, dir: &Path) -> Result<Vec<String>, StoreError> {
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     };
     Ok(submodules.filter(is_empty).map(String::from).collect())
+}
+
+/// Returns whether a file `.gitattributes` of the worktree `dir`, in any folder, names the filter of Git LFS.
+fn uses_lfs(git: &Git, dir: &Path) -> Result<bool, StoreError> {
+    let args = &["ls-files", "-z", "--", ":(glob)**/.gitattributes"];
+    let listed = git.run_keeping(args, LIST_MAX)?;
+    if listed.code != 0 {
+        return Err(listed.to_error(args).into());
+    }
+    let files = listed.out.split('\0').filter(|path| is_inside(path));
+    let files: Vec<&str> = files.take(ATTRIBUTE_FILES_MAX + 1).collect();
+    let names_lfs = |path: &&str| {
+        let text = regular_file::read_text(&dir.join(path), ATTRIBUTES_MAX);
+        text.is_ok_and(|text| text.contains("filter=lfs"))
+    };
+    Ok(files.len() > ATTRIBUTE_FILES_MAX || files.iter().any(names_lfs))
 }
 
 /// Returns the files in the worktree `dir` that are to be handled by Git LFS and contain a pointer.

@@ -8,6 +8,7 @@ mod branches;
 mod cache;
 mod checkout;
 mod clone;
+mod combination;
 mod command_environment;
 mod commands;
 mod content;
@@ -18,6 +19,10 @@ mod hook_made;
 mod include;
 mod inspect;
 mod interrupted_merge;
+mod landed;
+mod landing;
+mod landing_record;
+mod local_files;
 mod log;
 mod merge;
 mod merge_status;
@@ -29,7 +34,9 @@ mod remove;
 mod repair;
 mod spare;
 mod teardown;
+mod train;
 mod trash;
+mod uncommitted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,14 +53,18 @@ use crate::domain::worktree::{
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
 pub use command_environment::CACHE_VARIABLE;
 pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;
 pub(super) use inspect::size_of;
+pub use landed::{LandedCommit, LandedCommits};
+pub use landing::Landing;
 pub use orphans::{OrphanKind, OrphanWorktree};
 pub use outgoing::OutgoingQuery;
 pub use teardown::{CommandTurn, Teardown};
+pub use train::{TrainBranch, TrainLock, TrainPlan, TrainPlans};
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";

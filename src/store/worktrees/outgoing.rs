@@ -1,7 +1,5 @@
 //! What a push of a worktree's branch would publish, and the push. Only commands of the user push.
 
-use std::ffi::OsString;
-
 use super::diff::diff_text;
 use super::merge::check_state_untouched;
 use super::{OpenRegistry, Worktrees};
@@ -12,31 +10,29 @@ use crate::domain::worktree::{
     GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch, Worktree, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
-use crate::store::git::{Git, commit_of};
+use crate::store::git::{Git, Hooks, PushHooks, RemoteLogin, commit_of};
 
-/// Maximum length of a commit's abbreviated hash and subject, in characters.
-const COMMIT_MAX: usize = 110;
-/// Maximum size of the statistics of the changes, in bytes.
-const STAT_MAX: usize = 8 * 1024;
+/// Maximum size of the statistics of the changes, in bytes. Larger than what is shown, because secrets in the names of files
+/// are found only in whole names.
+const STAT_MAX: usize = 256 * 1024;
 /// Maximum number of remotes that an error names.
 const REMOTES_MAX: usize = 5;
 /// Maximum length of a URL in an error, in characters.
 const URL_MAX: usize = 200;
 
 /// Which branch to push where.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct OutgoingQuery<'a> {
     pub worktree: &'a WorktreeName,
     /// The commit to push, as [`Worktrees::pushable_commit`] has returned it.
     pub commit: &'a str,
-    /// The name of the remote, as [`Worktrees::remote`] has returned it.
-    pub remote: &'a str,
+    /// The remote, as [`Worktrees::remote`] has returned it.
+    pub remote: &'a GitRemote,
     /// The branch at the remote to merge into; `None` for the base branch of the worktree.
     pub base: Option<&'a str>,
     /// The branch at the remote that gets the commits; `None` for one with the name of the worktree's branch.
     pub branch: Option<&'a str>,
-    /// Variables with the user's tokens, for git's credential helpers.
-    pub variables: &'a [(&'static str, OsString)],
+    pub login: &'a RemoteLogin,
 }
 
 impl Worktrees {
@@ -60,7 +56,7 @@ impl Worktrees {
     /// name for pushes of the branch, the upstream remote of the branch or of its base branch, `origin`, or the only one.
     ///
     /// # Errors
-    /// When there is no such remote, or none can be chosen.
+    /// When there is no such remote, none can be chosen, or git would push all branches or to several places.
     pub fn remote(
         &self,
         name: &WorktreeName,
@@ -80,33 +76,63 @@ impl Worktrees {
         let Some(name) = name else {
             return Err(no_remote(wanted, &names).into());
         };
-        let expanded = git.ok(&["remote", "get-url", "--push", &name])?;
-        let expanded = expanded.lines().next().unwrap_or_default();
-        let mut address = RepositoryAddress::parse(expanded);
-        // A mirror on this machine (`url.PATH.insteadOf`) does not say which service has the repository.
-        for key in ["pushurl", "url"] {
-            if address.is_none()
-                && let Some(url) = setting(git, &format!("remote.{name}.{key}"))?
-            {
-                address = RepositoryAddress::parse(&url);
-            }
+        let mirror = format!("remote.{name}.mirror");
+        let is_mirror = git.run(&["config", "--type=bool", "--get", &mirror])?;
+        if is_mirror.out.trim() == "true" {
+            return Err(refusal(format!(
+                "the remote {name} is a mirror ({mirror}), to which git pushes all branches at once: choose another one with --remote"
+            )));
+        }
+        let push_urls = git.ok(&["remote", "get-url", "--push", "--all", &name])?;
+        let mut push_urls = push_urls.lines();
+        let push_url = push_urls.next().unwrap_or_default();
+        let others = push_urls.count();
+        if others > 0 {
+            return Err(refusal(format!(
+                "git pushes to {} repositories for the remote {name} (git remote get-url --push --all {name}), and crewdeck pushes to one: choose another remote with --remote",
+                others + 1
+            )));
+        }
+        let fetch_url = git.ok(&["remote", "get-url", &name])?;
+        let mut address = RepositoryAddress::parse(push_url);
+        // A mirror on this machine (`url.PATH.insteadOf`) does not say which service has the repository. The other URL of the
+        // remote may belong to another repository.
+        let own = match setting(git, &format!("remote.{name}.pushurl"))? {
+            Some(url) => Some(url),
+            None => setting(git, &format!("remote.{name}.url"))?,
+        };
+        if address.is_none() {
+            address = own.and_then(|url| RepositoryAddress::parse(&url));
         }
         Ok(GitRemote {
-            name,
-            shown_url: clip(&one_line(&Redactor::default().text(expanded)), URL_MAX),
+            shown_url: clip(&one_line(&Redactor::default().text(push_url)), URL_MAX),
             address,
+            push_url: (fetch_url != push_url).then(|| push_url.to_string()),
+            name,
         })
     }
 
-    /// Returns what a push would publish. Asks the remote for its branches.
+    /// Returns which hooks run at a push.
     ///
     /// # Errors
-    /// When the remote cannot be read or lacks the base branch, the branch has no commits that the base branch lacks or
-    /// changes crewdeck's state folders, or the remote's branch of that name has other commits.
+    /// When git fails.
+    pub fn push_hooks(&self) -> Result<PushHooks, StoreError> {
+        let (repo, _) = self.open_repo()?;
+        Ok(PushHooks::find(&repo)?)
+    }
+
+    /// Returns what a push would publish; that may be nothing. Asks the remote for its branches.
+    ///
+    /// # Errors
+    /// When the remote cannot be read or lacks the base branch, or has commits of it that were not fetched. Also when the
+    /// branch changes crewdeck's state folders or has files that are to stay on this machine, and when the remote's branch of
+    /// that name has other commits.
     pub fn outgoing(&self, query: &OutgoingQuery<'_>) -> Result<OutgoingBranch, StoreError> {
         let work = self.read()?;
         let tree = work.index.find(query.worktree)?;
-        let (remote, commit, git) = (query.remote, query.commit, &work.repo.git);
+        let (commit, git) = (query.commit, &work.repo.git);
+        let remote = query.remote.name.as_str();
+        let source = query.remote.shown_source();
         let own = tree.name.branch();
         let base = match query.base {
             Some(base) => base.to_string(),
@@ -126,46 +152,63 @@ impl Worktrees {
             )));
         }
         let at_remote = git
-            .for_remote(query.variables)
-            .remote_branches(remote, &[&base, &branch])?;
+            .for_remote(query.login, Hooks::Skip)
+            .remote_branches(query.remote, &[&base, &branch])?;
         let Some(base_commit) = at_remote.get(&base) else {
             return Err(refusal(format!(
-                "{remote} has no branch {base} to merge into: push it first (git push {remote} {base}), or name another one with --base"
+                "{source} has no branch {base} to merge into: push it first (git push {remote} {base}), or name another one with --base"
             )));
         };
-        let start = work.known_commit_of_base(remote, &base, base_commit)?;
-        check_state_untouched(git, &own, &start, commit)?;
-        if work.repo.contains(&start, commit)? {
+        // With an older commit, the list of commits and changes would be wrong, and a branch that was merged there would be
+        // pushed again.
+        let Some(start) = commit_of(&git.without_fetching(), base_commit)? else {
             return Err(refusal(format!(
-                "{own} has no changes that {base} of {remote} lacks: there is nothing to push"
+                "{base} of {source} has commits that are not in this repository: run git fetch {source} {base} first"
             )));
-        }
+        };
+        check_state_untouched(git, &own, &start, commit)?;
         let Some(parted) = work.repo.merge_base(&start, commit)? else {
             return Err(refusal(format!(
-                "{own} has no commit in common with {base} of {remote}: name another branch to merge into with --base"
+                "{own} has no commit in common with {base} of {source}: name another branch to merge into with --base"
             )));
         };
+        let is_merged = work.repo.contains(&start, commit)?;
         let pushed = at_remote.get(&branch).cloned();
         if let Some(tip) = &pushed
+            && !is_merged
             && !is_in_history(git, tip, commit)?
         {
             return Err(refusal(format!(
-                "{branch} of {remote} has commits that {own} lacks, and crewdeck never replaces commits: merge them in the worktree (git fetch {remote} {branch}, then git merge FETCH_HEAD), or push to another branch with --branch NAME"
+                "{branch} of {source} has commits that {own} lacks, and crewdeck never replaces commits: merge them in the worktree (git fetch {source} {branch}, then git merge FETCH_HEAD), or push to another branch with --branch NAME"
             )));
+        }
+        if !is_merged {
+            work.check_no_local_files(&own, &start, commit)?;
         }
         let count = |from: &str| -> Result<u64, StoreError> {
             let range = format!("{from}..{commit}");
             let count = git.ok(&["rev-list", "--count", &range])?;
             Ok(count.parse().unwrap_or(u64::MAX))
         };
-        let form = ["--stat=100", "--stat-count=60"];
+        let (unpushed_count, commit_count) = if is_merged {
+            (0, 0)
+        } else {
+            (count(pushed.as_deref().unwrap_or(&start))?, count(&start)?)
+        };
+        // Wide enough that git shortens no path.
+        let form = [
+            "--stat=4400",
+            "--stat-name-width=4200",
+            "--stat-graph-width=40",
+            "--stat-count=60",
+        ];
         Ok(OutgoingBranch {
             worktree: tree.name.clone(),
             remote: remote.to_string(),
             commit: commit.to_string(),
             tree: git.ok(&["rev-parse", &format!("{commit}^{{tree}}")])?,
-            unpushed_count: count(pushed.as_deref().unwrap_or(&start))?,
-            commit_count: count(&start)?,
+            unpushed_count,
+            commit_count,
             commits: newest_commits(git, &start, commit)?,
             stat: diff_text(git, &form, &[&parted, commit], STAT_MAX)?,
             base,
@@ -174,17 +217,18 @@ impl Worktrees {
         })
     }
 
-    /// Pushes the commits of `outgoing`, with the user's hooks. Never replaces commits of the remote.
+    /// Pushes the commits of `outgoing`, with `hooks` if they are the user's own. Never replaces commits of the remote.
     ///
     /// # Errors
     /// When the push fails.
     pub fn push(
         &self,
         outgoing: &OutgoingBranch,
-        variables: &[(&'static str, OsString)],
+        login: &RemoteLogin,
+        hooks: &PushHooks,
     ) -> Result<(), StoreError> {
         let (repo, _) = self.open_repo()?;
-        let git = repo.git.for_remote(variables);
+        let git = repo.git.for_remote(login, hooks.to_run());
         Ok(git.push(&outgoing.remote, &outgoing.refspec())?)
     }
 }
@@ -210,34 +254,19 @@ impl OpenRegistry {
                 return Ok(remote);
             }
         }
-        let origin = names.iter().find(|name| *name == "origin");
-        let only = names.first().filter(|_| names.len() == 1);
-        Ok(origin.or(only).cloned())
-    }
-
-    /// Returns the newest known commit of the branch `base` of a remote: `at_remote`, its last commit there, if the
-    /// repository has it, else what was fetched last, else the local branch.
-    fn known_commit_of_base(
-        &self,
-        remote: &str,
-        base: &str,
-        at_remote: &str,
-    ) -> Result<String, StoreError> {
-        let git = self.repo.git.without_fetching();
-        let fetched = format!("refs/remotes/{remote}/{base}");
-        let local = format!("refs/heads/{base}");
-        for name in [at_remote, &fetched, &local] {
-            if let Some(commit) = commit_of(&git, name)? {
-                return Ok(commit);
-            }
+        if let Some(origin) = names.iter().find(|name| *name == "origin") {
+            return Ok(Some(origin.clone()));
         }
-        Err(refusal(format!(
-            "the commits of {base} of {remote} are unknown here: run git fetch {remote} {base} first"
-        )))
+        // Several names of one repository are no choice.
+        let git = &self.repo.git;
+        let url = |name: &String| git.ok(&["remote", "get-url", "--push", "--all", name]);
+        let mut urls = names.iter().map(url).collect::<Result<Vec<_>, _>>()?;
+        urls.dedup();
+        Ok(names.first().filter(|_| urls.len() == 1).cloned())
     }
 }
 
-fn refusal(why: impl Into<String>) -> StoreError {
+pub(super) fn refusal(why: impl Into<String>) -> StoreError {
     WorktreeError::NotPushable(why.into()).into()
 }
 
@@ -296,10 +325,7 @@ fn newest_commits(git: &Git, start: &str, commit: &str) -> Result<Vec<String>, S
         &most,
         &range,
     ])?;
-    let lines = log.lines();
-    Ok(lines
-        .map(|line| clip(&one_line(line), COMMIT_MAX))
-        .collect())
+    Ok(log.lines().map(one_line).collect())
 }
 
 /// Returns whether `tip`, a commit that may not be in the repository, is `commit` or in its history.

@@ -107,6 +107,11 @@ impl OpenRegistry {
                 )),
                 Debris::MissingWork(name) => report.extend(self.undo_interrupted_start(&name, now)?),
                 Debris::Merge(name) => report.extend(self.undo_interrupted_merge(&name, now)?),
+                Debris::Landing => report.extend(self.recover_landing(now)?),
+                Debris::Checkouts => {
+                    let deleted = self.delete_stale_checkouts();
+                    report.push(format!("deleted checkouts of interrupted checks: {deleted}"));
+                }
                 Debris::Removal(name) => removals.push(name),
                 Debris::Branch(name) => report.extend(self.delete_unused_branch(&name, now)?),
             }

@@ -21,6 +21,7 @@ use jiff::tz::TimeZone;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
+use crate::domain::merge_train::TrainState;
 use crate::domain::permission::SessionPermission;
 use crate::domain::skill::SkillCatalog;
 use crate::domain::team::Team;
@@ -77,6 +78,8 @@ pub struct CrewModel {
     pub(in crate::ui) branches: Branches,
     /// The branch or commit that is checked out in the root directory; `None` until the crew has reported it.
     pub(in crate::ui) head: Option<CheckedOut>,
+    /// The last step of the last merge train; `None` if none has run since the crew started.
+    pub(in crate::ui) train: Option<TrainState>,
     pub(in crate::ui) team: Arc<Team>,
     pub(in crate::ui) messages: MessageLog,
     pub(in crate::ui) requests: RequestBook,
@@ -104,6 +107,7 @@ impl CrewModel {
             limits: Limits::default(),
             branches: Branches::default(),
             head: None,
+            train: None,
             team: Arc::default(),
             messages: MessageLog::default(),
             requests: RequestBook::default(),

@@ -43,6 +43,7 @@ pub fn crew_parts(
                 tools: Vec::new(),
                 earlier: false,
                 allowed: SettingsPermissions::default(),
+                checks: false,
             },
         },
         models: ModelParts {

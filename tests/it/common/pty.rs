@@ -185,6 +185,11 @@ impl Screen {
         self.wait(&format!("no {words}"), |text| !text.contains(words))
     }
 
+    /// Returns whether the program has closed its terminal, as at its end.
+    pub fn has_ended(&self) -> bool {
+        self.state.0.lock().unwrap().has_ended
+    }
+
     pub fn resize(&self, cols: u16, rows: u16) {
         self.state
             .0

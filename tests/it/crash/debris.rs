@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::state_check::{self, all_files, try_git};
 use crate::common::process_tree::{kill_tree, signal};
 
+/// How the names of the cache folders of worktrees begin.
+const CACHE_PREFIX: &str = ".cache-";
+
 /// Returns what killed git processes have left behind in the repository of `project`.
 pub fn check(project: &Path) -> Vec<String> {
     let mut problems = Vec::new();
@@ -49,7 +52,15 @@ fn worktrees(project: &Path, common: &Path, problems: &mut Vec<String>) {
         .filter(is_present)
         .map(|e| e["name"].as_str().unwrap_or_default().to_string())
         .collect();
-    let folders = folders(&dir);
+    let (caches, folders): (BTreeSet<String>, BTreeSet<String>) = folders(&dir)
+        .into_iter()
+        .partition(|name| name.starts_with(CACHE_PREFIX));
+    let cached = caches
+        .iter()
+        .filter_map(|name| name.strip_prefix(CACHE_PREFIX));
+    for name in cached.filter(|name| !registered.contains(*name)) {
+        problems.push(format!("the cache of {name} is left behind"));
+    }
     let known = git_worktree_names(common);
     for (what, set) in [("folder", &folders), ("git", &known)] {
         for name in set.difference(&registered) {

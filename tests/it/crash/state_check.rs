@@ -148,7 +148,7 @@ fn check_board(project: &Path, problems: &mut Vec<String>) {
 }
 
 /// Checks that the journal has no error notices, and that no task passed from one owner to another.
-fn check_journal(project: &Path, problems: &mut Vec<String>) {
+pub fn check_journal(project: &Path, problems: &mut Vec<String>) {
     let mut all = Vec::new();
     all_files(&project.join(".crewdeck"), &mut all);
     let journals: Vec<PathBuf> = all
@@ -203,7 +203,7 @@ pub fn conversations(project: &Path, problems: &mut Vec<String>) -> BTreeMap<Str
 
 /// Checks that each message in an inbox is exactly once in the recipient's conversation. A teammate that has shut down
 /// need not have read all of them.
-fn check_messages(project: &Path, problems: &mut Vec<String>) {
+pub fn check_messages(project: &Path, problems: &mut Vec<String>) {
     let all = conversations(project, problems);
     let team: Value = serde_json::from_str(
         &std::fs::read_to_string(project.join(".team/config.json")).unwrap_or_default(),
@@ -301,7 +301,7 @@ fn check_requests(project: &Path, problems: &mut Vec<String>) {
 
 /// Checks that the base branch has the files of `baseline` (except two that depend on the moment of a kill), all
 /// branches are merged, all worktrees are clean, and no locks of git are left.
-fn check_git(project: &Path, baseline: Option<&str>, problems: &mut Vec<String>) {
+pub fn check_git(project: &Path, baseline: Option<&str>, problems: &mut Vec<String>) {
     if let Some(baseline) = baseline {
         let (ok, now) = try_git(project, &["ls-tree", "-r", "main"]);
         if !ok || now != baseline {

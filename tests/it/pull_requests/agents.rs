@@ -16,7 +16,12 @@ fn commands_of_agents_cannot_push() {
     );
     // As a command of the lead: approved, in a script, and by git itself.
     let program = program();
-    let script = format!("{} worktree pr 1 > script.txt 2>&1\n", program.display());
+    let script = format!(
+        "{0} worktree pr 1 > script.txt 2>&1\nenv -u CREWDECK_JOB {0} worktree pr 1 > unset.txt 2>&1\n\
+         (env -u CREWDECK_JOB setsid {0} worktree pr 1 > detached.txt 2>&1 &)\n\
+         while ! grep -q . detached.txt; do sleep 0.01; done\n",
+        program.display()
+    );
     fixture.project.write("pr.sh", &script);
     let rules = |command: &str| {
         format!(
@@ -42,7 +47,7 @@ fn commands_of_agents_cannot_push() {
     );
     run(&direct, "auto");
     run("sh pr.sh; true", "deny");
-    for file in ["direct.txt", "script.txt"] {
+    for file in ["direct.txt", "script.txt", "unset.txt", "detached.txt"] {
         let text = std::fs::read_to_string(fixture.project.file(file)).unwrap();
         assert!(text.contains("cannot push"), "{file}: {text}");
     }
@@ -51,7 +56,18 @@ fn commands_of_agents_cannot_push() {
         "git --attr-source HEAD push origin wt/task-1",
         "git send-pack ../tool.git wt/task-1",
     ] {
+        let before = denials(&fixture);
         run(command, "deny");
+        assert!(denials(&fixture) > before, "{command}");
     }
     assert!(fixture.is_untouched());
+}
+
+/// Returns how many commands were denied because of their approval request.
+fn denials(fixture: &RemoteFixture) -> usize {
+    let files = std::fs::read_dir(fixture.project.file(".transcripts")).unwrap();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.unwrap().path()).ok());
+    texts
+        .map(|text| text.matches("rejected by policy").count())
+        .sum()
 }

@@ -12,7 +12,7 @@ use crate::common::repository::{commit, git};
 fn assert_refused(fixture: &RemoteFixture, args: &[&str], expected: &str) {
     let line = fixture.expect_refusal(args);
     assert!(line.contains(expected), "{expected}: {line}");
-    assert!(!fixture.client.dir().join("args-create").exists(), "{line}");
+    assert!(!fixture.has_opened(), "{line}");
 }
 
 #[test]
@@ -49,12 +49,46 @@ fn unfinished_or_unknown_worktree_is_refused() {
         "it changes state folders of crewdeck (.team/config.json)",
     );
     git(&dir, &["reset", "--quiet", "--hard", "main"]);
-    assert_refused(
-        &fixture,
-        &["1"],
-        "wt/task-1 has no changes that main of origin lacks: there is nothing to push",
+    assert_eq!(
+        fixture.expect_nothing(&["1"]),
+        "wt/task-1 has no changes that main of origin lacks: there is nothing to push.\n"
     );
     assert!(fixture.is_untouched());
+}
+
+#[test]
+fn files_that_stay_on_this_machine_are_not_published() {
+    let fixture = RemoteFixture::github();
+    let dir = fixture.project.file(".worktrees/task-1");
+    let commit_file = |file: &str| {
+        std::fs::write(dir.join(file), "key\n").unwrap();
+        git(&dir, &["add", "--force", file]);
+        git(&dir, &["commit", "--quiet", "-m", file]);
+    };
+    // What the branch writes into these files does not count.
+    let exclude = fixture.project.file(".git/info/exclude");
+    let before = std::fs::read_to_string(&exclude).unwrap();
+    std::fs::write(exclude, before + ".env*\n!.env.example\n").unwrap();
+    fixture.project.write(".worktreeinclude", "local.json\n");
+    std::fs::write(dir.join(".gitignore"), "!.env*\n").unwrap();
+    git(&dir, &["add", ".gitignore"]);
+    commit_file(".env.example");
+    let start = git(&dir, &["rev-parse", "HEAD"]);
+    for file in [".env.local", "local.json"] {
+        commit_file(file);
+        let expected = format!(
+            "files that are to stay on this machine, because git ignores them or .worktreeinclude lists them: {file}."
+        );
+        assert_refused(&fixture, &["1"], &expected);
+        // The history still has it.
+        git(&dir, &["rm", "--quiet", file]);
+        git(&dir, &["commit", "--quiet", "-m", "remove"]);
+        assert_refused(&fixture, &["1"], &expected);
+        git(&dir, &["reset", "--quiet", "--hard", &start]);
+    }
+    assert!(fixture.is_untouched());
+    let out = fixture.ok(&["1"]);
+    assert!(out.contains("Opened a pull request"), "{out}");
 }
 
 #[test]
@@ -205,22 +239,51 @@ fn push_that_a_hook_or_the_remote_refuses_opens_nothing() {
 fn merged_request_is_not_opened_again() {
     let fixture = RemoteFixture::github();
     let tip = fixture.git(&["rev-parse", "wt/task-1"]);
-    let request = |state: &str, commit: &str| {
-        json!([{"url": URL, "state": state, "headRefName": "wt/task-1", "headRefOid": commit,
-            "isCrossRepository": false}])
-        .to_string()
-    };
-    fixture.client.write("list.json", &request("MERGED", &tip));
-    assert_refused(
-        &fixture,
-        &["1"],
-        &format!("the pull request of wt/task-1 is merged already: {URL}"),
+    let merged = json!({"state": "MERGED", "headRefOid": tip});
+    fixture.list_request(&merged);
+    assert_eq!(
+        fixture.expect_nothing(&["1"]),
+        format!("The pull request of wt/task-1 is merged already: {URL}\n")
     );
-    assert!(fixture.is_untouched());
+    let report = fixture.expect_nothing(&["1", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["url"], URL);
+    assert!(fixture.is_untouched() && !fixture.has_opened());
     // One of an earlier task with the same branch, or one that was closed, does not count.
-    for known in [request("MERGED", "abc"), request("CLOSED", &tip)] {
-        fixture.client.write("list.json", &known);
+    for known in [
+        json!({"state": "MERGED", "headRefOid": "abc"}),
+        json!({"state": "CLOSED", "headRefOid": tip}),
+    ] {
+        fixture.list_request(&known);
         let out = fixture.ok(&["1"]);
         assert!(out.contains("Opened a pull request"), "{out}");
     }
+}
+
+#[test]
+fn open_request_into_another_branch_is_refused() {
+    let fixture = RemoteFixture::github();
+    fixture.git(&["push", "--quiet", "origin", "main:develop"]);
+    let before = fixture.remote_branches();
+    fixture.list_request(&json!({"baseRefName": "develop"}));
+    assert_refused(
+        &fixture,
+        &["1", "--base", "main"],
+        &format!(
+            "wt/task-1 has an open pull request into develop: {URL}. Change its base branch there, leave out --base"
+        ),
+    );
+    assert_eq!(fixture.remote_branches(), before);
+    // Without --base, the branch of the open request counts.
+    let ran = fixture.run(&["1", "--draft", "--json"]);
+    assert_eq!(
+        ran.err(),
+        "crewdeck: the pull request is open already and no draft: --draft does not change it\n"
+    );
+    let report: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
+    assert_eq!(
+        (&report["base"], &report["draft"], &report["pushed"]),
+        (&json!("develop"), &json!(false), &json!(1))
+    );
+    assert!(!fixture.has_opened());
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::worktree::RemovalMode;
-use crewdeck::store::{NewWorktree, Worktrees};
+use crewdeck::store::{CombineOutcome, Landing, NewWorktree, StoreError, Worktrees};
 use pretty_assertions::assert_eq;
 
 use super::start_process_as;
@@ -23,6 +23,8 @@ pub enum Step {
     Create,
     /// Merges the worktree of task 1.
     Merge,
+    /// Lands the branches of tasks 1 and 2 together.
+    Land,
     /// Creates a worktree, commits to it, merges and removes it.
     Lifecycle,
 }
@@ -30,7 +32,7 @@ pub enum Step {
 impl Step {
     /// Returns the step whose variant is called `name`.
     pub fn named(name: &str) -> Option<Step> {
-        [Step::Create, Step::Merge, Step::Lifecycle]
+        [Step::Create, Step::Merge, Step::Land, Step::Lifecycle]
             .into_iter()
             .find(|step| format!("{step:?}") == name)
     }
@@ -44,6 +46,7 @@ impl Step {
         match self {
             Step::Create => drop(trees.create(&new(2, &["wt/task-1"]), NOW).unwrap()),
             Step::Merge => drop(trees.merge(&name("task-1"), NOW).unwrap()),
+            Step::Land => drop(land(trees).unwrap()),
             Step::Lifecycle => {
                 let made = trees.create(&new(2, &["wt/task-1"]), NOW).unwrap();
                 let own = made.worktree.name;
@@ -54,6 +57,17 @@ impl Step {
                 trees.remove(&own, RemovalMode::OnlyIfSafe, NOW).unwrap();
             }
         }
+    }
+}
+
+/// Lands the branches of tasks 1 and 2 on their base branch together.
+pub fn land(trees: &Worktrees) -> Result<Landing, StoreError> {
+    let names = ["task-1", "task-2"].map(name);
+    let plans = trees.plan_trains(&names, NOW)?;
+    let plan = &plans.plans[0];
+    match trees.combine(&plan.base, &plan.branches)? {
+        CombineOutcome::Combined(combined) => trees.land(&plan.into, &combined, NOW),
+        CombineOutcome::Conflict { files, .. } => panic!("{files:?}"),
     }
 }
 

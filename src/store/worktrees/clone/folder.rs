@@ -3,13 +3,14 @@
 
 use std::ffi::CStr;
 use std::fs::{File, FileTimes};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, mkdirat, openat, readlinkat,
-    renameat_with, statat, symlinkat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fchmod, fstat, fstatvfs, mkdirat, openat,
+    readlinkat, renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -19,12 +20,27 @@ use crate::store::worktrees::include::copy::{folder_flags, open_folder, permissi
 const ENTRIES_MAX: usize = 200_000;
 /// Maximum size of the files that are cloned into one worktree, together, in bytes.
 const SIZE_MAX: u64 = 20 * 1024 * 1024 * 1024;
+/// Maximum size of the files whose blocks cannot be shared and that are therefore copied into one worktree, together, in
+/// bytes. Much lower than [`SIZE_MAX`], because each worktree needs this space.
+const COPIED_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// The unit in which a copy takes space on most disks, in bytes.
+const BLOCK: u64 = 4096;
+/// The free space that copies leave on the disk, in bytes.
+const FREE_MIN: u64 = 1024 * 1024 * 1024;
+/// The time between the newest copy and the checkout. Some file systems store times in whole seconds.
+const BEFORE_CHECKOUT: Duration = Duration::from_secs(1);
 /// Maximum depth of folders below a cloned folder. Each level needs two open files.
 const DEPTH_MAX: usize = 64;
 
 const TOO_MANY: &str = "more than 200,000 files and folders";
 const TOO_LARGE: &str = "more than 20 GiB in total";
 const TOO_DEEP: &str = "its folders are nested more than 64 levels deep";
+const NO_SPACE: &str = "its files need more space than copies may take: 4 GiB, what worktree.disk_limit leaves, and all \
+                        but the last GiB of the disk";
+const VIRTUAL_ENVIRONMENT: &str = "it contains a Python virtual environment, whose programs use the files of your \
+                                   checkout by absolute paths: create it with worktree.setup";
+/// The file in the top folder of a Python virtual environment.
+const VIRTUAL_ENVIRONMENT_FILE: &[u8] = b"pyvenv.cfg";
 
 /// The name of the unfinished clone, and of the file that tests whether blocks can be shared, in the scratch folder.
 const UNFINISHED: &str = "folder";
@@ -36,8 +52,8 @@ pub type ShareBlocks = fn(&File, &File) -> Result<(), Errno>;
 
 #[derive(Debug)]
 pub enum CloneError {
-    /// The folder exceeds a limit, which the text names.
-    TooMuch(&'static str),
+    /// The folder exceeds a limit or must not be cloned, for the reason in the text.
+    Unsuitable(&'static str),
     Io(io::Error),
 }
 
@@ -60,11 +76,26 @@ pub struct FolderCloner {
     /// An empty folder on the same file system as the worktree.
     scratch: OwnedFd,
     share: ShareBlocks,
-    entries_left: usize,
-    bytes_left: u64,
+    /// Whether a file is copied if its blocks cannot be shared.
+    copies: bool,
+    left: CloneBudget,
+    /// The latest time of modification that a cloned file gets.
+    newest: Option<SystemTime>,
+}
+
+/// What may still be cloned into a worktree.
+#[derive(Debug, Clone, Copy)]
+struct CloneBudget {
+    entries: usize,
+    /// The size of the files, in bytes.
+    bytes: u64,
+    /// The disk space for files whose blocks are not shared, in bytes.
+    copied: u64,
 }
 
 impl FolderCloner {
+    /// Opens the folders. Files are only cloned if they can share their blocks, until [`FolderCloner::allow_copies`].
+    ///
     /// # Errors
     /// Fails if a folder cannot be opened.
     pub fn open(
@@ -80,9 +111,31 @@ impl FolderCloner {
             tree: open(tree)?,
             scratch: open(scratch)?,
             share,
-            entries_left: ENTRIES_MAX,
-            bytes_left: SIZE_MAX,
+            copies: false,
+            left: CloneBudget {
+                entries: ENTRIES_MAX,
+                bytes: SIZE_MAX,
+                copied: 0,
+            },
+            // Git has written it before it checked out the files.
+            newest: modified_at(&tree.join(".git"))
+                .and_then(|written| written.checked_sub(BEFORE_CHECKOUT)),
         })
+    }
+
+    /// Copies files whose blocks cannot be shared: at most `bytes_max` bytes of them, and not more than the disk has space
+    /// for.
+    pub fn allow_copies(&mut self, bytes_max: u64) {
+        let disk = fstatvfs(&self.scratch);
+        let free = disk.map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+        let space = free.saturating_sub(FREE_MIN);
+        self.left.copied = COPIED_MAX.min(bytes_max).min(space);
+        self.copies = true;
+    }
+
+    /// Returns the disk space that copies of files whose blocks cannot be shared may still take, in bytes.
+    pub fn copies_left(&self) -> u64 {
+        self.left.copied
     }
 
     /// Returns whether the file system of the worktree can share blocks between files. Tries it.
@@ -108,8 +161,18 @@ impl FolderCloner {
     /// folder is missing in the worktree, or if something has appeared at `path` there.
     ///
     /// # Errors
-    /// Fails if the folder exceeds a limit, or cannot be cloned as a whole. The worktree is then unchanged.
+    /// Fails if the folder exceeds a limit, or cannot be cloned as a whole. The worktree is then unchanged, and so are the
+    /// limits for other folders.
     pub fn clone_folder(&mut self, path: &Path) -> Result<bool, CloneError> {
+        let before = self.left;
+        let cloned = self.try_clone_folder(path);
+        if !matches!(cloned, Ok(true)) {
+            self.left = before;
+        }
+        cloned
+    }
+
+    fn try_clone_folder(&mut self, path: &Path) -> Result<bool, CloneError> {
         let (folders, name) = split(path)?;
         let (mut from, mut to) = (self.root.try_clone()?, self.tree.try_clone()?);
         for folder in folders {
@@ -163,8 +226,11 @@ impl FolderCloner {
             if matches!(name.to_bytes(), b"." | b".." | b".git") {
                 continue;
             }
-            let left = self.entries_left.checked_sub(1);
-            self.entries_left = left.ok_or(CloneError::TooMuch(TOO_MANY))?;
+            if name.to_bytes() == VIRTUAL_ENVIRONMENT_FILE {
+                return Err(CloneError::Unsuitable(VIRTUAL_ENVIRONMENT));
+            }
+            let left = self.left.entries.checked_sub(1);
+            self.left.entries = left.ok_or(CloneError::Unsuitable(TOO_MANY))?;
             let kind = match entry.file_type() {
                 FileType::Unknown => {
                     let stat = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -175,7 +241,7 @@ impl FolderCloner {
             match kind {
                 FileType::Directory => {
                     let depth = depth.checked_sub(1);
-                    let depth = depth.ok_or(CloneError::TooMuch(TOO_DEEP))?;
+                    let depth = depth.ok_or(CloneError::Unsuitable(TOO_DEEP))?;
                     let flags = folder_flags() | OFlags::NOFOLLOW;
                     let inner = openat(from, name, flags, Mode::empty())?;
                     // Writable for the user, so that it can be deleted with the worktree.
@@ -196,7 +262,9 @@ impl FolderCloner {
         Ok(())
     }
 
-    /// Clones a file with its permissions and its time of modification, by which build tools detect changes.
+    /// Clones a file with its permissions and its time of modification, by which build tools detect changes. A file that is
+    /// newer than the worktree becomes as old as the worktree: otherwise build output of the user's checkout would be newer
+    /// than the sources in the worktree, which may differ, and would count as up to date.
     fn clone_file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr) -> Result<(), CloneError> {
         // Without NONBLOCK, opening a pipe would wait for its other end.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -206,15 +274,43 @@ impl FolderCloner {
             return Ok(());
         }
         let meta = source.metadata()?;
-        let left = self.bytes_left.checked_sub(meta.len());
-        self.bytes_left = left.ok_or(CloneError::TooMuch(TOO_LARGE))?;
+        let left = self.left.bytes.checked_sub(meta.len());
+        self.left.bytes = left.ok_or(CloneError::Unsuitable(TOO_LARGE))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let copy = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
-        (self.share)(&copy, &source)?;
+        if let Err(error) = (self.share)(&copy, &source) {
+            self.copy_file(&copy, &source, meta.len(), error)?;
+        }
         fchmod(&copy, permissions(&stat))?;
-        copy.set_times(FileTimes::new().set_modified(meta.modified()?))?;
+        let modified = meta.modified()?;
+        let modified = self.newest.map_or(modified, |newest| modified.min(newest));
+        copy.set_times(FileTimes::new().set_modified(modified))?;
         Ok(())
     }
+
+    /// Copies the content of a file of `length` bytes, if files may be copied. Otherwise fails with `error`, for which the
+    /// blocks cannot be shared. A file that grows meanwhile is cut at `length`.
+    fn copy_file(
+        &mut self,
+        copy: &File,
+        source: &File,
+        length: u64,
+        error: Errno,
+    ) -> Result<(), CloneError> {
+        if !self.copies {
+            return Err(error.into());
+        }
+        let space = length.div_ceil(BLOCK).saturating_mul(BLOCK);
+        let left = self.left.copied.checked_sub(space);
+        self.left.copied = left.ok_or(CloneError::Unsuitable(NO_SPACE))?;
+        let (mut from, mut to) = (source.take(length), copy);
+        io::copy(&mut from, &mut to)?;
+        Ok(())
+    }
+}
+
+fn modified_at(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().ok()?.modified().ok()
 }
 
 /// Deletes the folder `name` in the folder `at`.
@@ -264,123 +360,4 @@ pub fn copy_for_tests(copy: &File, source: &File) -> Result<(), Errno> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::PathBuf;
-
-    use pretty_assertions::assert_eq;
-
-    struct CloneFixture {
-        _dir: tempfile::TempDir,
-        root: PathBuf,
-        tree: PathBuf,
-        cloner: FolderCloner,
-    }
-
-    fn fixture(share: ShareBlocks) -> CloneFixture {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = ["root", "tree", "scratch"].map(|name| dir.path().join(name));
-        for path in &paths {
-            fs::create_dir(path).unwrap();
-        }
-        let [root, tree, scratch] = paths;
-        let cloner = FolderCloner::open(&root, &tree, &scratch, share).unwrap();
-        CloneFixture {
-            _dir: dir,
-            root,
-            tree,
-            cloner,
-        }
-    }
-
-    impl CloneFixture {
-        fn run(&mut self, path: &str) -> Result<bool, String> {
-            let cloned = self.cloner.clone_folder(Path::new(path));
-            let scratch = Dir::read_from(&self.cloner.scratch).unwrap().count();
-            assert_eq!(scratch, 2, "only . and .. are left");
-            cloned.map_err(|error| match error {
-                CloneError::TooMuch(why) => why.to_string(),
-                CloneError::Io(error) => error.to_string(),
-            })
-        }
-    }
-
-    #[test]
-    fn files_links_modes_and_times_are_cloned() {
-        let mut f = fixture(copy_for_tests);
-        let from = f.root.join("deps");
-        fs::create_dir_all(from.join(".bin")).unwrap();
-        fs::create_dir_all(from.join("pkg/.git")).unwrap();
-        fs::write(from.join("pkg/run"), "#!/bin/sh\n").unwrap();
-        let mode = fs::Permissions::from_mode(0o4755);
-        fs::set_permissions(from.join("pkg/run"), mode).unwrap();
-        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
-        let file = File::options().write(true).open(from.join("pkg/run"));
-        file.unwrap().set_modified(time).unwrap();
-        symlink("../pkg/run", from.join(".bin/run")).unwrap();
-        let made = std::process::Command::new("mkfifo")
-            .arg(from.join("pipe"))
-            .status();
-        assert!(made.unwrap().success());
-        assert!(f.cloner.can_share());
-        assert_eq!(f.run("deps"), Ok(true));
-        let copy = f.tree.join("deps");
-        let meta = fs::metadata(copy.join("pkg/run")).unwrap();
-        assert_eq!(meta.permissions().mode() & 0o7777, 0o755);
-        assert_eq!(meta.modified().unwrap(), time);
-        let link = fs::read_link(copy.join(".bin/run")).unwrap();
-        assert_eq!(link, Path::new("../pkg/run"));
-        assert!(!copy.join("pkg/.git").exists() && !copy.join("pipe").exists());
-        assert_eq!(f.run("deps"), Ok(false), "nothing is replaced");
-    }
-
-    #[test]
-    fn nothing_is_cloned_through_links() {
-        let mut f = fixture(copy_for_tests);
-        let outside = f.root.with_file_name("outside");
-        fs::create_dir_all(outside.join("deps")).unwrap();
-        fs::write(outside.join("deps/secret"), "secret").unwrap();
-        symlink(&outside, f.root.join("link")).unwrap();
-        symlink(outside.join("deps"), f.root.join("deps")).unwrap();
-        fs::create_dir_all(f.root.join("pkg/deps")).unwrap();
-        symlink(&outside, f.tree.join("pkg")).unwrap();
-        for path in ["link/deps", "deps", "pkg/deps", "../outside/deps", "/etc"] {
-            assert!(f.run(path).is_err(), "{path}");
-        }
-        assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
-        assert_eq!(fs::read_dir(&f.tree).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn folder_above_a_limit_is_left_out_as_a_whole() {
-        let mut f = fixture(copy_for_tests);
-        for path in ["a/1", "a/2", "b/1"] {
-            fs::create_dir_all(f.root.join(path).parent().unwrap()).unwrap();
-            fs::write(f.root.join(path), "12345").unwrap();
-        }
-        f.cloner.entries_left = 1;
-        assert_eq!(f.run("a"), Err(TOO_MANY.into()));
-        f.cloner.entries_left = 10;
-        f.cloner.bytes_left = 9;
-        assert_eq!(f.run("a"), Err(TOO_LARGE.into()));
-        f.cloner.bytes_left = 5;
-        assert_eq!(f.run("b"), Ok(true));
-        fs::create_dir_all(f.root.join("c").join("x/".repeat(DEPTH_MAX + 1))).unwrap();
-        f.cloner.entries_left = 1000;
-        assert_eq!(f.run("c"), Err(TOO_DEEP.into()));
-        let cloned: Vec<_> = fs::read_dir(&f.tree).unwrap().flatten().collect();
-        assert_eq!(cloned.len(), 1, "{cloned:?}");
-    }
-
-    #[test]
-    fn file_system_without_shared_blocks_is_detected() {
-        let mut f = fixture(|_, _| Err(Errno::NOTSUP));
-        assert!(!f.cloner.can_share());
-        fs::create_dir(f.root.join("a")).unwrap();
-        fs::write(f.root.join("a/1"), "1").unwrap();
-        assert!(f.run("a").is_err());
-        assert!(!f.tree.join("a").exists());
-    }
-}
+mod tests;

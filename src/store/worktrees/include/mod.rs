@@ -9,7 +9,7 @@
 
 pub(super) mod copy;
 mod excludes;
-mod patterns;
+pub(super) mod patterns;
 mod search;
 
 use std::io::ErrorKind;

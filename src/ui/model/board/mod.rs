@@ -6,6 +6,7 @@ pub(in crate::ui) mod critical;
 pub(in crate::ui) mod history;
 pub(in crate::ui) mod index;
 pub(in crate::ui) mod memo;
+pub(in crate::ui) mod train;
 pub(in crate::ui) mod unlocks;
 
 use std::collections::BTreeMap;

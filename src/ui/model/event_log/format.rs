@@ -15,6 +15,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{DeliveryState, NoticeLevel, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
+use crate::ui::model::event_log::train::train_lines;
 use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic, board};
 use crate::ui::model::{CrewModel, sentence};
 use crate::ui::text::display_name;
@@ -32,6 +33,7 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
         EventKind::Board(BoardEvent::BoardChanged { changed, removed }) => {
             board::change_lines(model, changed, removed, event.at)
         }
+        EventKind::Board(BoardEvent::TrainChanged { train }) => train_lines(model, train),
         EventKind::Board(_) => Vec::new(),
         EventKind::Team(what) => match what {
             TeamEvent::RosterChanged { team } => team_changed(model, team, event.at),

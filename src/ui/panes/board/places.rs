@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use crate::domain::ids::TaskId;
 use crate::domain::screen::BoardShape;
 use crate::ui::graph;
-use crate::ui::model::board::index;
+use crate::ui::model::board::{index, train};
 use crate::ui::panes::board::filter::BoardQuery;
 use crate::ui::panes::board::{BoardPane, DrawnGraph, GRAPH_MAX, ListReason, PANNED_FROM, Shown};
 use crate::ui::widgets::list::first_row;
@@ -15,6 +15,9 @@ use crate::ui::widgets::scrollbar::Scrollbar;
 /// Minimum height of the board's content, in rows, to show a line below the graph that describes the selected task.
 pub const ABOUT_FROM: u16 = 5;
 
+/// Minimum height of the board's content, in rows, to show a line about the merge train.
+const TRAIN_FROM: u16 = 4;
+
 /// Width of the mark before the selected node of the graph, with the blank after it, in columns.
 pub const MARK_WIDTH: u16 = 2;
 
@@ -22,6 +25,8 @@ pub const MARK_WIDTH: u16 = 2;
 pub struct BoardPaneLayout {
     /// The filter input and, if the filter is invalid, a row for the error; `None` if no filter is set or being typed.
     pub filter: Option<Rect>,
+    /// The row that describes the merge train that runs; `None` if none runs, and if the pane has too few rows.
+    pub train: Option<Rect>,
     /// The area of the graph or the list.
     pub body: Rect,
     /// The line below a graph that describes the selected task. `None` for a list, and if the pane has too few rows.
@@ -44,10 +49,18 @@ impl BoardPane {
             height: filter_rows,
             ..area
         });
-        let body = Rect {
+        let below = Rect {
             y: area.y + filter_rows,
             height: area.height - filter_rows,
             ..area
+        };
+        let has_train = train::is_running(model) && below.height >= TRAIN_FROM;
+        let train = has_train.then_some(Rect { height: 1, ..below });
+        let train_rows = u16::from(has_train);
+        let body = Rect {
+            y: below.y + train_rows,
+            height: below.height - train_rows,
+            ..below
         };
         let about_rows = u16::from(body.height >= ABOUT_FROM);
         let drawn = Rect {
@@ -62,12 +75,14 @@ impl BoardPane {
         match shown {
             Shown::List(_) => BoardPaneLayout {
                 filter,
+                train,
                 body,
                 about: None,
                 shown,
             },
             Shown::Graph(_) => BoardPaneLayout {
                 filter,
+                train,
                 body: drawn,
                 about: (about_rows > 0).then_some(Rect {
                     y: drawn.bottom(),

@@ -47,9 +47,12 @@ impl Question for MergeTask {
                     .prefs
                     .keymap
                     .key(Context::ConfirmMerge, Action::MergeAll);
-                format!(
-                    "\n{n} completed tasks are unmerged. {all} merges them all in dependency order and stops at the first conflict."
-                )
+                let how = if has_checks(app) {
+                    "lands all that are green together"
+                } else {
+                    "merges them all in dependency order and stops at the first conflict"
+                };
+                format!("\n{n} completed tasks are unmerged. {all} {how}.")
             }
         };
         let waiting: Vec<String> = branches::unmerged_tasks(app)
@@ -67,8 +70,13 @@ impl Question for MergeTask {
         } else {
             waiting.concat()
         };
+        let checked = if has_checks(app) {
+            "\nThe checks run on the merged state first. Red branches are taken out and get a task."
+        } else {
+            ""
+        };
         format!(
-            "Merge wt/{}{size}{into}?\n{id} {}{others}{waiting}",
+            "Merge wt/{}{size}{into}?\n{id} {}{checked}{others}{waiting}",
             one_line(&task.worktree),
             one_line(&task.subject)
         )
@@ -139,6 +147,11 @@ fn merge_all(app: &mut App, out: &mut Vec<Effect>) -> Next {
     });
     out.push(Effect::Command(Command::MergeAll { tasks }));
     Next::Close
+}
+
+/// Returns whether the settings have checks, so that branches are checked together before they land.
+fn has_checks(model: &CrewModel) -> bool {
+    model.setup.as_ref().is_some_and(|setup| setup.checks)
 }
 
 fn is_mergeable(model: &CrewModel, id: TaskId) -> bool {

@@ -58,6 +58,7 @@ fn board_event(app: &mut App, event: &BoardEvent) {
             app.close_outdated_popups();
         }
         BoardEvent::HeadChanged { head } => app.model.head = Some(head.clone()),
+        BoardEvent::TrainChanged { train } => app.model.train = Some(train.clone()),
         BoardEvent::DiffShown {
             task,
             stat,
@@ -161,6 +162,8 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     if !shows(app, Context::Picker) {
         app.model.models = ModelList::Unknown;
     }
+    // The train of a crew that was killed has no end. One that runs is shown again with its next step.
+    app.model.train = None;
     app.model.setup = Some(setup.clone());
 }
 

@@ -9,14 +9,18 @@ use crate::domain::worktree::Losses;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{AgentEvent, CrewEvent, EventKind, TeamEvent};
 use crate::ui::fixture::{
-    apply_events, busy, memory, name, press, question, servers, skills, started_screen,
+    apply_events, busy, memory, name, press, question, ready_with_checks, servers, skills,
+    started_screen, train_event,
 };
 use crate::ui::panes::board::tests::merging::on;
 use crate::ui::panes::board::tests::user_actions::{at, inspection_event, losses};
 use crate::ui::popups::event_log::tests::keys::eventful;
 use crate::ui::popups::thread::tests::thread_screen;
 use crate::ui::tests::scenes::{Scene, Shows, scene_data, work};
-use crate::ui::{DoctorResult, Msg, ServerReview, SessionSummary, update};
+use crate::ui::{DoctorResult, Msg, Pane, ServerReview, SessionSummary, update};
+
+/// The sizes of scenes with a merge train.
+const TRAIN_SIZES: [(u16, u16); 3] = [(160, 45), (80, 24), (60, 16)];
 
 /// Returns the list of servers after the user has pressed `a` on a server that needs approval.
 fn server_review() -> Scene {
@@ -276,6 +280,9 @@ pub fn scenes() -> Vec<Scene> {
         by_hand("pane_board_by_hand", Shows::Screen, 6, Some(6), ""),
         merge_scene("pane_board_merging", Shows::Screen, ""),
         merge_scene("pane_board_merging_list", Shows::Screen, "v 3"),
+        train_scene("popup_merge_checked", Shows::Popup, "m"),
+        train_scene("pane_board_train", Shows::Pane(Pane::Board), "").at(&TRAIN_SIZES),
+        train_scene("pane_board_train_list", Shows::Pane(Pane::Board), "v 3").at(&TRAIN_SIZES),
     ]
 }
 
@@ -427,6 +434,17 @@ fn removal(name: &'static str, is_lost: bool, keys: &'static str) -> Scene {
         let mut state = on(width, height, 2);
         let losses = if is_lost { losses() } else { Losses::default() };
         apply_events(&mut state, vec![inspection_event(2, losses)]);
+        press(&mut state, keys);
+        state
+    })
+}
+
+/// Returns a scene of a crew with checks, in which a merge train runs.
+fn train_scene(name: &'static str, shows: Shows, keys: &'static str) -> Scene {
+    Scene::new(name, shows, move |width, height| {
+        let mut state = on(width, height, 2);
+        let events = vec![ready_with_checks(), train_event("main")];
+        apply_events(&mut state, events);
         press(&mut state, keys);
         state
     })

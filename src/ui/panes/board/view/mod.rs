@@ -19,7 +19,7 @@ use crate::ui::frame::{Titles, layout as frame_layout};
 use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::board::index::{BoardStatus, Index};
-use crate::ui::model::board::{branches, index, unlocks};
+use crate::ui::model::board::{branches, index, train, unlocks};
 use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::panes::board::filter::BoardQuery;
 use crate::ui::panes::board::{BoardPane, ListReason, Shown, label};
@@ -71,6 +71,9 @@ pub fn draw(pane: &BoardPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
     frame::pane(app, Pane::Board, titles, theme, area, buffer);
     if let Some(row) = places.filter {
         draw_filter(&pane.filter, theme, row, buffer);
+    }
+    if let (Some(row), Some(forms)) = (places.train, train::forms(app)) {
+        draw_train(&forms, theme, row, buffer);
     }
     match &places.shown {
         Shown::Graph(drawing) => {
@@ -248,6 +251,18 @@ fn draw_filter(filter: &ListFilter, theme: &Theme, area: Rect, buffer: &mut Buff
         let text = fit(&format!(" ▲ {problem}"), usize::from(area.width));
         Line::styled(text, theme.warn).render(row, buffer);
     }
+}
+
+/// Draws the line about the merge train that runs: the longest of `forms` that fits.
+fn draw_train(forms: &[String], theme: &Theme, row: Rect, buffer: &mut Buffer) {
+    let columns = usize::from(row.width).saturating_sub(3);
+    let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+    let text = fit(longest_fitting(&forms, columns), columns);
+    let spans = [
+        Span::styled(format!(" {} ", branches::UNMERGED), theme.accent),
+        Span::styled(text, theme.text),
+    ];
+    Line::from(spans.to_vec()).render(row, buffer);
 }
 
 /// Draws the line below the graph that describes the selected task in more detail than its node.

@@ -1,0 +1,116 @@
+//! Finds what has landed on a base branch since a branch began.
+
+use super::Worktrees;
+use crate::domain::text::{clip, one_line};
+use crate::domain::worktree::WorktreeName;
+use crate::store::StoreError;
+
+/// Maximum size of git's output, in bytes. Enough for some hundred commits with long subjects.
+const OUTPUT_MAX: usize = 256 * 1024;
+/// Maximum length of a subject, in characters.
+const SUBJECT_MAX: usize = 100;
+
+/// A commit of a base branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandedCommit {
+    pub hash: String,
+    pub subject: String,
+}
+
+/// What has landed on a base branch since a branch began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandedCommits {
+    /// The commit before the first of `commits`.
+    pub start: String,
+    /// Oldest first, not empty. Only the commits on the line of first parents, so that each merge is one commit.
+    pub commits: Vec<LandedCommit>,
+}
+
+impl Worktrees {
+    /// Returns the newest commits of the base branch, whose last commit is `base`, that the commit `tip` does not
+    /// contain: at most `max`. `None` if there are none.
+    ///
+    /// # Errors
+    /// When a commit does not exist, or git fails.
+    pub fn landed_since(
+        &self,
+        base: &str,
+        tip: &str,
+        max: usize,
+    ) -> Result<Option<LandedCommits>, StoreError> {
+        let work = self.read()?;
+        let (most, without) = (format!("--max-count={max}"), format!("^{tip}"));
+        let args = [
+            "log",
+            "--first-parent",
+            "--no-show-signature",
+            "--no-color",
+            "--format=%H %P%x00%s",
+            &most,
+            base,
+            &without,
+            "--",
+        ];
+        let answer = work.repo.git.run_keeping(&args, OUTPUT_MAX)?;
+        if answer.code != 0 {
+            return Err(answer.to_error(&args).into());
+        }
+        if answer.lost > 0 {
+            return Ok(None);
+        }
+        let mut commits = Vec::new();
+        let mut start = String::new();
+        for line in answer.out.lines() {
+            let Some((hashes, subject)) = line.split_once('\0') else {
+                continue;
+            };
+            let mut hashes = hashes.split(' ').filter(|hash| !hash.is_empty());
+            // The first commit of the repository has no state before it.
+            let (Some(hash), Some(parent)) = (hashes.next(), hashes.next()) else {
+                break;
+            };
+            start = parent.to_string();
+            commits.push(LandedCommit {
+                hash: hash.to_string(),
+                subject: one_line(&clip(subject, SUBJECT_MAX)),
+            });
+        }
+        commits.reverse();
+        Ok((!commits.is_empty()).then_some(LandedCommits { start, commits }))
+    }
+
+    /// Returns the worktrees whose branches the commit `hash` of a base branch has merged; none if another program has
+    /// made this commit.
+    ///
+    /// # Errors
+    /// When the registry cannot be read, the commit does not exist, or git fails.
+    pub fn merged_by(&self, hash: &str) -> Result<Vec<WorktreeName>, StoreError> {
+        let work = self.read()?;
+        let (merged, before) = (format!("--merged={hash}"), format!("--no-merged={hash}^1"));
+        let args = [
+            "for-each-ref",
+            "--format=%(objectname) %(refname:lstrip=3)",
+            &merged,
+            &before,
+            "refs/heads/wt/",
+        ];
+        let answer = work.repo.git.run_keeping(&args, OUTPUT_MAX)?;
+        if answer.code != 0 {
+            return Err(answer.to_error(&args).into());
+        }
+        let lines = answer.out.lines().filter_map(|line| line.split_once(' '));
+        // A branch that has just begun there has not been merged by it.
+        let merged: Vec<&str> = lines
+            .filter(|(tip, _)| *tip != hash)
+            .map(|(_, name)| name)
+            .collect();
+        let trees = work.index.existing_worktrees().into_iter();
+        // A branch that has got more commits since then is found by the registry.
+        let is_merged =
+            |name: &WorktreeName, by: &str| by == hash || merged.contains(&name.as_str());
+        Ok(trees
+            .filter(|tree| is_merged(&tree.name, &tree.merged_commit))
+            .map(|tree| tree.name.clone())
+            .collect())
+    }
+}

@@ -1,0 +1,298 @@
+//! Moves the base branch to a combination.
+
+use std::path::PathBuf;
+
+use super::combination::{CombinedBranches, commit_tree};
+use super::landing_record::{LAND, LandingBranch, LandingRecord, remove_record};
+use super::log::LogEntry;
+use super::merge::{MergeOutcome, try_merge};
+use super::train::TrainBranch;
+use super::{OpenRegistry, Worktrees};
+use crate::domain::timestamp::Timestamp;
+use crate::domain::worktree::WorktreeError;
+use crate::store::StoreError;
+use crate::store::git::{Git, Hooks};
+
+/// The hooks that git runs when it creates a merge commit. If the user has one of them, git itself merges in the main
+/// worktree, so that it runs.
+const MERGE_HOOKS: [&str; 3] = ["pre-merge-commit", "prepare-commit-msg", "commit-msg"];
+
+/// The result of a landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landing {
+    Landed {
+        /// The commit of the base branch now.
+        commit: String,
+        /// The commit of the base branch before. Used to undo the landing.
+        before: String,
+        /// Whether the main worktree has the base branch checked out, so that its files were updated too.
+        is_checked_out: bool,
+    },
+    /// Another program has moved the base branch to this commit. Nothing was changed.
+    BaseMoved(String),
+}
+
+/// How the base branch is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LandingPlace {
+    /// The main worktree has the base branch checked out: its files are updated too.
+    MainWorktree,
+    /// No worktree has the base branch checked out: only the branch is moved.
+    BranchOnly,
+}
+
+impl Worktrees {
+    /// Moves the base branch `into` to a combination, if it is still the commit that was combined. If the main worktree
+    /// has the base branch checked out, its files are updated too; it must have no uncommitted changes in tracked files
+    /// then. If another branch is checked out there, no checkout is touched. The merge commits are signed if the user's
+    /// settings say so. If the user has hooks for merge commits, they run once, for one merge commit around all
+    /// branches.
+    ///
+    /// # Errors
+    /// When the base branch is checked out in a worktree that cannot be updated, a file would be overwritten, or a hook
+    /// or git fails. Nothing was changed then.
+    pub fn land(
+        &self,
+        into: &str,
+        combined: &CombinedBranches,
+        now: Timestamp,
+    ) -> Result<Landing, StoreError> {
+        let mut work = self.begin_change()?;
+        work.recover_landing_first(now)?;
+        work.undo_interrupted_merges(now)?;
+        let current = work.base_commit(into)?;
+        if current != combined.base {
+            return Ok(Landing::BaseMoved(current));
+        }
+        if combined.commit == combined.base {
+            // Another program has merged the branches.
+            let record = work.new_record(into, combined, false)?;
+            work.record_landed(&record, now)?;
+            let (commit, before) = (current.clone(), current);
+            return Ok(Landing::Landed {
+                commit,
+                before,
+                is_checked_out: false,
+            });
+        }
+        let (place, is_merged) = work.landing_place(into)?;
+        if place == LandingPlace::MainWorktree {
+            work.check_nested_repos(&names(combined), &combined.commit)?;
+        }
+        let record = work.new_record(into, combined, is_merged)?;
+        let started = LogEntry::of(LAND, &work.train_entry()?).head(&record.before);
+        work.log.record(started, now)?;
+        record.save(&work.dir)?;
+        let moved = match place {
+            LandingPlace::MainWorktree => work.move_main_worktree(&record, combined),
+            LandingPlace::BranchOnly => work.move_branch(&record),
+        };
+        match moved {
+            Ok(None) => {
+                work.record_landed(&record, now)?;
+                let (commit, before) = (work.base_commit(into)?, record.before);
+                Ok(Landing::Landed {
+                    commit,
+                    before,
+                    is_checked_out: place == LandingPlace::MainWorktree,
+                })
+            }
+            Ok(Some(why)) => {
+                let current = work.base_commit(into)?;
+                let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
+                work.log.record(failed, now)?;
+                remove_record(&work.dir)?;
+                if current != combined.base {
+                    return Ok(Landing::BaseMoved(current));
+                }
+                let branch = names(combined);
+                Err(WorktreeError::NotMerged { branch, why }.into())
+            }
+            // The record stays: the next change finds out what git has done.
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Worktrees {
+    /// Checks that branches can land on the base branch `into` now, as far as this can be known before they are combined.
+    ///
+    /// # Errors
+    /// See [`Worktrees::land`].
+    pub fn check_landing(&self, into: &str) -> Result<(), StoreError> {
+        self.read()?.landing_place(into)?;
+        Ok(())
+    }
+}
+
+impl OpenRegistry {
+    fn base_commit(&self, into: &str) -> Result<String, StoreError> {
+        let commit = self.repo.branch(into)?;
+        commit.ok_or_else(|| WorktreeError::NoBranch(into.to_string()).into())
+    }
+
+    /// Returns how the base branch can be moved, and whether git itself has to merge so that the user's hooks run. Fails
+    /// if the base branch cannot be moved now.
+    fn landing_place(&self, into: &str) -> Result<(LandingPlace, bool), StoreError> {
+        let head = self.repo.head()?;
+        let has_hooks = self.has_merge_hooks()?;
+        if head.branch.as_deref() == Some(into) {
+            self.check_main_ready(Some(into))?;
+            return Ok((LandingPlace::MainWorktree, has_hooks));
+        }
+        if let Some(place) = self.repo.in_use_by_operation(into) {
+            return Err(WorktreeError::BaseInUse {
+                base: into.into(),
+                path: place.to_string_lossy().into_owned(),
+            }
+            .into());
+        }
+        if has_hooks {
+            // Without a checkout, the hooks could not run.
+            let (on, base) = (head.branch, into.to_string());
+            let on = on.unwrap_or_else(|| "no branch".into());
+            return Err(WorktreeError::WrongBranch { on, base }.into());
+        }
+        let listed = self.repo.list_worktrees()?;
+        let holder = listed
+            .iter()
+            .find(|tree| tree.branch.as_deref() == Some(into));
+        match holder {
+            Some(holder) => Err(WorktreeError::BaseElsewhere {
+                base: into.into(),
+                path: holder.path.to_string_lossy().into_owned(),
+            }
+            .into()),
+            None => Ok((LandingPlace::BranchOnly, false)),
+        }
+    }
+
+    /// Returns whether the user has a hook that runs when git creates a merge commit.
+    fn has_merge_hooks(&self) -> Result<bool, StoreError> {
+        let git = self.repo.git.with_hooks(Hooks::Run);
+        let ask = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"];
+        let folder = PathBuf::from(git.ok(&ask)?);
+        Ok(MERGE_HOOKS.iter().any(|hook| folder.join(hook).exists()))
+    }
+
+    /// Creates the merge commits as they are to land, and returns the record of the landing.
+    fn new_record(
+        &self,
+        into: &str,
+        combined: &CombinedBranches,
+        is_merged: bool,
+    ) -> Result<LandingRecord, StoreError> {
+        let git = self.repo.git.committer()?;
+        let flags: &[&str] = if !is_merged && signs_commits(&git)? {
+            // `git commit-tree` does not read the setting itself.
+            &["-S"]
+        } else {
+            &[]
+        };
+        let mut at = combined.base.clone();
+        let mut branches = Vec::new();
+        for step in &combined.branches {
+            let TrainBranch { tip, message, .. } = &step.branch;
+            let mut by = String::new();
+            if let Some(tree) = &step.tree {
+                at = commit_tree(&git, tree, (&at, tip), message, flags)?;
+                by.clone_from(&at);
+            }
+            branches.push(LandingBranch::of(&step.branch, &by));
+        }
+        Ok(LandingRecord {
+            into: into.into(),
+            before: combined.base.clone(),
+            commit: at,
+            tree: combined.tree.clone(),
+            is_merged,
+            branches,
+        })
+    }
+
+    /// Merges the commit of the record in the main worktree. Returns the reason if nothing was changed.
+    fn move_main_worktree(
+        &self,
+        record: &LandingRecord,
+        combined: &CombinedBranches,
+    ) -> Result<Option<String>, StoreError> {
+        let git = self.repo.git.with_hooks(Hooks::Run).committer()?;
+        let own = self.repo.git_dir();
+        // A fast-forward fails if the base branch was moved in the meantime.
+        let flag = if record.is_merged {
+            "--no-ff"
+        } else {
+            "--ff-only"
+        };
+        let message = message(combined);
+        match try_merge(&git, own, &record.commit, &message, &[flag])? {
+            MergeOutcome::Merged => {}
+            MergeOutcome::Failed(why) => return Ok(Some(why)),
+            MergeOutcome::Conflict(files) => {
+                return Ok(Some(format!("conflict in {}", files.join(", "))));
+            }
+        }
+        if record.is_merged {
+            self.take_back_unchecked(record)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Takes back the merge commit of the record if its content is not what was checked: a hook has changed it, or the base
+    /// branch was moved in the meantime. The merge commit must be checked out in the main worktree. Returns the reason
+    /// if it was taken back.
+    pub(super) fn take_back_unchecked(
+        &self,
+        record: &LandingRecord,
+    ) -> Result<Option<String>, StoreError> {
+        let git = &self.repo.git;
+        let first = git.ok(&["rev-parse", "--verify", "HEAD^1"])?;
+        let tree = git.ok(&["rev-parse", "--verify", "HEAD^{tree}"])?;
+        let why = if first != record.before {
+            "another program moved the branch at the same time"
+        } else if tree != record.tree {
+            "a hook for merge commits changed files, so the merge was not what the checks have seen"
+        } else {
+            return Ok(None);
+        };
+        git.ok(&["reset", "--quiet", "--keep", &first])?;
+        Ok(Some(why.into()))
+    }
+
+    /// Moves the base branch, which no worktree has checked out. Git compares its old value, so that a commit of another
+    /// program is never lost. Returns the reason if nothing was changed.
+    fn move_branch(&self, record: &LandingRecord) -> Result<Option<String>, StoreError> {
+        let git = self.repo.git.with_hooks(Hooks::Run);
+        let full = format!("refs/heads/{}", record.into);
+        let answer = git.run(&[
+            "update-ref",
+            "-m",
+            "crewdeck: merge train",
+            &full,
+            &record.commit,
+            &record.before,
+        ])?;
+        Ok((answer.code != 0).then_some(answer.error_message))
+    }
+}
+
+/// Returns whether the user's settings say that commits are signed.
+fn signs_commits(git: &Git) -> Result<bool, StoreError> {
+    let answer = git.run(&["config", "--type=bool", "--get", "commit.gpgSign"])?;
+    Ok(answer.out.trim() == "true")
+}
+
+fn names(combined: &CombinedBranches) -> String {
+    let all = combined.branches.iter();
+    let all: Vec<String> = all.map(|step| step.branch.name.branch()).collect();
+    all.join(", ")
+}
+
+/// Returns the message of one merge commit around all branches.
+fn message(combined: &CombinedBranches) -> String {
+    match combined.branches.as_slice() {
+        [one] => one.branch.message.clone(),
+        all => format!("Merge {} branches: {}", all.len(), names(combined)),
+    }
+}

@@ -63,3 +63,7 @@ impl ViewerStores {
         Box::pin(trees.run_teardown(&name, &commands, redactor, &self.stop)).await
     }
 }
+
+#[cfg(test)]
+#[path = "removal_tests.rs"]
+mod tests;

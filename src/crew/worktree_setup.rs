@@ -224,8 +224,11 @@ impl WorktreeSetup {
         let _turn = match self.turn(name, cancel).await? {
             Ok(turn) => turn,
             Err(why) => {
-                let text = format!("Worktree {name} is not set up: {why}.");
+                let text =
+                    format!("Worktree {name} is not set up: {why}. The work goes on without it.");
                 self.context.notice(NoticeLevel::Warn, text).await;
+                // Not again later, in the middle of the work.
+                self.finish(name, Some(why.clone())).await;
                 return Some(prompt::setup_failed(&why, "", ""));
             }
         };

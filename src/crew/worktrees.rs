@@ -157,7 +157,9 @@ impl TaskWorktrees {
         let made = self.made_by_hook(task, owner, host).await?;
         let created = run_blocking(move || trees.create(&NewWorktree { made, ..new }, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
-        if !created.was_spare {
+        // The result of the setup of a spare worktree is kept for its owner, unless the setup must run again because the
+        // worktree was moved.
+        if !created.was_spare || created.worktree.setup_pending {
             self.forget_earlier(&name);
         }
         self.report_included(&created).await;

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Worktrees;
 use super::command_environment::CACHE_VARIABLE;
+use super::merge::check_clean;
 use crate::domain::redact::Redactor;
 use crate::domain::sandbox::Network;
 use crate::domain::text::{clip, count_noun, one_line};
@@ -342,7 +343,7 @@ impl Worktrees {
 
     /// Returns who has written the files in a worktree whose setup has not ended yet. Before that, no agent works in it. So
     /// the files are those of the base branch, unless branches of other tasks were merged into it or the worktree was used
-    /// before.
+    /// before. A worktree with uncommitted files counts as used, in case the end of an earlier setup was not recorded.
     fn content_origin(&self, name: &WorktreeName) -> Result<ContentOrigin, StoreError> {
         let work = self.read()?;
         let tree = work.index.find(name)?;
@@ -354,7 +355,8 @@ impl Worktrees {
             return Ok(ContentOrigin::Agents);
         };
         let base = work.base_of(tree)?.1;
-        let is_base = git.succeeds(&["merge-base", "--is-ancestor", &here.commit, &base])?;
+        let is_base = git.succeeds(&["merge-base", "--is-ancestor", &here.commit, &base])?
+            && check_clean(&tree.name, &git).is_ok();
         Ok(if is_base {
             ContentOrigin::BaseBranch
         } else {

@@ -24,7 +24,7 @@ use workspace::{RunEnd, Workspace};
 /// Number of rounds with kills if `CREWDECK_ROUNDS` is not set.
 const DEFAULT_ROUNDS: u64 = 1;
 /// The time in which the kills of a round are, measured from the start of each run.
-const SPAN: Duration = Duration::from_secs(6);
+const SPAN: Duration = Duration::from_secs(10);
 /// Maximum number of runs of a round that may end by themselves before all is done.
 const RUNS_MAX: usize = 4;
 
@@ -102,6 +102,7 @@ fn tasks() -> impl Iterator<Item = (u64, Play)> {
 }
 
 #[test]
+#[ignore = "long: see the longer rounds in CONTRIBUTING.md"]
 fn liars_pairs_and_loops_never_turn_the_base_red() {
     let workspace = Workspace::new("proof-");
     let began = Instant::now();

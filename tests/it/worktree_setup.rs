@@ -177,7 +177,7 @@ fn ignored_folder_is_cloned_before_setup_or_reason_is_shown() {
     let project = repository();
     project.write("made-deps/a.js", "a\n");
     project.write_user_settings(
-        "[worktree]\nclone = ['made-deps', 'missing']\nsetup = 'cat made-deps/a.js || echo none'\n",
+        "[worktree]\nclone = ['made-deps', 'missing']\nsetup = 'cat made-deps/a.js 2>/dev/null || echo none'\n",
     );
     let events = work(&project, "setup command has run here", "true");
     let notices: Vec<&str> = events

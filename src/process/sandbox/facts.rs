@@ -170,6 +170,7 @@ impl Sandbox {
         Sandbox {
             write,
             caches,
+            has_created_caches: SharedFlag::default(),
             ..self
         }
     }

@@ -150,7 +150,7 @@ fn check_that_fills_the_disk_is_stopped_and_its_files_are_deleted() {
     let git = "git init --quiet --template= --initial-branch=main && git config user.name Ada && git config user.email ada@example.org && git add --all && git commit --quiet -m first";
     run_inside(&disk, git);
     write("script.yaml", &format!("rules:\n{}", with_bob(WRITES_BAD)));
-    let fills = "head -c 250M /dev/zero > fill; sleep 60";
+    let fills = "head -c 250M /dev/zero > fill; until [ -e never ]; do sleep 0.05; done";
     write(".config/crewdeck/config.toml", &merging(fills));
     let args = ["run", "begin", "--provider", "script:script.yaml", "--json"];
     let ran = run_to_end(disk.crewdeck(&[&args[..], &["--tool", "auto"]].concat()));

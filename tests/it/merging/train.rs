@@ -1,4 +1,4 @@
-//! Merges where checks are configured: only what is green together lands, whoever merges, also after `kill -9` at any
+//! Merges where checks are configured: only what is green together lands, in every way of merging, also after `kill -9` at any
 //! moment.
 //!
 //! `CREWDECK_ROUNDS=100 cargo test --test it merging::train -- --nocapture` runs 100 rounds with random kills;

@@ -110,7 +110,7 @@ fn worktree_list_diff_merge_and_remove_work() {
     );
     let text = project.run(&["worktree", "list"]).out();
     assert!(
-        text.contains("  merged  ") && text.contains("  all merged  "),
+        text.contains("  merged  ") && text.contains("  all merged\n"),
         "{text}"
     );
     project.run(&["task", "claim", "1", "--as", "alice"]);

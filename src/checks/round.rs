@@ -126,7 +126,7 @@ impl TaskChecks {
         let changes = match self.questions_changes(task, by, &found) {
             Ok(record) => record,
             Err(record) => {
-                let records = vec![record];
+                let records = vec![*record];
                 self.record(task.id, &records).await?;
                 let text = no_changes_text(task);
                 return Ok(CheckRound {
@@ -300,7 +300,7 @@ impl TaskChecks {
         task: &Task,
         by: &Name,
         found: &FoundContent,
-    ) -> Result<Option<CheckRecord>, CheckRecord> {
+    ) -> Result<Option<CheckRecord>, Box<CheckRecord>> {
         let Some(content) = found.branch() else {
             return Ok(None);
         };
@@ -324,7 +324,7 @@ impl TaskChecks {
         if is_questioned {
             Ok(Some(record(CheckOutcome::NoChanges)))
         } else {
-            Err(record(CheckOutcome::NoChanges))
+            Err(Box::new(record(CheckOutcome::NoChanges)))
         }
     }
 

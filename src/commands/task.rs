@@ -94,19 +94,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
             let id = board.resolve(id)?;
-            if accept.is_some() {
-                context.gate.check_may_set_acceptance()?;
-            }
-            match accept {
-                Some(command) if edit == TaskEdit::default() => {
-                    set_acceptance(&board, id, command, context)?
-                }
-                Some(command) => {
-                    board.edit(id, &edit, context.now)?;
-                    set_acceptance(&board, id, command, context)?
-                }
-                None => board.edit(id, &edit, context.now)?,
-            }
+            change(&board, id, &edit, accept.as_deref(), context)?
         }
         TaskVerb::Rm { id } => {
             let removed = board.remove(board.resolve(id)?, context.now)?;
@@ -120,6 +108,24 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
     CommandContext::warn(&board.set_aside()?);
     context.print(&task, || details(&task, &branches(&[&task], context)))?;
     Ok(CommandOutcome::Done)
+}
+
+/// Changes a task, and sets its acceptance command if `accept` is given.
+fn change(
+    board: &Board,
+    id: TaskId,
+    edit: &TaskEdit,
+    accept: Option<&str>,
+    context: &CommandContext<'_>,
+) -> Result<Task> {
+    let Some(command) = accept else {
+        return Ok(board.edit(id, edit, context.now)?);
+    };
+    context.gate.check_may_set_acceptance()?;
+    if *edit != TaskEdit::default() {
+        board.edit(id, edit, context.now)?;
+    }
+    set_acceptance(board, id, command, context)
 }
 
 /// Completes a task after its checks. With a reason, completes it even if the checks are red.

@@ -78,7 +78,7 @@ fn publish(
     context: &CommandContext<'_>,
     publishing: &Publishing,
 ) -> Result<CommandOutcome> {
-    let plan = match PullRequestPlan::new(args, worktrees, context, publishing)? {
+    let plan = match PullRequestPlan::prepare(args, worktrees, context, publishing)? {
         Planned::Something(plan) => plan,
         Planned::Nothing(nothing) => {
             context.print(&nothing.report(args.dry_run), || nothing.text.clone())?;
@@ -152,7 +152,7 @@ fn publish(
 
 impl<'a> PullRequestPlan<'a> {
     /// Checks everything that can be checked, without changing anything.
-    fn new(
+    fn prepare(
         args: &'a PullRequestArgs,
         worktrees: &Worktrees,
         context: &CommandContext<'_>,

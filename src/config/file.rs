@@ -171,6 +171,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::too_many_lines)] // one table of mistakes
     fn errors_name_the_file_the_problem_and_the_closest_setting() {
         for (text, hint) in [
             (

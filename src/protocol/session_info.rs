@@ -6,6 +6,7 @@ use crate::domain::permission::SettingsPermissions;
 
 /// Data about the session. Sent once at the start and again when the model changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // independent facts, each a field on disk
 pub struct SessionInfo {
     pub session: String,
     /// The project's root as shown to the user, with `~` for the home directory.

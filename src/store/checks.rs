@@ -39,8 +39,11 @@ impl CheckKey {
             hash.update(field.as_bytes());
         }
         let sum = hash.finish();
-        let digits = sum.as_ref().iter().take(16);
-        CheckKey(digits.map(|byte| format!("{byte:02x}")).collect())
+        let mut key = String::new();
+        for byte in sum.as_ref().iter().take(16) {
+            key.push_str(&format!("{byte:02x}"));
+        }
+        CheckKey(key)
     }
 }
 

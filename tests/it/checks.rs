@@ -63,7 +63,7 @@ fn counted_project(rules: &str) -> (Project, Counter) {
 /// A script in which the lead creates a task and bob claims it; `more` are bob's rules.
 fn with_bob(more: &str) -> String {
     format!(
-        r#"
+        r"
   - agent: lead
     when: begin
     calls:
@@ -72,7 +72,7 @@ fn with_bob(more: &str) -> String {
 {more}
   - say: done
     times: 0
-"#
+"
     )
 }
 

@@ -186,12 +186,13 @@ mod tests {
 
     #[test]
     fn mistakes_are_rejected_with_the_field_and_the_remedy() {
-        let with = |change: fn(&mut CheckSpec)| {
+        type Mistake = fn(&mut CheckSpec);
+        let with = |change: Mistake| {
             let mut found = spec("test");
             change(&mut found);
             check_specs(&[found]).unwrap_err()
         };
-        let cases: [(fn(&mut CheckSpec), &str); 10] = [
+        let cases: [(Mistake, &str); 10] = [
             (|s| s.name = "a b".into(), "an entry named 'a b': use"),
             (|s| s.name = String::new(), "an entry named '': use"),
             (|s| s.name = "Changes".into(), "uses this name itself"),

@@ -487,7 +487,8 @@ mod tests {
         let trees = Worktrees::open(dir.path());
         assert_eq!(trees.setup_log_end(&name()), "");
         fs::create_dir(dir.path().join(".worktrees")).unwrap();
-        let lines: String = (0..1000).map(|n| format!("línea {n}\n")).collect();
+        let lines: Vec<String> = (0..1000).map(|n| format!("línea {n}\n")).collect();
+        let lines = lines.concat();
         fs::write(trees.setup_log(&name()), lines).unwrap();
         let end = trees.setup_log_end(&name());
         assert!(end.len() <= SHOWN_MAX && end.starts_with("línea "), "{end}");

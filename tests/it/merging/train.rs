@@ -203,7 +203,7 @@ fn run_round(seed: u64) -> (u64, Vec<String>) {
             break;
         }
         kills += 1;
-        if random.next() % 2 == 0 {
+        if random.next().is_multiple_of(2) {
             kill_tree(running);
         } else {
             running.kill().unwrap();

@@ -139,7 +139,7 @@ fn quoted_title(issue: &Issue<'_>) -> String {
 }
 
 /// Returns the title of an issue from the subject of the task that was imported from it, without the number and the
-/// quotation marks of [`quoted_title`]. Returns `None` if the subject has another form, because it was edited.
+/// quotation marks of `quoted_title`. Returns `None` if the subject has another form, because it was edited.
 pub fn title_of_issue(subject: &str) -> Option<&str> {
     let (number, title) = subject.strip_prefix("Issue ")?.split_once(": \"")?;
     let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());

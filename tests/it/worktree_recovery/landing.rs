@@ -140,17 +140,27 @@ fn changes_of_the_user_in_files_of_a_killed_landing_are_kept() {
     assert_eq!(r.worktrees().debris().unwrap(), []);
 }
 
+/// Replaces the last merge commit by one with the additional file `more.txt`, as a hook can do it.
+fn replace_merge(r: &Repository) {
+    fs::write(r.root().join("more.txt"), "more\n").unwrap();
+    r.git(&["add", "more.txt"]);
+    let tree = r.git(&["write-tree"]);
+    let parents = ["-p", "HEAD^1", "-p", "HEAD^2", "-m", "changed"];
+    let commit = r.git(&[&["commit-tree", &tree][..], &parents].concat());
+    r.git(&["update-ref", "HEAD", &commit]);
+}
+
 #[test]
 fn killed_landing_that_a_hook_has_changed_is_taken_back() {
     let paused = repository();
     let r = &paused.r;
     let before = r.git(&["rev-parse", "main"]);
     let hook = r.root().join(".git/hooks/pre-merge-commit");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, "#!/bin/sh\necho more > more.txt; git add more.txt\n").unwrap();
+    fs::write(&hook, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     paused.pause_at_hook("post-merge");
     paused.kill_while_paused(Step::Land);
+    replace_merge(r);
     assert!(has_landed(r), "git has made the merge commit");
     let repairs = r.worktrees().repair(NOW).unwrap();
     let line = "took back the interrupted landing of the merge train on main";

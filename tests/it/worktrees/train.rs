@@ -10,6 +10,10 @@ use crewdeck::store::{
 };
 use pretty_assertions::assert_eq;
 
+/// A hook that replaces the merge commit by one with the additional file `more.txt`.
+const REPLACE_MERGE: &str = "echo more > more.txt; git add more.txt
+git update-ref HEAD $(git commit-tree -p HEAD^1 -p HEAD^2 -m changed $(git write-tree))";
+
 /// Creates a repository with the branches of tasks 1 to `count`. Each adds a file `N.txt`.
 fn repository(count: u64) -> Repository {
     let r = Repository::new();
@@ -277,11 +281,9 @@ fn one_train_runs_at_a_time() {
 #[test]
 fn hook_that_changes_the_merge_is_taken_back() {
     let r = repository(2);
-    write_hook(
-        &r,
-        "pre-merge-commit",
-        "echo more > more.txt; git add more.txt",
-    );
+    write_hook(&r, "pre-merge-commit", "true");
+    // Git leaves what `pre-merge-commit` stages out of the merge commit, so the hook replaces the commit.
+    write_hook(&r, "post-merge", REPLACE_MERGE);
     let before = r.git(&["rev-parse", "main"]);
     let why = land(&r, &[1, 2]).unwrap_err().to_string();
     assert!(
@@ -292,7 +294,7 @@ fn hook_that_changes_the_merge_is_taken_back() {
     assert_eq!(r.git(&["status", "--porcelain"]), "");
     assert_eq!(files(&r, "main"), ["a.txt"]);
     assert_eq!(r.worktrees().debris().unwrap(), []);
-    fs::remove_file(r.root().join(".git/hooks/pre-merge-commit")).unwrap();
+    fs::remove_file(r.root().join(".git/hooks/post-merge")).unwrap();
     land(&r, &[1, 2]).unwrap();
 }
 

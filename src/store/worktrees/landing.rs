@@ -41,6 +41,16 @@ enum LandingPlace {
     BranchOnly,
 }
 
+/// What an attempt to move the base branch has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum BaseMove {
+    Moved,
+    /// Nothing was changed; the string says why.
+    Unmoved(String),
+    /// Git was killed; the string says how. What it had written by then is left in the main worktree.
+    Killed(String),
+}
+
 impl Worktrees {
     /// Moves the base branch `into` to a combination, if it is still the commit that was combined. If the main worktree
     /// has the base branch checked out, its files are updated too; it must have no uncommitted changes in tracked files
@@ -88,7 +98,7 @@ impl Worktrees {
             LandingPlace::BranchOnly => work.move_branch(&record),
         };
         match moved {
-            Ok(None) => {
+            Ok(BaseMove::Moved) => {
                 work.record_landed(&record, now)?;
                 let (commit, before) = (work.base_commit(into)?, record.before);
                 Ok(Landing::Landed {
@@ -97,7 +107,7 @@ impl Worktrees {
                     is_checked_out: place == LandingPlace::MainWorktree,
                 })
             }
-            Ok(Some(why)) => {
+            Ok(BaseMove::Unmoved(why)) => {
                 let current = work.base_commit(into)?;
                 let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
                 work.log.record(failed, now)?;
@@ -105,6 +115,13 @@ impl Worktrees {
                 if current != combined.base {
                     return Ok(Landing::BaseMoved(current));
                 }
+                let branch = names(combined);
+                Err(WorktreeError::NotMerged { branch, why }.into())
+            }
+            Ok(BaseMove::Killed(why)) => {
+                // Git may have written files. If they cannot be undone now, the record stays, and the next change does it.
+                let done = work.recover_landing_first(now)?;
+                let why = done.map_or(why.clone(), |done| format!("{why}; {done}"));
                 let branch = names(combined);
                 Err(WorktreeError::NotMerged { branch, why }.into())
             }
@@ -210,12 +227,12 @@ impl OpenRegistry {
         })
     }
 
-    /// Merges the commit of the record in the main worktree. Returns the reason if nothing was changed.
+    /// Merges the commit of the record in the main worktree.
     fn move_main_worktree(
         &self,
         record: &LandingRecord,
         combined: &CombinedBranches,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<BaseMove, StoreError> {
         let git = self.repo.git.with_hooks(Hooks::Run).committer()?;
         let own = self.repo.git_dir();
         // A fast-forward fails if the base branch was moved in the meantime.
@@ -227,16 +244,19 @@ impl OpenRegistry {
         let message = message(combined);
         match try_merge(&git, own, &record.commit, &message, &[flag])? {
             MergeOutcome::Merged => {}
-            MergeOutcome::Failed(why) => return Ok(Some(why)),
+            MergeOutcome::Failed(why) => return Ok(BaseMove::Unmoved(why)),
+            MergeOutcome::Killed(why) => return Ok(BaseMove::Killed(why)),
             MergeOutcome::Conflict(files) => {
-                return Ok(Some(format!("conflict in {}", files.join(", "))));
+                let why = format!("conflict in {}", files.join(", "));
+                return Ok(BaseMove::Unmoved(why));
             }
         }
-        if record.is_merged {
-            self.take_back_unchecked(record)
-        } else {
-            Ok(None)
+        if record.is_merged
+            && let Some(why) = self.take_back_unchecked(record)?
+        {
+            return Ok(BaseMove::Unmoved(why));
         }
+        Ok(BaseMove::Moved)
     }
 
     /// Takes back the merge commit of the record if its content is not what was checked: a hook has changed it, or the base
@@ -261,8 +281,8 @@ impl OpenRegistry {
     }
 
     /// Moves the base branch, which no worktree has checked out. Git compares its old value, so that a commit of another
-    /// program is never lost. Returns the reason if nothing was changed.
-    fn move_branch(&self, record: &LandingRecord) -> Result<Option<String>, StoreError> {
+    /// program is never lost.
+    fn move_branch(&self, record: &LandingRecord) -> Result<BaseMove, StoreError> {
         let git = self.repo.git.with_hooks(Hooks::Run);
         let full = format!("refs/heads/{}", record.into);
         let answer = git.run(&[
@@ -273,7 +293,11 @@ impl OpenRegistry {
             &record.commit,
             &record.before,
         ])?;
-        Ok((answer.code != 0).then_some(answer.error_message))
+        Ok(if answer.code == 0 {
+            BaseMove::Moved
+        } else {
+            BaseMove::Unmoved(answer.error_message)
+        })
     }
 }
 

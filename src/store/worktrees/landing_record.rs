@@ -85,10 +85,13 @@ pub(super) fn remove_record(dir: &Path) -> Result<(), StoreError> {
 
 impl OpenRegistry {
     /// Recovers an interrupted landing before the next change to the base branch. First removes the lock files of killed
-    /// git processes. Fails if a lock file has to stay.
-    pub(super) fn recover_landing_first(&mut self, now: Timestamp) -> Result<(), StoreError> {
+    /// git processes. Returns what was done, as [`OpenRegistry::recover_landing`]. Fails if a lock file has to stay.
+    pub(super) fn recover_landing_first(
+        &mut self,
+        now: Timestamp,
+    ) -> Result<Option<String>, StoreError> {
         if !has_landing(&self.dir) {
-            return Ok(());
+            return Ok(None);
         }
         let steps = self.log.interrupted_starts()?;
         let (_, stay) = locks::clear(&self.repo.root, self.repo.common(), &steps);
@@ -97,8 +100,7 @@ impl OpenRegistry {
             let branch = "the merge train".into();
             return Err(WorktreeError::NotMerged { branch, why }.into());
         }
-        self.recover_landing(now)?;
-        Ok(())
+        self.recover_landing(now)
     }
 
     /// Records an interrupted landing if the base branch has its commit, else undoes what git has written to the main

@@ -173,6 +173,23 @@ fn killed_landing_that_a_hook_has_changed_is_taken_back() {
 }
 
 #[test]
+fn landing_or_merge_whose_git_was_killed_is_undone_at_once() {
+    for step in [Step::Land, Step::Merge] {
+        let paused = repository();
+        let r = &paused.r;
+        paused.pause_at_hook("pre-merge-commit");
+        paused.kill_git_while_paused(step);
+        // No repair was called.
+        assert_eq!(status(r.root()), "", "{step:?}");
+        assert_clean(r);
+        assert!(!has_landed(r));
+        fs::remove_dir_all(r.root().join(".git/hooks")).unwrap();
+        land(&r.worktrees()).unwrap();
+        assert!(has_landed(r));
+    }
+}
+
+#[test]
 fn checkouts_of_a_killed_process_are_deleted() {
     let paused = repository();
     let r = &paused.r;

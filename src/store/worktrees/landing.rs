@@ -88,6 +88,11 @@ impl Worktrees {
         let (place, is_merged) = work.landing_place(into)?;
         if place == LandingPlace::MainWorktree {
             work.check_nested_repos(&names(combined), &combined.commit)?;
+            let (before, after) = (combined.base.as_str(), combined.tree.as_str());
+            let options = ["-r", "--name-only", "-z", "--no-renames"];
+            let added = ["diff-tree", "--diff-filter=A"];
+            let diff = [&added[..], &options, &[before, after]].concat();
+            work.check_no_overwrite(&names(combined), &diff)?;
         }
         let record = work.new_record(into, combined, is_merged)?;
         let started = LogEntry::of(LAND, &work.train_entry()?).head(&record.before);
@@ -236,13 +241,13 @@ impl OpenRegistry {
         let git = self.repo.git.with_hooks(Hooks::Run).committer()?;
         let own = self.repo.git_dir();
         // A fast-forward fails if the base branch was moved in the meantime.
-        let flag = if record.is_merged {
-            "--no-ff"
+        let flags: &[&str] = if record.is_merged {
+            &["--no-ff"]
         } else {
-            "--ff-only"
+            &["--ff-only", "--no-overwrite-ignore"]
         };
         let message = message(combined);
-        match try_merge(&git, own, &record.commit, &message, &[flag])? {
+        match try_merge(&git, own, &record.commit, &message, flags)? {
             MergeOutcome::Merged => {}
             MergeOutcome::Failed(why) => return Ok(BaseMove::Unmoved(why)),
             MergeOutcome::Killed(why) => return Ok(BaseMove::Killed(why)),

@@ -99,6 +99,11 @@ impl Worktrees {
         work.check_main_ready(base.as_deref())?;
         check_state_untouched(&work.repo.git, &branch, &commit, &tip)?;
         work.check_nested_repos(&branch, &tip)?;
+        let between = format!("{commit}...{tip}");
+        // Also the files that the branch has changed: the base branch may have stopped to track them.
+        let options = ["--name-only", "-z", "--no-renames", "--no-ext-diff"];
+        let diff = [&["diff", "--diff-filter=d"][..], &options, &[&between]].concat();
+        work.check_no_overwrite(&branch, &diff)?;
         let started = LogEntry::of(super::debris::MERGE, &tree).head(&commit);
         work.log.record(started, now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;

@@ -238,6 +238,38 @@ fn landing_that_is_refused_changes_nothing() {
 }
 
 #[test]
+fn ignored_files_of_the_user_are_not_overwritten() {
+    let r = Repository::new();
+    r.commit(".gitignore", ".env\nconf\n");
+    let tree = r.worktree_path(&r.create(1, &[]));
+    // The branch adds files that the user's checkout ignores.
+    fs::write(tree.join(".gitignore"), "").unwrap();
+    fs::create_dir(tree.join("conf")).unwrap();
+    fs::write(tree.join("conf/main"), "of the branch\n").unwrap();
+    commit(&tree, ".env", "of the branch\n");
+    fs::write(r.root().join(".env"), "of the user\n").unwrap();
+    fs::write(r.root().join("conf"), "of the user\n").unwrap();
+    let before = r.state_snapshot();
+    let check = |result: Result<(), StoreError>| {
+        let why = result.unwrap_err().to_string();
+        assert!(why.contains("by the merge: .env, conf."), "{why}");
+        assert_eq!(r.state_snapshot(), before);
+        for file in [".env", "conf"] {
+            let text = fs::read_to_string(r.root().join(file)).unwrap();
+            assert_eq!(text, "of the user\n");
+        }
+    };
+    check(land(&r, &[1]).map(|_| ()));
+    write_hook(&r, "pre-merge-commit", "true");
+    check(land(&r, &[1]).map(|_| ()));
+    check(r.worktrees().merge(&name("task-1"), NOW).map(|_| ()));
+    for file in [".env", "conf"] {
+        fs::remove_file(r.root().join(file)).unwrap();
+    }
+    land(&r, &[1]).unwrap();
+}
+
+#[test]
 fn hooks_for_merge_commits_run_once_for_the_train() {
     let r = repository(2);
     write_hook(&r, "pre-merge-commit", "ls ?.txt > .git/seen");

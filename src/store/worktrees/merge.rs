@@ -102,7 +102,12 @@ impl Worktrees {
         let between = format!("{commit}...{tip}");
         // Also the files that the branch has changed: the base branch may have stopped to track them.
         let options = ["--name-only", "-z", "--no-renames", "--no-ext-diff"];
-        let diff = [&["diff", "--diff-filter=d"][..], &options, &[&between]].concat();
+        let diff = [
+            &["diff", "--diff-filter=d"][..],
+            &options,
+            &[between.as_str()],
+        ]
+        .concat();
         work.check_no_overwrite(&branch, &diff)?;
         let started = LogEntry::of(super::debris::MERGE, &tree).head(&commit);
         work.log.record(started, now)?;

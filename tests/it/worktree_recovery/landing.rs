@@ -173,6 +173,26 @@ fn killed_landing_that_a_hook_has_changed_is_taken_back() {
 }
 
 #[test]
+fn commit_on_a_killed_landing_that_a_hook_has_changed_is_kept() {
+    let paused = repository();
+    let r = &paused.r;
+    let hook = r.root().join(".git/hooks/pre-merge-commit");
+    fs::write(&hook, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    paused.pause_at_hook("post-merge");
+    paused.kill_while_paused(Step::Land);
+    replace_merge(r);
+    let merge = r.git(&["rev-parse", "main"]);
+    commit(r.root(), "f.txt", "of the user\n");
+    let head = r.git(&["rev-parse", "main"]);
+    let repairs = r.worktrees().repair(NOW).unwrap().join("\n");
+    let undo = format!("git revert -m 1 {merge}");
+    assert!(repairs.contains(&undo), "{repairs}");
+    assert_eq!(r.git(&["rev-parse", "main"]), head);
+    assert_clean(r);
+}
+
+#[test]
 fn landing_or_merge_whose_git_was_killed_is_undone_at_once() {
     for step in [Step::Land, Step::Merge] {
         let paused = repository();

@@ -331,6 +331,67 @@ fn hook_that_changes_the_merge_is_taken_back() {
 }
 
 #[test]
+fn commit_of_a_hook_on_the_merge_is_kept() {
+    let bump = "echo 2 > version.txt; git add version.txt
+git update-ref HEAD $(git commit-tree -p HEAD -m bump $(git write-tree))";
+    // The merge is what was checked.
+    let r = repository(1);
+    write_hook(&r, "pre-merge-commit", "true");
+    write_hook(&r, "post-merge", bump);
+    let landed = land(&r, &[1]).unwrap();
+    assert!(matches!(landed, Landing::Landed { .. }), "{landed:?}");
+    assert_eq!(files(&r, "main"), ["1.txt", "a.txt", "version.txt"]);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Merged);
+    // It is not, but a reset would drop the commit on it.
+    let r = repository(1);
+    write_hook(&r, "pre-merge-commit", "true");
+    write_hook(&r, "post-merge", &format!("{REPLACE_MERGE}\n{bump}"));
+    let why = land(&r, &[1]).unwrap_err().to_string();
+    let merge = r.git(&["rev-parse", "main^"]);
+    assert!(why.contains(&format!("git revert -m 1 {merge}")), "{why}");
+    let all = ["1.txt", "a.txt", "more.txt", "version.txt"];
+    assert_eq!(files(&r, "main"), all);
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+}
+
+/// Makes git sign commits with a program that runs `script` first.
+fn sign_with(r: &Repository, script: &str) {
+    let signed = r"echo signature; printf '\n[GNUPG:] SIG_CREATED \n' >&2";
+    write_hook(r, "sign", &format!("cat > /dev/null\n{script}\n{signed}"));
+    let program = r.root().join(".git/hooks/sign");
+    r.git(&["config", "gpg.program", program.to_str().unwrap()]);
+    r.git(&["config", "commit.gpgsign", "true"]);
+}
+
+#[test]
+fn branch_that_the_user_switches_to_meanwhile_is_not_moved() {
+    let r = repository(1);
+    sign_with(&r, "git switch --quiet -c fix 2> /dev/null");
+    let before = r.git(&["rev-parse", "main"]);
+    let why = land(&r, &[1]).unwrap_err().to_string();
+    assert!(why.contains("main is not checked out any more"), "{why}");
+    assert_eq!(r.git(&["branch", "--show-current"]), "fix");
+    for branch in ["main", "fix"] {
+        assert_eq!(r.git(&["rev-parse", branch]), before);
+    }
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Active);
+}
+
+#[test]
+fn commit_that_the_user_drops_meanwhile_does_not_return() {
+    let r = repository(1);
+    let first = r.git(&["rev-parse", "main"]);
+    r.commit("b.txt", "of the user\n");
+    sign_with(&r, "git reset --quiet --hard HEAD~1");
+    assert_eq!(land(&r, &[1]).unwrap(), Landing::BaseMoved(first.clone()));
+    assert_eq!(r.git(&["rev-parse", "main"]), first);
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+}
+
+#[test]
 fn branch_in_a_rebase_or_bisect_is_not_moved() {
     let r = repository(1);
     r.git(&["switch", "--quiet", "-c", "other"]);

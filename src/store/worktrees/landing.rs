@@ -73,7 +73,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// When the base branch is checked out in a worktree that cannot be updated, a file would be overwritten, or a hook
-    /// or git fails. Nothing was changed then.
+    /// or git fails. Nothing was changed then, except for [`WorktreeError::LandedUnchecked`].
     pub fn land(
         &self,
         into: &str,

@@ -132,6 +132,10 @@ pub enum WorktreeError {
         /// The message of git, of a hook or of crewdeck.
         why: String,
     },
+    /// A landing has moved a branch in a way that the checks have not seen, and to undo it could lose commits of the user.
+    /// The string says what has happened and how to undo it.
+    #[error("{0}")]
+    LandedUnchecked(String),
     /// The branch changes folders in which crewdeck keeps its state. A merge, here or after a push, would overwrite that
     /// state.
     #[error(

@@ -408,7 +408,7 @@ impl OpenRegistry {
                     branch: branch.clone(),
                     files,
                 }),
-                MergeOutcome::Failed(why) => {
+                MergeOutcome::Failed(why) | MergeOutcome::Killed(why) => {
                     let branch = branch.clone();
                     return Err(WorktreeError::NotMerged { branch, why }.into());
                 }

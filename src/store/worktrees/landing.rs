@@ -11,7 +11,7 @@ use super::{OpenRegistry, Worktrees};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::WorktreeError;
 use crate::store::StoreError;
-use crate::store::git::{Git, Hooks};
+use crate::store::git::{Git, Hooks, commit_of};
 
 /// The hooks that git runs when it creates a merge commit. If the user has one of them, git itself merges in the main
 /// worktree, so that it runs.
@@ -41,6 +41,29 @@ enum LandingPlace {
     BranchOnly,
 }
 
+/// What an attempt to move the base branch has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum BaseMove {
+    Moved,
+    /// Nothing was changed; the string says why.
+    Unmoved(String),
+    /// Git was killed; the string says how. What it had written by then is left in the main worktree.
+    Killed(String),
+    /// A branch was moved in a way that the checks have not seen; the string says how to undo it.
+    Unchecked(String),
+}
+
+/// What has become of the merge commit of a landing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MergeCheck {
+    /// It is what the checks have seen.
+    Checked,
+    /// It was not what the checks have seen, and was taken back; the string says why.
+    TakenBack(String),
+    /// It is not what the checks have seen, but to take it back could lose commits; the string says how to undo it.
+    Kept(String),
+}
+
 impl Worktrees {
     /// Moves the base branch `into` to a combination, if it is still the commit that was combined. If the main worktree
     /// has the base branch checked out, its files are updated too; it must have no uncommitted changes in tracked files
@@ -50,7 +73,7 @@ impl Worktrees {
     ///
     /// # Errors
     /// When the base branch is checked out in a worktree that cannot be updated, a file would be overwritten, or a hook
-    /// or git fails. Nothing was changed then.
+    /// or git fails. Nothing was changed then, except for [`WorktreeError::LandedUnchecked`].
     pub fn land(
         &self,
         into: &str,
@@ -78,6 +101,11 @@ impl Worktrees {
         let (place, is_merged) = work.landing_place(into)?;
         if place == LandingPlace::MainWorktree {
             work.check_nested_repos(&names(combined), &combined.commit)?;
+            let (before, after) = (combined.base.as_str(), combined.tree.as_str());
+            let options = ["-r", "--name-only", "-z", "--no-renames"];
+            let added = ["diff-tree", "--diff-filter=A"];
+            let diff = [&added[..], &options, &[before, after]].concat();
+            work.check_no_overwrite(&names(combined), &diff)?;
         }
         let record = work.new_record(into, combined, is_merged)?;
         let started = LogEntry::of(LAND, &work.train_entry()?).head(&record.before);
@@ -88,7 +116,7 @@ impl Worktrees {
             LandingPlace::BranchOnly => work.move_branch(&record),
         };
         match moved {
-            Ok(None) => {
+            Ok(BaseMove::Moved) => {
                 work.record_landed(&record, now)?;
                 let (commit, before) = (work.base_commit(into)?, record.before);
                 Ok(Landing::Landed {
@@ -97,7 +125,7 @@ impl Worktrees {
                     is_checked_out: place == LandingPlace::MainWorktree,
                 })
             }
-            Ok(Some(why)) => {
+            Ok(BaseMove::Unmoved(why)) => {
                 let current = work.base_commit(into)?;
                 let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
                 work.log.record(failed, now)?;
@@ -107,6 +135,19 @@ impl Worktrees {
                 }
                 let branch = names(combined);
                 Err(WorktreeError::NotMerged { branch, why }.into())
+            }
+            Ok(BaseMove::Killed(why)) => {
+                // Git may have written files. If they cannot be undone now, the record stays, and the next change does it.
+                let done = work.recover_landing_first(now)?;
+                let why = done.map_or(why.clone(), |done| format!("{why}; {done}"));
+                let branch = names(combined);
+                Err(WorktreeError::NotMerged { branch, why }.into())
+            }
+            Ok(BaseMove::Unchecked(why)) => {
+                let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
+                work.log.record(failed, now)?;
+                remove_record(&work.dir)?;
+                Err(WorktreeError::LandedUnchecked(why).into())
             }
             // The record stays: the next change finds out what git has done.
             Err(error) => Err(error),
@@ -210,59 +251,110 @@ impl OpenRegistry {
         })
     }
 
-    /// Merges the commit of the record in the main worktree. Returns the reason if nothing was changed.
+    /// Merges the commit of the record in the main worktree.
     fn move_main_worktree(
         &self,
         record: &LandingRecord,
         combined: &CombinedBranches,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<BaseMove, StoreError> {
+        let (head, into) = (self.repo.head()?, record.into.as_str());
+        // Git merges into what is checked out, and the user may have been asked for a pass phrase since the last check.
+        if head.branch.as_deref() != Some(into) || head.commit != record.before {
+            let why = format!("{into} is not checked out any more, or was moved at the same time");
+            return Ok(BaseMove::Unmoved(why));
+        }
         let git = self.repo.git.with_hooks(Hooks::Run).committer()?;
         let own = self.repo.git_dir();
-        // A fast-forward fails if the base branch was moved in the meantime.
-        let flag = if record.is_merged {
-            "--no-ff"
+        let flags: &[&str] = if record.is_merged {
+            &["--no-ff"]
         } else {
-            "--ff-only"
+            &["--ff-only", "--no-overwrite-ignore"]
         };
         let message = message(combined);
-        match try_merge(&git, own, &record.commit, &message, &[flag])? {
+        match try_merge(&git, own, &record.commit, &message, flags)? {
             MergeOutcome::Merged => {}
-            MergeOutcome::Failed(why) => return Ok(Some(why)),
+            MergeOutcome::Failed(why) => return Ok(BaseMove::Unmoved(why)),
+            MergeOutcome::Killed(why) => return Ok(BaseMove::Killed(why)),
             MergeOutcome::Conflict(files) => {
-                return Ok(Some(format!("conflict in {}", files.join(", "))));
+                let why = format!("conflict in {}", files.join(", "));
+                return Ok(BaseMove::Unmoved(why));
             }
         }
-        if record.is_merged {
-            self.take_back_unchecked(record)
-        } else {
-            Ok(None)
+        let tip = self.base_commit(into)?;
+        let contains = ["merge-base", "--is-ancestor", &record.commit, &tip];
+        if !self.repo.git.succeeds(&contains)? {
+            return Ok(BaseMove::Unchecked(self.other_branch_text(record)?));
         }
+        if !record.is_merged {
+            return Ok(BaseMove::Moved);
+        }
+        Ok(match self.take_back_unchecked(record, &tip)? {
+            MergeCheck::Checked => BaseMove::Moved,
+            MergeCheck::TakenBack(why) => BaseMove::Unmoved(why),
+            MergeCheck::Kept(why) => BaseMove::Unchecked(why),
+        })
     }
 
-    /// Takes back the merge commit of the record if its content is not what was checked: a hook has changed it, or the base
-    /// branch was moved in the meantime. The merge commit must be checked out in the main worktree. Returns the reason
-    /// if it was taken back.
+    /// Looks for the merge commit of the record in the history of `tip`, the last commit of the base branch. Takes it back
+    /// if its content is not what was checked: a hook has changed it, or the base branch was moved in the meantime. This
+    /// is done only if it is the last commit and checked out in the main worktree, because a reset would drop the commits
+    /// on it.
     pub(super) fn take_back_unchecked(
         &self,
         record: &LandingRecord,
-    ) -> Result<Option<String>, StoreError> {
+        tip: &str,
+    ) -> Result<MergeCheck, StoreError> {
         let git = &self.repo.git;
-        let first = git.ok(&["rev-parse", "--verify", "HEAD^1"])?;
-        let tree = git.ok(&["rev-parse", "--verify", "HEAD^{tree}"])?;
+        let since = format!("^{}", record.before);
+        let options = ["rev-list", "--first-parent", "--reverse", "--parents"];
+        let list = git.ok(&[&options[..], &[tip, since.as_str()]].concat())?;
+        // The oldest one: a hook that commits during a merge creates another commit with this second parent.
+        let found = list.lines().find_map(|line| {
+            let mut words = line.split(' ');
+            let (merge, first, second) = (words.next()?, words.next()?, words.next()?);
+            (second == record.commit).then_some((merge, first))
+        });
+        let Some((merge, first)) = found else {
+            // The user has brought the checked commit into the branch in another way.
+            return Ok(MergeCheck::Checked);
+        };
+        let tree = git.ok(&["rev-parse", "--verify", &format!("{merge}^{{tree}}")])?;
         let why = if first != record.before {
             "another program moved the branch at the same time"
         } else if tree != record.tree {
             "a hook for merge commits changed files, so the merge was not what the checks have seen"
         } else {
-            return Ok(None);
+            return Ok(MergeCheck::Checked);
         };
-        git.ok(&["reset", "--quiet", "--keep", &first])?;
-        Ok(Some(why.into()))
+        let (head, into) = (self.repo.head()?, record.into.as_str());
+        if head.branch.as_deref() == Some(into) && head.commit == merge {
+            git.ok(&["reset", "--quiet", "--keep", first])?;
+            return Ok(MergeCheck::TakenBack(why.into()));
+        }
+        Ok(MergeCheck::Kept(format!(
+            "{why}. The merge {merge} stays in {into}, because there are commits on it or {into} is not checked out. To undo it, run git revert -m 1 {merge} on {into}"
+        )))
+    }
+
+    /// Returns the text for a landing that has moved another branch than the base branch, because the user has checked
+    /// it out at the same time. Only the user knows what is to be done with it.
+    fn other_branch_text(&self, record: &LandingRecord) -> Result<String, StoreError> {
+        let on = self.repo.head()?.branch;
+        let on = on.unwrap_or_else(|| "HEAD".into());
+        let into = &record.into;
+        // Git writes down from where the merge has started.
+        let undo = match commit_of(&self.repo.git, "ORIG_HEAD")? {
+            Some(commit) => format!(". To undo this, run git reset --keep {commit} on {on}"),
+            None => String::new(),
+        };
+        Ok(format!(
+            "the branches were not merged into {into}: {on} was checked out at the same time, so git has merged them into {on}{undo}"
+        ))
     }
 
     /// Moves the base branch, which no worktree has checked out. Git compares its old value, so that a commit of another
-    /// program is never lost. Returns the reason if nothing was changed.
-    fn move_branch(&self, record: &LandingRecord) -> Result<Option<String>, StoreError> {
+    /// program is never lost.
+    fn move_branch(&self, record: &LandingRecord) -> Result<BaseMove, StoreError> {
         let git = self.repo.git.with_hooks(Hooks::Run);
         let full = format!("refs/heads/{}", record.into);
         let answer = git.run(&[
@@ -273,7 +365,11 @@ impl OpenRegistry {
             &record.commit,
             &record.before,
         ])?;
-        Ok((answer.code != 0).then_some(answer.error_message))
+        Ok(if answer.code == 0 {
+            BaseMove::Moved
+        } else {
+            BaseMove::Unmoved(answer.error_message)
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OpenRegistry;
 use super::interrupted_merge::{self, FastForward};
+use super::landing::MergeCheck;
 use super::log::LogEntry;
 use super::train::TrainBranch;
 use crate::domain::text::{join_names, one_line};
@@ -85,10 +86,13 @@ pub(super) fn remove_record(dir: &Path) -> Result<(), StoreError> {
 
 impl OpenRegistry {
     /// Recovers an interrupted landing before the next change to the base branch. First removes the lock files of killed
-    /// git processes. Fails if a lock file has to stay.
-    pub(super) fn recover_landing_first(&mut self, now: Timestamp) -> Result<(), StoreError> {
+    /// git processes. Returns what was done, as [`OpenRegistry::recover_landing`]. Fails if a lock file has to stay.
+    pub(super) fn recover_landing_first(
+        &mut self,
+        now: Timestamp,
+    ) -> Result<Option<String>, StoreError> {
         if !has_landing(&self.dir) {
-            return Ok(());
+            return Ok(None);
         }
         let steps = self.log.interrupted_starts()?;
         let (_, stay) = locks::clear(&self.repo.root, self.repo.common(), &steps);
@@ -97,8 +101,7 @@ impl OpenRegistry {
             let branch = "the merge train".into();
             return Err(WorktreeError::NotMerged { branch, why }.into());
         }
-        self.recover_landing(now)?;
-        Ok(())
+        self.recover_landing(now)
     }
 
     /// Records an interrupted landing if the base branch has its commit, else undoes what git has written to the main
@@ -120,15 +123,25 @@ impl OpenRegistry {
                 // The merge commit exists; only the state files of the merge are left.
                 git.ok(&["merge", "--quit"])?;
             }
-            if self.is_last_merge(&record, current)?
-                && let Some(why) = self.take_back_unchecked(&record)?
-            {
-                let entry = LogEntry::of("train.land.failed", &self.train_entry()?);
-                self.log.record(entry.error(&why), now)?;
-                remove_record(&self.dir)?;
-                return Ok(Some(format!(
+            let check = if record.is_merged {
+                self.take_back_unchecked(&record, current)?
+            } else {
+                MergeCheck::Checked
+            };
+            let failed = match check {
+                MergeCheck::Checked => None,
+                MergeCheck::TakenBack(why) => Some(format!(
                     "took back the interrupted landing of the merge train on {into}: {why}"
-                )));
+                )),
+                MergeCheck::Kept(why) => Some(format!(
+                    "the interrupted landing of the merge train on {into} was not taken back: {why}"
+                )),
+            };
+            if let Some(line) = failed {
+                let entry = LogEntry::of("train.land.failed", &self.train_entry()?);
+                self.log.record(entry.error(&line), now)?;
+                remove_record(&self.dir)?;
+                return Ok(Some(line));
             }
             self.record_landed(&record, now)?;
             return Ok(Some(format!(
@@ -140,15 +153,6 @@ impl OpenRegistry {
         self.log.record(entry.error("git was killed"), now)?;
         remove_record(&self.dir)?;
         Ok(line)
-    }
-
-    /// Returns whether the last commit of the base branch is the merge commit that git has made around the commit of the
-    /// record, and is checked out in the main worktree.
-    fn is_last_merge(&self, record: &LandingRecord, current: &str) -> Result<bool, StoreError> {
-        let head = self.repo.head()?;
-        let is_here = head.branch.as_deref() == Some(&record.into) && head.commit == current;
-        let second = commit_of(&self.repo.git, "HEAD^2")?;
-        Ok(record.is_merged && is_here && second.as_deref() == Some(&record.commit))
     }
 
     /// Undoes what a landing that did not move the base branch has written to the main worktree.

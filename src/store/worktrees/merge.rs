@@ -21,7 +21,12 @@ pub enum MergeOutcome {
     Conflict(Vec<String>),
     /// Git, a hook or the time limit prevented the merge; the string says why. Nothing was changed.
     Failed(String),
+    /// Git was killed or took too long; the string says why. What git had written by then may be left in the worktree.
+    Killed(String),
 }
+
+/// Git ends with a code above this one only if a signal has ended it. For a fatal error it ends with exactly this code.
+const FATAL: i32 = 128;
 
 impl Worktrees {
     /// Commits all uncommitted files of a worktree except ignored ones. Returns the hash of the new commit; `None` if
@@ -94,6 +99,16 @@ impl Worktrees {
         work.check_main_ready(base.as_deref())?;
         check_state_untouched(&work.repo.git, &branch, &commit, &tip)?;
         work.check_nested_repos(&branch, &tip)?;
+        let between = format!("{commit}...{tip}");
+        // Also the files that the branch has changed: the base branch may have stopped to track them.
+        let options = ["--name-only", "-z", "--no-renames", "--no-ext-diff"];
+        let diff = [
+            &["diff", "--diff-filter=d"][..],
+            &options,
+            &[between.as_str()],
+        ]
+        .concat();
+        work.check_no_overwrite(&branch, &diff)?;
         let started = LogEntry::of(super::debris::MERGE, &tree).head(&commit);
         work.log.record(started, now)?;
         let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
@@ -127,6 +142,12 @@ impl Worktrees {
             MergeOutcome::Failed(why) => {
                 let note = LogEntry::of("worktree.merge.failed", &tree).error(&why);
                 work.log.record(note, now)?;
+                Err(WorktreeError::NotMerged { branch, why }.into())
+            }
+            MergeOutcome::Killed(why) => {
+                // The log does not have the end of the merge yet, so that it is undone as one that was interrupted.
+                work.undo_interrupted_merges(now)?;
+                let why = format!("{why}. What git had written was undone");
                 Err(WorktreeError::NotMerged { branch, why }.into())
             }
         }
@@ -303,7 +324,7 @@ pub(super) fn short_list(files: &[String], count: usize) -> String {
     join_names(files, 5, count)
 }
 
-/// Merges the commit `tip` into `HEAD` of the worktree of `git`, or leaves everything unchanged.
+/// Merges the commit `tip` into `HEAD` of the worktree of `git`, or leaves everything unchanged unless git is killed.
 ///
 /// Whether the merge has succeeded is read from the history and not from the exit code: a hook that fails or hangs
 /// after the merge does not undo the merge.
@@ -328,10 +349,16 @@ pub fn try_merge(
     ];
     args.extend(flags);
     args.push(tip);
-    let why = match git.run(&args) {
-        Ok(answer) if answer.error_message.is_empty() => format!("exit code {}", answer.code),
-        Ok(answer) => answer.error_message,
-        Err(error @ GitError::TimedOut(_)) => error.to_string(),
+    let (mut is_killed, why) = match git.run(&args) {
+        Ok(answer) if answer.code > FATAL => {
+            let signal = answer.code - FATAL;
+            (true, format!("git was killed by signal {signal}"))
+        }
+        Ok(answer) if answer.error_message.is_empty() => {
+            (false, format!("exit code {}", answer.code))
+        }
+        Ok(answer) => (false, answer.error_message),
+        Err(error @ GitError::TimedOut(_)) => (true, error.to_string()),
         Err(error) => return Err(error.into()),
     };
     if git.succeeds(&["merge-base", "--is-ancestor", tip, "HEAD"])? {
@@ -345,6 +372,10 @@ pub fn try_merge(
             .map(String::from)
             .collect();
         git.ok(&["merge", "--abort"])?;
+        is_killed = false;
+    }
+    if is_killed {
+        return Ok(MergeOutcome::Killed(why));
     }
     if commit_of(git, "HEAD")? != before {
         let why = "another program moved the branch at the same time: try again".into();

@@ -30,6 +30,7 @@ mod missing_content;
 mod nested_repos;
 mod orphans;
 mod outgoing;
+mod overwrite;
 mod remove;
 mod repair;
 mod spare;

@@ -140,17 +140,27 @@ fn changes_of_the_user_in_files_of_a_killed_landing_are_kept() {
     assert_eq!(r.worktrees().debris().unwrap(), []);
 }
 
+/// Replaces the last merge commit by one with the additional file `more.txt`, as a hook can do it.
+fn replace_merge(r: &Repository) {
+    fs::write(r.root().join("more.txt"), "more\n").unwrap();
+    r.git(&["add", "more.txt"]);
+    let tree = r.git(&["write-tree"]);
+    let parents = ["-p", "HEAD^1", "-p", "HEAD^2", "-m", "changed"];
+    let commit = r.git(&[&["commit-tree", &tree][..], &parents].concat());
+    r.git(&["update-ref", "HEAD", &commit]);
+}
+
 #[test]
 fn killed_landing_that_a_hook_has_changed_is_taken_back() {
     let paused = repository();
     let r = &paused.r;
     let before = r.git(&["rev-parse", "main"]);
     let hook = r.root().join(".git/hooks/pre-merge-commit");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    fs::write(&hook, "#!/bin/sh\necho more > more.txt; git add more.txt\n").unwrap();
+    fs::write(&hook, "#!/bin/sh\n").unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     paused.pause_at_hook("post-merge");
     paused.kill_while_paused(Step::Land);
+    replace_merge(r);
     assert!(has_landed(r), "git has made the merge commit");
     let repairs = r.worktrees().repair(NOW).unwrap();
     let line = "took back the interrupted landing of the merge train on main";
@@ -160,6 +170,43 @@ fn killed_landing_that_a_hook_has_changed_is_taken_back() {
     assert_clean(r);
     let trees = r.worktrees().list().unwrap().worktrees;
     assert!(trees.iter().all(|t| t.status == WorktreeStatus::Active));
+}
+
+#[test]
+fn commit_on_a_killed_landing_that_a_hook_has_changed_is_kept() {
+    let paused = repository();
+    let r = &paused.r;
+    let hook = r.root().join(".git/hooks/pre-merge-commit");
+    fs::write(&hook, "#!/bin/sh\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    paused.pause_at_hook("post-merge");
+    paused.kill_while_paused(Step::Land);
+    replace_merge(r);
+    let merge = r.git(&["rev-parse", "main"]);
+    commit(r.root(), "f.txt", "of the user\n");
+    let head = r.git(&["rev-parse", "main"]);
+    let repairs = r.worktrees().repair(NOW).unwrap().join("\n");
+    let undo = format!("git revert -m 1 {merge}");
+    assert!(repairs.contains(&undo), "{repairs}");
+    assert_eq!(r.git(&["rev-parse", "main"]), head);
+    assert_clean(r);
+}
+
+#[test]
+fn landing_or_merge_whose_git_was_killed_is_undone_at_once() {
+    for step in [Step::Land, Step::Merge] {
+        let paused = repository();
+        let r = &paused.r;
+        paused.pause_at_hook("pre-merge-commit");
+        paused.kill_git_while_paused(step);
+        // No repair was called.
+        assert_eq!(status(r.root()), "", "{step:?}");
+        assert_clean(r);
+        assert!(!has_landed(r));
+        fs::remove_dir_all(r.root().join(".git/hooks")).unwrap();
+        land(&r.worktrees()).unwrap();
+        assert!(has_landed(r));
+    }
 }
 
 #[test]

@@ -10,6 +10,10 @@ use crewdeck::store::{
 };
 use pretty_assertions::assert_eq;
 
+/// A hook that replaces the merge commit by one with the additional file `more.txt`.
+const REPLACE_MERGE: &str = "echo more > more.txt; git add more.txt
+git update-ref HEAD $(git commit-tree -p HEAD^1 -p HEAD^2 -m changed $(git write-tree))";
+
 /// Creates a repository with the branches of tasks 1 to `count`. Each adds a file `N.txt`.
 fn repository(count: u64) -> Repository {
     let r = Repository::new();
@@ -234,6 +238,38 @@ fn landing_that_is_refused_changes_nothing() {
 }
 
 #[test]
+fn ignored_files_of_the_user_are_not_overwritten() {
+    let r = Repository::new();
+    r.commit(".gitignore", ".env\nconf\n");
+    let tree = r.worktree_path(&r.create(1, &[]));
+    // The branch adds files that the user's checkout ignores.
+    fs::write(tree.join(".gitignore"), "").unwrap();
+    fs::create_dir(tree.join("conf")).unwrap();
+    fs::write(tree.join("conf/main"), "of the branch\n").unwrap();
+    commit(&tree, ".env", "of the branch\n");
+    fs::write(r.root().join(".env"), "of the user\n").unwrap();
+    fs::write(r.root().join("conf"), "of the user\n").unwrap();
+    let before = r.state_snapshot();
+    let check = |result: Result<(), StoreError>| {
+        let why = result.unwrap_err().to_string();
+        assert!(why.contains("by the merge: .env, conf."), "{why}");
+        assert_eq!(r.state_snapshot(), before);
+        for file in [".env", "conf"] {
+            let text = fs::read_to_string(r.root().join(file)).unwrap();
+            assert_eq!(text, "of the user\n");
+        }
+    };
+    check(land(&r, &[1]).map(|_| ()));
+    write_hook(&r, "pre-merge-commit", "true");
+    check(land(&r, &[1]).map(|_| ()));
+    check(r.worktrees().merge(&name("task-1"), NOW).map(|_| ()));
+    for file in [".env", "conf"] {
+        fs::remove_file(r.root().join(file)).unwrap();
+    }
+    land(&r, &[1]).unwrap();
+}
+
+#[test]
 fn hooks_for_merge_commits_run_once_for_the_train() {
     let r = repository(2);
     write_hook(&r, "pre-merge-commit", "ls ?.txt > .git/seen");
@@ -277,11 +313,9 @@ fn one_train_runs_at_a_time() {
 #[test]
 fn hook_that_changes_the_merge_is_taken_back() {
     let r = repository(2);
-    write_hook(
-        &r,
-        "pre-merge-commit",
-        "echo more > more.txt; git add more.txt",
-    );
+    write_hook(&r, "pre-merge-commit", "true");
+    // Git leaves what `pre-merge-commit` stages out of the merge commit, so the hook replaces the commit.
+    write_hook(&r, "post-merge", REPLACE_MERGE);
     let before = r.git(&["rev-parse", "main"]);
     let why = land(&r, &[1, 2]).unwrap_err().to_string();
     assert!(
@@ -292,8 +326,69 @@ fn hook_that_changes_the_merge_is_taken_back() {
     assert_eq!(r.git(&["status", "--porcelain"]), "");
     assert_eq!(files(&r, "main"), ["a.txt"]);
     assert_eq!(r.worktrees().debris().unwrap(), []);
-    fs::remove_file(r.root().join(".git/hooks/pre-merge-commit")).unwrap();
+    fs::remove_file(r.root().join(".git/hooks/post-merge")).unwrap();
     land(&r, &[1, 2]).unwrap();
+}
+
+#[test]
+fn commit_of_a_hook_on_the_merge_is_kept() {
+    let bump = "echo 2 > version.txt; git add version.txt
+git update-ref HEAD $(git commit-tree -p HEAD -m bump $(git write-tree))";
+    // The merge is what was checked.
+    let r = repository(1);
+    write_hook(&r, "pre-merge-commit", "true");
+    write_hook(&r, "post-merge", bump);
+    let landed = land(&r, &[1]).unwrap();
+    assert!(matches!(landed, Landing::Landed { .. }), "{landed:?}");
+    assert_eq!(files(&r, "main"), ["1.txt", "a.txt", "version.txt"]);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Merged);
+    // It is not, but a reset would drop the commit on it.
+    let r = repository(1);
+    write_hook(&r, "pre-merge-commit", "true");
+    write_hook(&r, "post-merge", &format!("{REPLACE_MERGE}\n{bump}"));
+    let why = land(&r, &[1]).unwrap_err().to_string();
+    let merge = r.git(&["rev-parse", "main^"]);
+    assert!(why.contains(&format!("git revert -m 1 {merge}")), "{why}");
+    let all = ["1.txt", "a.txt", "more.txt", "version.txt"];
+    assert_eq!(files(&r, "main"), all);
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+}
+
+/// Makes git sign commits with a program that runs `script` first.
+fn sign_with(r: &Repository, script: &str) {
+    let signed = r"echo signature; printf '\n[GNUPG:] SIG_CREATED \n' >&2";
+    write_hook(r, "sign", &format!("cat > /dev/null\n{script}\n{signed}"));
+    let program = r.root().join(".git/hooks/sign");
+    r.git(&["config", "gpg.program", program.to_str().unwrap()]);
+    r.git(&["config", "commit.gpgsign", "true"]);
+}
+
+#[test]
+fn branch_that_the_user_switches_to_meanwhile_is_not_moved() {
+    let r = repository(1);
+    sign_with(&r, "git switch --quiet -c fix 2> /dev/null");
+    let before = r.git(&["rev-parse", "main"]);
+    let why = land(&r, &[1]).unwrap_err().to_string();
+    assert!(why.contains("main is not checked out any more"), "{why}");
+    assert_eq!(r.git(&["branch", "--show-current"]), "fix");
+    for branch in ["main", "fix"] {
+        assert_eq!(r.git(&["rev-parse", branch]), before);
+    }
+    assert_eq!(r.worktrees().debris().unwrap(), []);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Active);
+}
+
+#[test]
+fn commit_that_the_user_drops_meanwhile_does_not_return() {
+    let r = repository(1);
+    let first = r.git(&["rev-parse", "main"]);
+    r.commit("b.txt", "of the user\n");
+    sign_with(&r, "git reset --quiet --hard HEAD~1");
+    assert_eq!(land(&r, &[1]).unwrap(), Landing::BaseMoved(first.clone()));
+    assert_eq!(r.git(&["rev-parse", "main"]), first);
+    assert_eq!(r.worktrees().debris().unwrap(), []);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
-use crate::domain::worktree::{Merge, Worktree, WorktreeName};
+use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
 
@@ -169,7 +169,9 @@ impl MergeService {
         tasks: &[TaskId],
         cancel: CancellationToken,
     ) -> Result<Option<Vec<TrainLine>>, String> {
-        let Some(train) = self.train.as_ref().filter(|train| train.concerns(tasks)) else {
+        let graph = self.board.graph();
+        let all: Vec<TaskId> = tasks_on_branches(&graph, tasks).into_iter().collect();
+        let Some(train) = self.train.as_ref().filter(|train| train.concerns(&all)) else {
             return Ok(None);
         };
         let (own, tasks, token) = (Arc::clone(train), tasks.to_vec(), cancel.clone());

@@ -99,7 +99,10 @@ impl TrainMerger {
         cancel: &CancellationToken,
     ) -> Result<Merge, String> {
         let trains = self.runner.lock().await?;
-        let mut graph = TaskGraph::default();
+        // Has the other tasks of the worktree.
+        let board = self.board.clone();
+        let read = run_blocking(move || board.read()).await;
+        let mut graph = TaskGraph::clone(&read.map_err(|error| error.to_string())?.graph);
         let task = match task {
             Some(task) => task,
             None => {

@@ -92,8 +92,12 @@ pub enum CombinationResult {
     Green,
     /// A check has failed or ran too long. The text has the failing part of the output.
     Red(String),
-    /// A check was stopped or could not be started, which says nothing about the combination. The text says why.
-    Unknown(String),
+    /// A check was stopped or could not be started. `why` says why. `specs` are the checks for which the combination itself
+    /// can be the reason; empty if the reason of one is outside of it.
+    Unknown {
+        why: String,
+        specs: Vec<CheckSpec>,
+    },
 }
 
 impl TaskChecks {
@@ -189,7 +193,10 @@ impl TaskChecks {
         cancel: &CancellationToken,
     ) -> CombinationResult {
         if !checks.refused.is_empty() {
-            return CombinationResult::Unknown(checks.refused.join("\n"));
+            return CombinationResult::Unknown {
+                why: checks.refused.join("\n"),
+                specs: Vec::new(),
+            };
         }
         let runner = &self.parts().runner;
         let runs = checks.specs.iter();
@@ -201,6 +208,31 @@ impl TaskChecks {
             }
         }));
         result_of(&checks.specs, &runs.await)
+    }
+
+    /// Returns whether all of `specs`, which are not empty, can run on a commit now and end, green or red. They run even if
+    /// their results are known: such a result says nothing about what the network or the machine allow now.
+    pub async fn can_run(
+        &self,
+        specs: &[CheckSpec],
+        (store, commit): (&Worktrees, &str),
+        cancel: &CancellationToken,
+    ) -> bool {
+        let target = CheckTarget {
+            by: Name::lead(),
+            place: CheckPlace::Checkout {
+                worktrees: store.clone(),
+                commit: commit.to_string(),
+            },
+            // No result is looked for, and none is kept.
+            tree: String::new(),
+        };
+        let (runner, target) = (&self.parts().runner, &target);
+        let runs = specs.iter().map(|spec| runner.run(spec, target, cancel));
+        let runs = join_all(runs).await;
+        let has_ended =
+            |run: &CheckRun| matches!(run.record.outcome, CheckOutcome::Green | CheckOutcome::Red);
+        !runs.is_empty() && runs.iter().all(has_ended)
     }
 }
 
@@ -228,7 +260,16 @@ fn result_of(specs: &[CheckSpec], runs: &[CheckRun]) -> CombinationResult {
     if !red.is_empty() {
         CombinationResult::Red(failed_text(&red))
     } else if !unknown.is_empty() {
-        CombinationResult::Unknown(failed_text(&unknown))
+        let is_external = unknown.iter().any(|(_, run)| run.is_external);
+        let specs = unknown.iter().map(|(spec, _)| CheckSpec::clone(spec));
+        CombinationResult::Unknown {
+            why: failed_text(&unknown),
+            specs: if is_external {
+                Vec::new()
+            } else {
+                specs.collect()
+            },
+        }
     } else {
         CombinationResult::Green
     }

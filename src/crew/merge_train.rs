@@ -4,6 +4,7 @@
 mod acceptance;
 mod partner;
 mod reports;
+mod unchecked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::merge_train::{
     Combination, HeldBack, MergeTrain, ThrownOutReason, TrainEnd, TrainFact, TrainMember,
-    TrainState, TrainStep, TrainVerdict, train_members,
+    TrainState, TrainStep, train_members,
 };
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -271,7 +272,7 @@ impl TrainRunner {
             let fact = if running.cancel.is_cancelled() {
                 Err("interrupted".into())
             } else {
-                self.carry_out(step, running).await
+                self.carry_out(step, train.base(), running).await
             };
             train.apply(fact.unwrap_or_else(TrainFact::Stopped));
             self.name_partners(train, running).await;
@@ -301,6 +302,7 @@ impl TrainRunner {
     async fn carry_out(
         &self,
         step: TrainStep,
+        base: &str,
         running: &mut RunningTrain,
     ) -> Result<TrainFact, String> {
         match step {
@@ -308,7 +310,7 @@ impl TrainRunner {
             TrainStep::Check {
                 members,
                 combination,
-            } => self.check(&members, combination, running).await,
+            } => self.check(base, &members, combination, running).await,
             TrainStep::Land { combination, .. } => self.land(&combination, running).await,
             TrainStep::Done(_) => Err("the train has ended".into()),
         }
@@ -353,27 +355,21 @@ impl TrainRunner {
         checks.combination(&running.specs, &tasks, store, &content)
     }
 
-    async fn check(
+    /// Runs the checks on a combination.
+    async fn result_of(
         &self,
         members: &[TaskId],
-        combination: Combination,
-        running: &mut RunningTrain,
-    ) -> Result<TrainFact, String> {
-        let Combination { commit, content } = combination;
-        let combined = running.combination(&commit)?;
+        combination: &Combination,
+        running: &RunningTrain,
+    ) -> Result<CombinationResult, String> {
+        let combined = running.combination(&combination.commit)?;
         let checks = self.checks_of(members, running, &combined);
         let result = self.checks.run_combination(&checks, &running.cancel).await;
-        match result {
-            CombinationResult::Green => Ok(TrainFact::Checked(TrainVerdict::Green)),
-            CombinationResult::Red(output) => {
-                running.outputs.insert(content, output);
-                Ok(TrainFact::Checked(TrainVerdict::Red))
-            }
-            CombinationResult::Unknown(_) if running.cancel.is_cancelled() => {
-                Err("interrupted".into())
-            }
-            CombinationResult::Unknown(why) => Ok(TrainFact::Unchecked(why)),
+        let is_unknown = matches!(result, CombinationResult::Unknown { .. });
+        if is_unknown && running.cancel.is_cancelled() {
+            return Err("interrupted".into());
         }
+        Ok(result)
     }
 
     async fn land(

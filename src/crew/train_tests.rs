@@ -108,6 +108,51 @@ async fn branch_whose_acceptance_command_was_edited_does_not_land() {
 }
 
 #[tokio::test]
+async fn pair_on_which_the_checks_cannot_run_is_found_like_a_red_one() {
+    let crew = TestCrew::new();
+    repository(crew.dir.path(), &["a", "b", "c"]);
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    let merges = crew.checked_merges(&board, "test -f a && test -f c && exit 127; exit 0");
+    let all = [1, 2, 3].map(TaskId).to_vec();
+    merges.merge_for_user(all).await.unwrap();
+    let landed = ["a", "b", "c"].map(|file| crew.dir.path().join(file).exists());
+    assert_eq!(landed, [true, true, false]);
+    let repair = board.graph().require(TaskId(4)).unwrap().clone();
+    assert_eq!(
+        repair.subject,
+        "Fix wt/task-3: checks are red together with #1"
+    );
+    assert!(
+        repair.description.contains("exit code 127"),
+        "{}",
+        repair.description
+    );
+}
+
+#[tokio::test]
+async fn checks_that_cannot_run_on_the_base_either_blame_no_branch() {
+    let mut crew = TestCrew::new();
+    repository(crew.dir.path(), &["a", "b"]);
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let tool = outside.path().join("tool");
+    std::fs::write(&tool, "").unwrap();
+    let run = format!("test -f {} || exit 127", tool.display());
+    let merges = crew.checked_merges(&board, &run);
+    merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
+    crew.notices();
+    // The result of the base branch is known, but the check cannot run any more.
+    std::fs::remove_file(&tool).unwrap();
+    merges.merge_for_user(vec![TaskId(2)]).await.unwrap();
+    let notices = crew.notices().join("\n");
+    assert!(notices.contains("Not merged into main: #2: "), "{notices}");
+    assert_eq!(board.graph().tasks().count(), 2);
+    assert!(!crew.dir.path().join("b").exists());
+}
+
+#[tokio::test]
 async fn acceptance_command_of_the_first_task_holds_for_a_later_one_in_its_worktree() {
     let mut crew = TestCrew::new();
     let command = "test ! -f b || { echo 'error: b is there'; exit 1; }";

@@ -220,6 +220,7 @@ impl TrainRunner {
                     "the merge train before it has not landed on {}",
                     running.plan.into
                 );
+                reports.not_tried.extend(later.keys());
                 reports
                     .refused
                     .extend(later.into_keys().map(|id| (id, why.clone())));

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pretty_assertions::assert_eq;
+use tokio_util::sync::CancellationToken;
 
 use super::board_view::BoardView;
 use super::merge_service::MergeService;
-use super::test_support::{TestCrew, bob, git, repository};
+use super::test_support::{TestCrew, bob, git, one_check, repository};
 use crate::checks::{AcceptanceCheck, CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::graph::{Claimer, NewTask};
 use crate::domain::ids::TaskId;
@@ -153,7 +154,40 @@ async fn checks_that_cannot_run_on_the_base_either_blame_no_branch() {
 }
 
 #[tokio::test]
-async fn acceptance_command_of_the_first_task_holds_for_a_later_one_in_its_worktree() {
+async fn branch_left_by_an_automatic_merge_lands_with_the_next_one() {
+    let mut crew = TestCrew::new();
+    let root = crew.dir.path().to_path_buf();
+    repository(&root, &["a", "b"]);
+    std::fs::write(root.join("base"), "old").unwrap();
+    git(&root, &["add", "base"]);
+    git(&root, &["commit", "--quiet", "-m", "base"]);
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    let merges = crew.checked_merges(&board, "true");
+    let task = |id| board.graph().require(TaskId(id)).unwrap().clone();
+    let (first, second) = (task(1), task(2));
+    // An automatic merge needs the results of the branches alone.
+    let checks = one_check(&root, "true", crew.context.clock);
+    let cancel = CancellationToken::new();
+    for task in [&first, &second] {
+        checks.run(task, &bob(), &cancel).await.unwrap();
+    }
+    std::fs::write(root.join("base"), "of the user").unwrap();
+    merges.on_task_completed(&first).await;
+    let notices = crew.notices().join("\n");
+    assert!(notices.contains("Not merged into main: #1: "), "{notices}");
+    git(&root, &["checkout", "--quiet", "base"]);
+    merges.on_task_completed(&second).await;
+    let notices = crew.notices().join("\n");
+    assert!(
+        notices.contains("#1, #2 are merged into main."),
+        "{notices}"
+    );
+    assert!(root.join("a").exists() && root.join("b").exists());
+}
+
+#[tokio::test]
+async fn acceptance_holds_for_later_tasks_in_the_same_worktree() {
     let mut crew = TestCrew::new();
     let command = "test ! -f b || { echo 'error: b is there'; exit 1; }";
     let (merges, board) = merges_with_acceptance(&crew, &["a", "b"], command).await;

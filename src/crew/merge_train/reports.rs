@@ -50,6 +50,8 @@ pub struct TrainReports {
     pub refused: Vec<(TaskId, String)>,
     /// The tasks that were not tried because they build on a task that an earlier train has thrown out.
     pub held_back: Vec<HeldBack>,
+    /// Those of `refused` that had no room in a train that has ended early.
+    pub not_tried: Vec<TaskId>,
 }
 
 impl TrainReports {

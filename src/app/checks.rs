@@ -18,7 +18,7 @@ use crate::crew::{CheckParts, TrainHost, TrainMerger, TrainRunner};
 use crate::domain::checks::{CheckRecord, CheckSpec, REASON_MAX};
 use crate::domain::ids::TaskId;
 use crate::domain::text::{clip, one_line};
-use crate::domain::worktree::{Merge, Worktree, WorktreeName};
+use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
 use crate::process::environment;
 use crate::process::supervisor::is_in_agent_command;
 use crate::store::{Board, WorktreeCommands, Worktrees};
@@ -111,11 +111,15 @@ impl TaskGate for CommandGate<'_> {
     }
 
     fn merge(&self, tree: &Worktree) -> Result<Option<Merge>> {
-        let ids: Vec<TaskId> = tree.task_id.into_iter().collect();
+        let board = Board::open(self.root);
+        let graph = board.read()?.graph;
+        let here = graph
+            .tasks()
+            .filter(|task| task.worktree == tree.name.as_str());
+        let ids: Vec<TaskId> = here.map(|task| task.id).chain(tree.task_id).collect();
         let Some(checks) = for_merge(self.root, &ids).map_err(|why| anyhow!(why))? else {
             return Ok(None);
         };
-        let board = Board::open(self.root);
         let task = tree.task_id.and_then(|id| board.get(id).ok());
         let host = TrainHost {
             clock: now,
@@ -143,7 +147,8 @@ fn cancelled_by_user() -> CancellationToken {
     cancel
 }
 
-/// Returns the checks for merges of the branches of `tasks` by a process that runs no crew; `None` if no check could apply.
+/// Returns the checks for merges of the branches of `tasks` by a process that runs no crew; `None` if no check could apply
+/// to a task whose work is on them.
 ///
 /// # Errors
 /// Fails if the settings cannot be used, or the project has checks that the user has not decided about.
@@ -153,13 +158,17 @@ pub fn for_merge(root: &Path, tasks: &[TaskId]) -> Result<Option<TaskChecks>, St
             settings, project, ..
         } = config::load(root, check_tools)?;
         trust::check_checks(&project)?;
-        let mut set = tasks.iter().filter(|task| acceptance::is_set(root, **task));
-        if settings.checks.is_empty() && set.next().is_none() {
+        let board = Board::open(root);
+        let is_set = |task: &TaskId| acceptance::is_set(root, *task);
+        if settings.checks.is_empty()
+            && !tasks_on_branches(&board.read()?.graph, tasks)
+                .iter()
+                .any(is_set)
+        {
             return Ok(None);
         }
         environment::set_allowed(settings.pass_env.iter().flatten().cloned());
         environment::set_withheld(secrets::header_variables(&settings.models));
-        let board = Board::open(root);
         Ok(Some(task_checks(
             root,
             &settings,

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::round::TaskChecks;
 use super::runner::{CheckPlace, CheckRun, CheckTarget};
-use super::texts::failed_text;
-use crate::domain::checks::{ACCEPTANCE, CheckOutcome, CheckSpec, applicable};
+use super::texts::{changed_acceptance_text, failed_text};
+use crate::domain::checks::{ACCEPTANCE, CheckOutcome, CheckRecord, CheckSpec, applicable};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::worktree::WorktreeName;
@@ -18,6 +18,8 @@ use crate::store::Worktrees;
 #[derive(Debug, Clone)]
 pub struct CombinedTask {
     pub task: Arc<Task>,
+    /// The other tasks of the worktree, whose work is on the branch too.
+    pub others: Vec<Arc<Task>>,
     /// The git tree of the branch.
     pub tree: String,
 }
@@ -34,19 +36,42 @@ pub struct CombinedContent {
 #[derive(Debug, Clone)]
 pub struct CombinationChecks {
     specs: Vec<CheckSpec>,
+    /// Why acceptance commands cannot run that the user has set. Without them, nothing is green.
+    refused: Vec<String>,
     target: CheckTarget,
 }
 
 impl CombinedTask {
-    /// Returns whether the user has overridden the check `name` for this content of the branch, or for any content because
-    /// the check could not run.
-    fn overrides(&self, name: &str) -> bool {
-        let mut records = self.task.checks.iter();
-        records.any(|record| {
-            let is_this = record.tree == self.tree || record.tree.is_empty();
-            record.name == name && record.is_overridden() && is_this
-        })
+    /// Returns all tasks whose work is on the branch.
+    pub fn tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
+        std::iter::once(&self.task).chain(&self.others)
     }
+
+    /// Returns whether the user has overridden the check `name` of the settings for this content of the branch, or for any
+    /// content because the check could not run. For the other tasks of the worktree, only this content counts.
+    fn overrides(&self, name: &str) -> bool {
+        let is_this = |record: &CheckRecord| {
+            record.name == name && record.is_overridden() && record.tree == self.tree
+        };
+        let mut others = self.others.iter();
+        overrides(&self.task, name, &self.tree)
+            || others.any(|task| task.checks.iter().any(is_this))
+    }
+
+    /// Returns whether the user has overridden the acceptance command of `task`, which is one of [`CombinedTask::tasks`].
+    fn overrides_acceptance(&self, task: &Task) -> bool {
+        overrides(task, ACCEPTANCE, &self.tree)
+    }
+}
+
+/// Returns whether the user has overridden the check `name` of a task for the content `tree`, or for any content because
+/// the check could not run.
+fn overrides(task: &Task, name: &str, tree: &str) -> bool {
+    let mut records = task.checks.iter();
+    records.any(|record| {
+        let is_this = record.tree == tree || record.tree.is_empty();
+        record.name == name && record.is_overridden() && is_this
+    })
 }
 
 impl CombinationChecks {
@@ -55,6 +80,7 @@ impl CombinationChecks {
         let runs = self.specs.iter().map(|spec| spec.run.as_str());
         let parts: Vec<&str> = std::iter::once(self.target.tree.as_str())
             .chain(runs)
+            .chain(self.refused.iter().map(String::as_str))
             .collect();
         parts.join("\n")
     }
@@ -66,8 +92,12 @@ pub enum CombinationResult {
     Green,
     /// A check has failed or ran too long. The text has the failing part of the output.
     Red(String),
-    /// A check was stopped or could not be started, which says nothing about the combination. The text says why.
-    Unknown(String),
+    /// A check was stopped or could not be started. `why` says why. `specs` are the checks for which the combination itself
+    /// can be the reason; empty if the reason of one is outside of it.
+    Unknown {
+        why: String,
+        specs: Vec<CheckSpec>,
+    },
 }
 
 impl TaskChecks {
@@ -96,11 +126,29 @@ impl TaskChecks {
     /// red by its branch.
     pub fn is_overridden(&self, member: &CombinedTask) -> bool {
         let mut specs = self.parts().specs.iter();
-        specs.any(|spec| member.overrides(&spec.name)) || member.overrides(ACCEPTANCE)
+        let mut tasks = member.tasks();
+        specs.any(|spec| member.overrides(&spec.name))
+            || tasks.any(|task| member.overrides_acceptance(task))
     }
 
-    /// Returns the checks for the combination of `members`: those of `specs`, and the acceptance commands of the members
-    /// that the user has set. Leaves out what the user has overridden for one of the members.
+    /// Returns why acceptance commands of a branch cannot run: the file of a task does not have the command that the user
+    /// has set. Empty if all can run.
+    pub fn refused_acceptance(&self, member: &CombinedTask) -> Vec<String> {
+        let acceptance = &self.parts().acceptance;
+        let is_refused = |task: &&Arc<Task>| {
+            let run = &task.acceptance;
+            !member.overrides_acceptance(task)
+                && acceptance.is_set(task.id)
+                && (run.is_empty() || !acceptance.is_approved(task.id, run))
+        };
+        let refused = member.tasks().filter(is_refused);
+        refused
+            .map(|task| changed_acceptance_text(task.id))
+            .collect()
+    }
+
+    /// Returns the checks for the combination of `members`: those of `specs`, and the acceptance commands that the user has
+    /// set for the tasks whose work is on the branches. Leaves out what the user has overridden for one of the members.
     pub fn combination(
         &self,
         specs: &[CheckSpec],
@@ -110,17 +158,22 @@ impl TaskChecks {
     ) -> CombinationChecks {
         let applies = |spec: &&CheckSpec| !members.iter().any(|task| task.overrides(&spec.name));
         let mut all: Vec<CheckSpec> = specs.iter().filter(applies).cloned().collect();
+        let mut refused = Vec::new();
         for member in members {
-            let (id, run) = (member.task.id, &member.task.acceptance);
-            let may_run = !run.is_empty()
-                && !member.overrides(ACCEPTANCE)
-                && self.parts().acceptance.is_approved(id, run);
-            if may_run && !all.iter().any(|spec| spec.run == *run) {
-                all.push(CheckSpec::acceptance(run));
+            refused.extend(self.refused_acceptance(member));
+            for task in member.tasks() {
+                let run = &task.acceptance;
+                let may_run = !run.is_empty()
+                    && !member.overrides_acceptance(task)
+                    && self.parts().acceptance.is_approved(task.id, run);
+                if may_run && !all.iter().any(|spec| spec.run == *run) {
+                    all.push(CheckSpec::acceptance(run));
+                }
             }
         }
         CombinationChecks {
             specs: all,
+            refused,
             target: CheckTarget {
                 by: Name::lead(),
                 place: CheckPlace::Checkout {
@@ -139,6 +192,12 @@ impl TaskChecks {
         checks: &CombinationChecks,
         cancel: &CancellationToken,
     ) -> CombinationResult {
+        if !checks.refused.is_empty() {
+            return CombinationResult::Unknown {
+                why: checks.refused.join("\n"),
+                specs: Vec::new(),
+            };
+        }
         let runner = &self.parts().runner;
         let runs = checks.specs.iter();
         let runs = join_all(runs.map(|spec| async move {
@@ -149,6 +208,31 @@ impl TaskChecks {
             }
         }));
         result_of(&checks.specs, &runs.await)
+    }
+
+    /// Returns whether all of `specs`, which are not empty, can run on a commit now and end, green or red. They run even if
+    /// their results are known: such a result says nothing about what the network or the machine allow now.
+    pub async fn can_run(
+        &self,
+        specs: &[CheckSpec],
+        (store, commit): (&Worktrees, &str),
+        cancel: &CancellationToken,
+    ) -> bool {
+        let target = CheckTarget {
+            by: Name::lead(),
+            place: CheckPlace::Checkout {
+                worktrees: store.clone(),
+                commit: commit.to_string(),
+            },
+            // No result is looked for, and none is kept.
+            tree: String::new(),
+        };
+        let (runner, target) = (&self.parts().runner, &target);
+        let runs = specs.iter().map(|spec| runner.run(spec, target, cancel));
+        let runs = join_all(runs).await;
+        let has_ended =
+            |run: &CheckRun| matches!(run.record.outcome, CheckOutcome::Green | CheckOutcome::Red);
+        !runs.is_empty() && runs.iter().all(has_ended)
     }
 }
 
@@ -176,7 +260,16 @@ fn result_of(specs: &[CheckSpec], runs: &[CheckRun]) -> CombinationResult {
     if !red.is_empty() {
         CombinationResult::Red(failed_text(&red))
     } else if !unknown.is_empty() {
-        CombinationResult::Unknown(failed_text(&unknown))
+        let is_external = unknown.iter().any(|(_, run)| run.is_external);
+        let specs = unknown.iter().map(|(spec, _)| CheckSpec::clone(spec));
+        CombinationResult::Unknown {
+            why: failed_text(&unknown),
+            specs: if is_external {
+                Vec::new()
+            } else {
+                specs.collect()
+            },
+        }
     } else {
         CombinationResult::Green
     }

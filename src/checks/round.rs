@@ -397,6 +397,7 @@ impl TaskChecks {
                 ..CheckRecord::running(&spec.name, by, now, &target.tree)
             },
             excerpt: refusal_text(task.id, &spec.run),
+            is_external: true,
         })
     }
 

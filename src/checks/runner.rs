@@ -28,6 +28,8 @@ const NOTED_MAX: usize = 16 * 1024;
 const NICE: &str = "/usr/bin/nice";
 /// Exit codes of a shell whose command cannot be executed or is not found. They say nothing about the content.
 const NOT_EXECUTED: [i32; 2] = [126, 127];
+/// SIGHUP, SIGINT, SIGKILL and SIGTERM. Other programs and the kernel send them; a program that crashes gets other ones.
+const SENT_SIGNALS: [i32; 4] = [1, 2, 9, 15];
 
 /// What a check runs on, and for whom.
 #[derive(Debug, Clone)]
@@ -66,6 +68,8 @@ impl CheckTarget {
 pub struct CheckRun {
     pub record: CheckRecord,
     pub excerpt: String,
+    /// Whether the run has ended for a reason outside of the content, such as a full disk or an interruption.
+    pub is_external: bool,
 }
 
 type KeyLocks = HashMap<(String, String), Weak<AsyncMutex<()>>>;
@@ -124,6 +128,7 @@ impl CheckRunner {
                 ..CheckRecord::running(&spec.name, target.by.as_str(), stored.at, &target.tree)
             },
             excerpt: stored.excerpt,
+            is_external: false,
         })
     }
 
@@ -159,7 +164,10 @@ impl CheckRunner {
         let turn = tokio::select! {
             biased;
             () = cancel.cancelled() => {
-                return self.ended(spec, target, CheckOutcome::Stopped, "[interrupted]");
+                return CheckRun {
+                    is_external: true,
+                    ..self.ended(spec, target, CheckOutcome::Stopped, "[interrupted]")
+                };
             }
             turn = turn => turn,
         };
@@ -203,6 +211,7 @@ impl CheckRunner {
                 ..CheckRecord::running(&spec.name, by, self.now(), &target.tree)
             },
             excerpt: text.into(),
+            is_external: false,
         }
     }
 
@@ -270,7 +279,10 @@ impl CheckRunner {
 
     fn no_checkout(&self, spec: &CheckSpec, target: &CheckTarget, why: &str) -> CheckRun {
         let text = format!("[the content cannot be checked out: {why}]");
-        self.ended(spec, target, CheckOutcome::NotStarted, &text)
+        CheckRun {
+            is_external: true,
+            ..self.ended(spec, target, CheckOutcome::NotStarted, &text)
+        }
     }
 
     async fn run_once(
@@ -309,7 +321,10 @@ impl CheckRunner {
             Err(error) => {
                 let why = os_errors::explain(&error);
                 let text = format!("[the shell cannot be started: {why}]");
-                return self.ended(spec, target, CheckOutcome::NotStarted, &text);
+                return CheckRun {
+                    is_external: true,
+                    ..self.ended(spec, target, CheckOutcome::NotStarted, &text)
+                };
             }
         };
         if let Some(note) = &report.note {
@@ -318,9 +333,16 @@ impl CheckRunner {
         if is_withheld && report.ended != JobExit::Code(0) {
             output.push_str(&format!("\n[The check ran {NETWORK_WITHHELD}.]"));
         }
+        let is_external = is_filling
+            || match report.ended {
+                JobExit::Signal(signal) => SENT_SIGNALS.contains(&signal),
+                JobExit::Cancelled => true,
+                JobExit::Code(_) | JobExit::TimedOut => false,
+            };
         let (outcome, end) = outcome_of(report.ended, is_filling, spec.timeout_s);
         output.push_str(&end);
         let mut run = self.ended(spec, target, outcome, "");
+        run.is_external = is_external;
         run.record.seconds = round_tenths(began.elapsed());
         run.record.log = self.write_log(spec, target, output.clone()).await;
         if outcome != CheckOutcome::Green {

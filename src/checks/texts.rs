@@ -27,6 +27,15 @@ pub fn refusal_text(id: TaskId, run: &str) -> String {
     )
 }
 
+/// Returns why the branch of the completed task `id` is not merged: the acceptance command in its file is not the one that
+/// the user has set. The user cannot set it again, because the task is completed.
+pub fn changed_acceptance_text(id: TaskId) -> String {
+    format!(
+        "the acceptance command that the user has set for {id} is no longer in .tasks/task_{}.json. Restore it there",
+        id.0
+    )
+}
+
 pub fn no_changes_text(task: &Task) -> String {
     format!(
         "task {} is not completed: its branch has no change of its own. If the task asks for a change, make it. If nothing needs to be changed, complete the task again: the board then shows that it changed nothing.",

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::domain::graph::{NewTask, TaskGraph};
+use crate::domain::graph::{NewTask, SUBJECT_MAX, TaskGraph};
 use crate::domain::ids::TaskId;
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::text::clip;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::NoticeLevel;
 
@@ -100,7 +101,11 @@ pub fn mergeable(graph: &TaskGraph, id: TaskId) -> Result<(Arc<Task>, WorktreeNa
 pub fn conflict_task(task: &Task, name: &WorktreeName, into: &str, files: &[String]) -> NewTask {
     let (branch, shown) = (name.branch(), list_files(files));
     NewTask {
-        subject: format!("Merge {into} into {branch}: conflict in {shown}"),
+        // The description has the files that are cut off.
+        subject: clip(
+            &format!("Merge {into} into {branch}: conflict in {shown}"),
+            SUBJECT_MAX,
+        ),
         description: format!(
             "{branch} (task {}, {}) conflicts with {into}. You work in the worktree of that task. Run `git merge {into}` there, resolve the conflicts in {shown} so that the intent of both sides is kept, run the tests, commit, and complete this task. crewdeck then merges {branch} again.",
             task.id, task.subject

@@ -12,15 +12,16 @@ use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, conflict_task, conflict_text, mergeable};
 use super::merge_train::{TrainHost, TrainRunner};
-use super::train_merger::TrainMerger;
+use super::train_merger::{TrainMerge, TrainMerger};
 use super::train_texts::TrainLine;
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
+use crate::domain::merge_train::builds_on_open_branch;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
-use crate::domain::worktree::{Merge, Worktree, WorktreeName};
+use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
 
@@ -38,6 +39,8 @@ pub struct MergeService {
     train: Option<Arc<TrainMerger>>,
     /// The tasks whose branches are to be merged automatically when the current train has ended.
     due: Mutex<BTreeSet<TaskId>>,
+    /// The tasks that automatic trains have left and that are tried again together with the next ones that become due.
+    left: Mutex<BTreeSet<TaskId>>,
     /// Locked during an automatic merge, so that the branches that become due meanwhile are merged together.
     due_turn: tokio::sync::Mutex<()>,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
@@ -68,6 +71,7 @@ impl MergeService {
         MergeService {
             train,
             due: Mutex::default(),
+            left: Mutex::default(),
             due_turn: tokio::sync::Mutex::default(),
             context,
             board,
@@ -134,15 +138,19 @@ impl MergeService {
     /// is running. Publishes the result.
     async fn merge_due(&self) {
         let _turn = self.due_turn.lock().await;
-        let due = std::mem::take(&mut *lock(&self.due));
-        let due: Vec<TaskId> = due.into_iter().collect();
+        let mut due = std::mem::take(&mut *lock(&self.due));
         if due.is_empty() {
             // The merge before has taken them along.
             return;
         }
+        due.extend(self.take_left().await);
+        let due: Vec<TaskId> = due.into_iter().collect();
         let cancel = self.context.stop.child_token();
         match self.merge_together(&due, cancel).await {
-            Ok(Some(lines)) => self.report_lines(&lines).await,
+            Ok(Some(merged)) => {
+                lock(&self.left).extend(merged.left);
+                self.report_lines(&merged.lines).await;
+            }
             Ok(None) => {
                 for id in due {
                     if let Err(why) = self.merge_and_report(id).await {
@@ -152,13 +160,48 @@ impl MergeService {
                 }
             }
             Err(why) => {
+                // For example, a train of another process runs.
+                lock(&self.left).extend(due);
                 let text = format!("Branches are not merged automatically: {why}");
                 self.report_lines(&[(NoticeLevel::Warn, text)]).await;
             }
         }
     }
 
-    /// Lets the branches of `tasks` land together after checks on their combination. Returns the lines to publish;
+    /// Takes those tasks that automatic trains have left and that can be tried again now. Forgets those that are merged, and
+    /// those with an open task in their worktree, whose completion makes the branch due again. Those that build on such a
+    /// branch stay: they have its work, so they would break in the same way.
+    async fn take_left(&self) -> BTreeSet<TaskId> {
+        let left = std::mem::take(&mut *lock(&self.left));
+        let Some(store) = self.worktrees.clone().filter(|_| !left.is_empty()) else {
+            return BTreeSet::new();
+        };
+        let Ok(listed) = run_blocking(move || store.list()).await else {
+            lock(&self.left).extend(left);
+            return BTreeSet::new();
+        };
+        let read = self.board.read(TaskSet::All).await;
+        let graph = read.unwrap_or_else(|| self.board.graph());
+        let is_unmerged = |name: &WorktreeName| {
+            let mut all = listed.worktrees.iter();
+            all.any(|tree| tree.name == *name && tree.merged_at.is_none())
+        };
+        let mut found = BTreeSet::new();
+        for id in left {
+            match mergeable(&graph, id) {
+                Ok((_, name)) if is_unmerged(&name) => {}
+                Ok(_) | Err(_) => continue,
+            }
+            if builds_on_open_branch(&graph, id) {
+                lock(&self.left).insert(id);
+            } else {
+                found.insert(id);
+            }
+        }
+        found
+    }
+
+    /// Lets the branches of `tasks` land together after checks on their combination. Returns what has become of them;
     /// `None`, and does nothing, if no check could apply to one of them. Cancelling `cancel` and dropping the future stop
     /// the checks.
     ///
@@ -168,8 +211,10 @@ impl MergeService {
         &self,
         tasks: &[TaskId],
         cancel: CancellationToken,
-    ) -> Result<Option<Vec<TrainLine>>, String> {
-        let Some(train) = self.train.as_ref().filter(|train| train.concerns(tasks)) else {
+    ) -> Result<Option<TrainMerge>, String> {
+        let graph = self.board.graph();
+        let all: Vec<TaskId> = tasks_on_branches(&graph, tasks).into_iter().collect();
+        let Some(train) = self.train.as_ref().filter(|train| train.concerns(&all)) else {
             return Ok(None);
         };
         let (own, tasks, token) = (Arc::clone(train), tasks.to_vec(), cancel.clone());
@@ -180,8 +225,9 @@ impl MergeService {
             .spawn(async move { own.merge(&tasks, &token).await });
         let _stop = cancel.drop_guard();
         let merged = running.await.map_err(|error| error.to_string())??;
-        self.board.read(TaskSet::These(merged.added)).await;
-        Ok(Some(merged.lines))
+        let added = merged.added.clone();
+        self.board.read(TaskSet::These(added)).await;
+        Ok(Some(merged))
     }
 
     /// Stops the merge train that the user has requested. Returns whether there was one.
@@ -266,7 +312,7 @@ impl MergeService {
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
         }
         let cancel = self.context.stop.child_token();
-        if let Some(lines) = self.merge_together(&[id], cancel).await? {
+        if let Some(TrainMerge { lines, .. }) = self.merge_together(&[id], cancel).await? {
             let texts: Vec<&str> = lines.iter().map(|(_, text)| text.as_str()).collect();
             let text = texts.join(" ");
             if lines.iter().any(|(level, _)| *level == NoticeLevel::Warn) {
@@ -363,8 +409,8 @@ impl MergeService {
         *lock(&self.user_train) = Some(cancel.clone());
         let merged = self.merge_together(&tasks, cancel).await;
         *lock(&self.user_train) = None;
-        if let Some(lines) = merged? {
-            self.report_lines(&lines).await;
+        if let Some(merged) = merged? {
+            self.report_lines(&merged.lines).await;
             return Ok(());
         }
         let mut progress = MergeProgress::new(tasks.len());

@@ -78,6 +78,35 @@ async fn conflict_changes_nothing_and_becomes_a_task_in_its_worktree() {
 }
 
 #[tokio::test]
+async fn conflict_in_many_files_becomes_a_task_that_names_them() {
+    let crew = TestCrew::new();
+    let (merges, board) = merges_of(&crew, &["a", "b"]).await;
+    let root = crew.dir.path();
+    let files: Vec<String> = (10..30)
+        .map(|n| format!("a_folder_with_a_long_name_of_a_module/file_number_{n}.rs"))
+        .collect();
+    for name in ["task-1", "task-2"] {
+        let dir = root.join(".worktrees").join(name);
+        std::fs::create_dir(dir.join("a_folder_with_a_long_name_of_a_module")).unwrap();
+        for file in &files {
+            std::fs::write(dir.join(file), name).unwrap();
+        }
+        git(&dir, &["add", "."]);
+        git(&dir, &["commit", "--quiet", "-m", "many files"]);
+    }
+    merges.merge(TaskId(1)).await.unwrap();
+    let why = merges.merge(TaskId(2)).await.unwrap_err();
+    assert!(why.ends_with("Task #3 was added to resolve it."), "{why}");
+    let task = board.graph().require(TaskId(3)).unwrap().clone();
+    let start = "Merge main into wt/task-2: conflict in a_folder_with_a_long_name_of_a_module/";
+    assert!(task.subject.starts_with(start), "{}", task.subject);
+    assert!(task.subject.ends_with('…'), "{}", task.subject);
+    for file in &files {
+        assert!(task.description.contains(file.as_str()), "{file}");
+    }
+}
+
+#[tokio::test]
 async fn branches_are_merged_in_the_given_order_up_to_a_conflict() {
     let mut crew = TestCrew::new();
     let (merges, _) = merges_of(&crew, &["a", "a", "b", "c"]).await;

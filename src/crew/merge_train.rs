@@ -1,7 +1,10 @@
 //! Runs merge trains: combines the branches of completed tasks, runs the checks on the combination, and lets the branches
 //! land. The decisions are made in `domain/merge_train`.
 
+mod acceptance;
 mod partner;
+mod reports;
+mod unchecked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,8 +19,8 @@ use crate::domain::checks::CheckSpec;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::merge_train::{
-    Combination, HeldBack, MergeTrain, ThrownOut, ThrownOutReason, TrainEnd, TrainFact,
-    TrainMember, TrainState, TrainStep, TrainVerdict, train_members,
+    Combination, HeldBack, MergeTrain, ThrownOutReason, TrainEnd, TrainFact, TrainMember,
+    TrainState, TrainStep, train_members,
 };
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -29,68 +32,10 @@ use crate::store::{
     TrainPlan, Worktrees,
 };
 
+pub use reports::{TrainFailure, TrainReport, TrainReports};
+
 /// A task whose branch is to land, and the name of its worktree.
 pub type TrainTask = (Arc<Task>, WorktreeName);
-
-/// A task that was thrown out.
-#[derive(Debug)]
-pub struct TrainFailure {
-    pub out: ThrownOut,
-    pub name: WorktreeName,
-    /// The failing part of the output; empty for a conflict.
-    pub output: String,
-    /// The commit of the base branch with which the branch breaks, if it is not the branch of another task.
-    pub commit: Option<LandedCommit>,
-}
-
-/// What has become of the branches with the same base branch.
-#[derive(Debug)]
-pub struct TrainReport {
-    /// The base branch.
-    pub into: String,
-    pub landed: Vec<TaskId>,
-    /// The commit of the base branch after the last landing; `None` if nothing has landed.
-    pub commit: Option<String>,
-    /// The commit to which `git reset --keep` takes all back; `None` if nothing has landed in the user's checkout.
-    pub undo: Option<String>,
-    pub thrown_out: Vec<TrainFailure>,
-    /// The tasks that had landed before this train and with which one that was thrown out breaks.
-    pub landed_before: BTreeSet<TaskId>,
-    pub held_back: Vec<HeldBack>,
-    /// The tasks that are still to land because the train has ended early.
-    pub waiting: Vec<TaskId>,
-    pub end: TrainEnd,
-    /// The failing part of the output if the base branch itself is red.
-    pub base_output: String,
-}
-
-/// What has become of all branches.
-#[derive(Debug, Default)]
-pub struct TrainReports {
-    /// At least one for each base branch.
-    pub trains: Vec<TrainReport>,
-    /// The tasks whose branch was merged before, each with the base branch.
-    pub merged: Vec<(TaskId, String)>,
-    /// The tasks whose branch cannot be merged now, each with the reason.
-    pub refused: Vec<(TaskId, String)>,
-    /// The tasks that were not tried because they build on a task that an earlier train has thrown out.
-    pub held_back: Vec<HeldBack>,
-}
-
-impl TrainReports {
-    /// Returns the task that was thrown out and on which one with these `needs` builds, directly or through other tasks
-    /// that were held back.
-    fn thrown_out_below(&self, needs: &BTreeSet<TaskId>) -> Option<TaskId> {
-        let thrown_out = self.trains.iter().flat_map(|train| &train.thrown_out);
-        let thrown_out = thrown_out.map(|failure| (failure.out.task, failure.out.task));
-        let held_back = self.trains.iter().flat_map(|train| &train.held_back);
-        let held_back = held_back
-            .chain(&self.held_back)
-            .map(|held| (held.task, held.by));
-        let mut all = thrown_out.chain(held_back);
-        all.find(|(task, _)| needs.contains(task)).map(|(_, by)| by)
-    }
-}
 
 /// The process in which trains run.
 #[derive(Debug, Clone)]
@@ -111,6 +56,8 @@ pub struct TrainRunner {
 struct RunningTrain {
     plan: TrainPlan,
     tasks: BTreeMap<TaskId, (Arc<Task>, TrainBranch)>,
+    /// The other tasks of the worktrees of `tasks`.
+    others: BTreeMap<TaskId, Vec<Arc<Task>>>,
     cancel: CancellationToken,
     specs: Vec<CheckSpec>,
     /// The combinations by their commit.
@@ -132,6 +79,7 @@ impl RunningTrain {
         found
             .map(|(task, branch)| CombinedTask {
                 task: Arc::clone(task),
+                others: self.others.get(&task.id).cloned().unwrap_or_default(),
                 tree: branch.tree.clone(),
             })
             .collect()
@@ -236,6 +184,7 @@ impl TrainRunner {
             });
             let mut running = RunningTrain {
                 specs: Vec::new(),
+                others: acceptance::others_of(graph, tasks),
                 tasks: found.collect(),
                 cancel: cancel.clone(),
                 combined: BTreeMap::new(),
@@ -247,6 +196,12 @@ impl TrainRunner {
                 breaking: BTreeMap::new(),
                 plan,
             };
+            reports
+                .refused
+                .extend(self.refuse_members(graph, &mut running));
+            if running.tasks.is_empty() {
+                continue;
+            }
             let mut train =
                 MergeTrain::new(&running.plan.base, &self.first_members(graph, &running));
             let members: Vec<TaskId> = train.members().iter().map(|m| m.task).collect();
@@ -265,6 +220,7 @@ impl TrainRunner {
                     "the merge train before it has not landed on {}",
                     running.plan.into
                 );
+                reports.not_tried.extend(later.keys());
                 reports
                     .refused
                     .extend(later.into_keys().map(|id| (id, why.clone())));
@@ -317,7 +273,7 @@ impl TrainRunner {
             let fact = if running.cancel.is_cancelled() {
                 Err("interrupted".into())
             } else {
-                self.carry_out(step, running).await
+                self.carry_out(step, train.base(), running).await
             };
             train.apply(fact.unwrap_or_else(TrainFact::Stopped));
             self.name_partners(train, running).await;
@@ -329,7 +285,9 @@ impl TrainRunner {
         let into = running.plan.into.clone();
         self.with_store(move |store, _| store.check_landing(&into))
             .await?;
-        let tasks = running.tasks.values().map(|(task, _)| Arc::clone(task));
+        let ids: Vec<TaskId> = running.tasks.keys().copied().collect();
+        let members = running.tasks_of(&ids);
+        let tasks = members.iter().flat_map(CombinedTask::tasks).cloned();
         let tasks: Vec<Arc<Task>> = tasks.collect();
         running.specs = self.checks.train_specs(&tasks, &self.worktrees).await;
         Ok(())
@@ -345,6 +303,7 @@ impl TrainRunner {
     async fn carry_out(
         &self,
         step: TrainStep,
+        base: &str,
         running: &mut RunningTrain,
     ) -> Result<TrainFact, String> {
         match step {
@@ -352,7 +311,7 @@ impl TrainRunner {
             TrainStep::Check {
                 members,
                 combination,
-            } => self.check(&members, combination, running).await,
+            } => self.check(base, &members, combination, running).await,
             TrainStep::Land { combination, .. } => self.land(&combination, running).await,
             TrainStep::Done(_) => Err("the train has ended".into()),
         }
@@ -397,27 +356,21 @@ impl TrainRunner {
         checks.combination(&running.specs, &tasks, store, &content)
     }
 
-    async fn check(
+    /// Runs the checks on a combination.
+    async fn result_of(
         &self,
         members: &[TaskId],
-        combination: Combination,
-        running: &mut RunningTrain,
-    ) -> Result<TrainFact, String> {
-        let Combination { commit, content } = combination;
-        let combined = running.combination(&commit)?;
+        combination: &Combination,
+        running: &RunningTrain,
+    ) -> Result<CombinationResult, String> {
+        let combined = running.combination(&combination.commit)?;
         let checks = self.checks_of(members, running, &combined);
         let result = self.checks.run_combination(&checks, &running.cancel).await;
-        match result {
-            CombinationResult::Green => Ok(TrainFact::Checked(TrainVerdict::Green)),
-            CombinationResult::Red(output) => {
-                running.outputs.insert(content, output);
-                Ok(TrainFact::Checked(TrainVerdict::Red))
-            }
-            CombinationResult::Unknown(_) if running.cancel.is_cancelled() => {
-                Err("interrupted".into())
-            }
-            CombinationResult::Unknown(why) => Ok(TrainFact::Unchecked(why)),
+        let is_unknown = matches!(result, CombinationResult::Unknown { .. });
+        if is_unknown && running.cancel.is_cancelled() {
+            return Err("interrupted".into());
         }
+        Ok(result)
     }
 
     async fn land(

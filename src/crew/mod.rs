@@ -89,6 +89,8 @@ mod teammate;
 #[cfg(test)]
 mod test_support;
 mod train_merger;
+#[cfg(test)]
+mod train_tests;
 mod train_texts;
 mod user_actions;
 mod user_shell;

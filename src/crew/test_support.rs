@@ -171,9 +171,14 @@ impl TestCrew {
 
     /// Returns the merge service of a crew whose settings have one check, the command `run`.
     pub fn checked_merges(&self, board: &Arc<BoardView>, run: &str) -> Arc<MergeService> {
+        let checks = one_check(&self.context.root, run, self.context.clock);
+        self.merges_with(board, checks)
+    }
+
+    /// Returns the merge service of a crew with these checks.
+    pub fn merges_with(&self, board: &Arc<BoardView>, checks: TaskChecks) -> Arc<MergeService> {
         let (context, errors) = (self.context.clone(), self.errors.clone());
         let worktrees = Some(Worktrees::open(&context.root));
-        let checks = one_check(&context.root, run, context.clock);
         let branches = BranchStatus::new(context.clone(), errors, board.clone(), worktrees.clone());
         Arc::new(MergeService::new(
             context,

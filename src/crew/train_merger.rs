@@ -24,6 +24,9 @@ pub struct TrainMerge {
     pub lines: Vec<TrainLine>,
     /// The tasks that were added for branches that were thrown out.
     pub added: BTreeSet<TaskId>,
+    /// The tasks that are still to land although nothing is wrong with their branches themselves: those that build on a
+    /// branch that was thrown out, and those of trains that have ended early.
+    pub left: BTreeSet<TaskId>,
 }
 
 /// Merges branches with merge trains, one train at a time.
@@ -99,7 +102,10 @@ impl TrainMerger {
         cancel: &CancellationToken,
     ) -> Result<Merge, String> {
         let trains = self.runner.lock().await?;
-        let mut graph = TaskGraph::default();
+        // Has the other tasks of the worktree.
+        let board = self.board.clone();
+        let read = run_blocking(move || board.read()).await;
+        let mut graph = TaskGraph::clone(&read.map_err(|error| error.to_string())?.graph);
         let task = match task {
             Some(task) => task,
             None => {
@@ -121,6 +127,11 @@ impl TrainMerger {
 
     /// Creates the tasks for the branches that were thrown out, and adds the lines about all trains.
     async fn follow(&self, graph: &TaskGraph, reports: TrainReports, merged: &mut TrainMerge) {
+        let held_back = reports.trains.iter().flat_map(|train| &train.held_back);
+        let held_back = held_back.chain(&reports.held_back).map(|held| held.task);
+        let waiting = reports.trains.iter().flat_map(|train| &train.waiting);
+        let waiting = waiting.chain(&reports.not_tried).copied();
+        merged.left.extend(held_back.chain(waiting));
         for (task, into) in reports.merged {
             let text = format!("{task} is already merged into {into}.");
             merged.lines.push((NoticeLevel::Info, text));

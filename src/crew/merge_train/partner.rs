@@ -92,7 +92,7 @@ impl TrainRunner {
         else {
             return Ok(None);
         };
-        match self.check(&[task], combination, running).await? {
+        match self.check_once(&[task], combination, running).await? {
             TrainFact::Checked(verdict) => Ok(Some(verdict)),
             _ => Ok(None),
         }

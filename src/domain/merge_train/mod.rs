@@ -13,7 +13,7 @@ mod step;
 mod tests;
 
 pub use machine::{MEMBERS_MAX, MOVES_MAX, MergeTrain, RUNS_MAX};
-pub use order::{TrainMember, train_members};
+pub use order::{TrainMember, builds_on_open_branch, train_members};
 pub use partner::PartnerSearch;
 pub use state::{TrainPhase, TrainRemoval, TrainState};
 pub use step::{

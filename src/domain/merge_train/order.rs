@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
+use crate::domain::task::TaskStatus;
 
 /// A task whose branch is to land.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,14 +43,33 @@ pub fn train_members(graph: &TaskGraph, tasks: &[TaskId]) -> Vec<TrainMember> {
     order
 }
 
+/// Returns whether `task` has waited, directly or through other tasks, for a task in whose worktree another one is not
+/// completed, for example one that repairs its branch.
+pub fn builds_on_open_branch(graph: &TaskGraph, task: TaskId) -> bool {
+    let open = graph
+        .tasks()
+        .filter(|other| other.status != TaskStatus::Completed && !other.worktree.is_empty());
+    let open: BTreeSet<&str> = open.map(|other| other.worktree.as_str()).collect();
+    let below = all_blockers(graph, task);
+    let mut below = below.iter().filter_map(|id| graph.get(*id));
+    below.any(|other| open.contains(other.worktree.as_str()))
+}
+
 /// Returns the tasks in `wanted` that `task` has waited for, directly or through other tasks.
 fn needs_of(graph: &TaskGraph, task: TaskId, wanted: &BTreeSet<TaskId>) -> BTreeSet<TaskId> {
+    let mut found = all_blockers(graph, task);
+    found.retain(|other| wanted.contains(other));
+    found
+}
+
+/// Returns the tasks that `task` has waited for, directly or through other tasks.
+fn all_blockers(graph: &TaskGraph, task: TaskId) -> BTreeSet<TaskId> {
     let mut found = BTreeSet::new();
     let mut open = vec![task];
     while let Some(next) = open.pop() {
         let blockers = graph.blockers(next).into_iter();
         open.extend(blockers.filter(|blocker| found.insert(*blocker)));
     }
-    found.retain(|other| *other != task && wanted.contains(other));
+    found.remove(&task);
     found
 }

@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::domain::graph::{NewTask, TaskGraph};
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::timestamp::Timestamp;
 
 /// The base branch and the branches of tasks. Each branch is one number, and so is what another program commits.
@@ -423,4 +423,34 @@ fn members_are_ordered_after_what_they_build_on() {
     assert_eq!(order, [5, 1, 2, 99]);
     assert_eq!(found[1].needs, [TaskId(5)].into());
     assert!(found[0].needs.is_empty() && found[2].needs.is_empty());
+}
+
+#[test]
+fn task_waits_for_the_repair_of_a_branch_below_it() {
+    let (mut graph, now) = (TaskGraph::default(), Timestamp(1.0));
+    let bob = Name::member("bob").unwrap();
+    let add = |graph: &mut TaskGraph, id: u64, blocked_by: &[u64], worktree: &str| {
+        let new = NewTask {
+            subject: "s".into(),
+            blocked_by: ids(blocked_by),
+            worktree: worktree.into(),
+            ..NewTask::default()
+        };
+        graph.create(TaskId(id), new, now).unwrap();
+    };
+    let complete = |graph: &mut TaskGraph, id: u64| {
+        graph.complete(TaskId(id), &bob, now).unwrap();
+    };
+    add(&mut graph, 1, &[], "task-1");
+    add(&mut graph, 2, &[1], "");
+    add(&mut graph, 3, &[2], "task-3");
+    for id in [1, 2, 3] {
+        complete(&mut graph, id);
+    }
+    assert!(!builds_on_open_branch(&graph, TaskId(3)));
+    add(&mut graph, 4, &[], "task-1");
+    assert!(builds_on_open_branch(&graph, TaskId(3)));
+    assert!(!builds_on_open_branch(&graph, TaskId(1)));
+    complete(&mut graph, 4);
+    assert!(!builds_on_open_branch(&graph, TaskId(3)));
 }

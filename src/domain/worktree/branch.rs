@@ -1,6 +1,6 @@
 //! The merge status of worktree branches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,21 @@ pub fn mergeable_tasks(graph: &TaskGraph, is_unmerged: impl Fn(&str) -> bool) ->
     let all = unmerged_branches(graph, is_unmerged).into_iter();
     let free = all.filter(|unmerged| unmerged.open.is_none());
     free.map(|unmerged| unmerged.task).collect()
+}
+
+/// Returns `tasks` and the other tasks of their worktrees. The work of all of these is on the same branches, for example
+/// that of a task which resolves a conflict in the worktree of another task.
+pub fn tasks_on_branches(graph: &TaskGraph, tasks: &[TaskId]) -> BTreeSet<TaskId> {
+    let named = tasks.iter().filter_map(|id| graph.get(*id));
+    let trees: BTreeSet<&str> = named
+        .map(|task| task.worktree.as_str())
+        .filter(|tree| !tree.is_empty())
+        .collect();
+    let here = graph
+        .tasks()
+        .filter(|task| trees.contains(task.worktree.as_str()))
+        .map(|task| task.id);
+    here.chain(tasks.iter().copied()).collect()
 }
 
 /// The size of a change, displayed as `2 files, +8 -1`.

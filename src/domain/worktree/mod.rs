@@ -25,7 +25,10 @@ use super::task::or_default;
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
 
-pub use branch::{Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, unmerged_branches};
+pub use branch::{
+    Branch, BranchState, ChangeSize, Unmerged, mergeable_tasks, tasks_on_branches,
+    unmerged_branches,
+};
 pub use checked_out::CheckedOut;
 pub use cloned::ClonedFolders;
 pub use error::WorktreeError;

@@ -184,7 +184,7 @@ impl TrainRunner {
             });
             let mut running = RunningTrain {
                 specs: Vec::new(),
-                others: acceptance::others_of(graph, tasks),
+                others: TrainRunner::others_of(graph, tasks),
                 tasks: found.collect(),
                 cancel: cancel.clone(),
                 combined: BTreeMap::new(),

@@ -9,23 +9,22 @@ use crate::domain::ids::TaskId;
 use crate::domain::merge_train::{TrainMember, train_members};
 use crate::domain::task::Task;
 
-/// Returns the other tasks of the worktree of each of `tasks`.
-pub(super) fn others_of(
-    graph: &TaskGraph,
-    tasks: &[TrainTask],
-) -> BTreeMap<TaskId, Vec<Arc<Task>>> {
-    let mut found = BTreeMap::new();
-    for (task, name) in tasks {
-        let here = graph
-            .tasks()
-            .filter(|other| other.worktree == name.as_str() && other.id != task.id);
-        let here: Vec<Arc<Task>> = here.map(|other| Arc::new(other.clone())).collect();
-        found.insert(task.id, here);
-    }
-    found
-}
-
 impl TrainRunner {
+    /// Returns the other tasks of the worktree of each of `tasks`.
+    pub(super) fn others_of(
+        graph: &TaskGraph,
+        tasks: &[TrainTask],
+    ) -> BTreeMap<TaskId, Vec<Arc<Task>>> {
+        let others = |(task, name): &TrainTask| {
+            let here = graph
+                .tasks()
+                .filter(|other| other.worktree == name.as_str() && other.id != task.id);
+            let here: Vec<Arc<Task>> = here.map(|other| Arc::new(other.clone())).collect();
+            (task.id, here)
+        };
+        tasks.iter().map(others).collect()
+    }
+
     /// Takes the branches out of a train that have an acceptance command that the user has set and that is not in the file
     /// of its task any more, and the branches that build on them. Returns their tasks, each with the reason.
     pub(super) fn refuse_members(

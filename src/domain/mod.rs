@@ -6,6 +6,7 @@ pub mod attachment;
 pub mod budget;
 pub mod call_pattern;
 pub mod chat;
+pub mod checkpoint;
 pub mod checks;
 pub mod code_host;
 pub mod conversation;

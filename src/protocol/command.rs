@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::checkpoint::{CheckpointId, RewindScope};
 use crate::domain::graph::{NewTask, TaskEdit};
 use crate::domain::ids::{JobId, Name, RequestId, TaskId};
 use crate::domain::mention::Mention;
@@ -75,6 +76,21 @@ pub enum Command {
     /// Empties the conversation of an agent. A running turn is interrupted first. The old conversation stays on disk.
     /// Answered by `Cleared`.
     Clear { agent: Name },
+    /// Asks for the checkpoints of an agent. Answered by `CheckpointsListed`.
+    ListCheckpoints { agent: Name },
+    /// Asks what a rewind of an agent to a checkpoint would change. Answered by `CheckpointShown`.
+    ShowCheckpoint {
+        agent: Name,
+        checkpoint: CheckpointId,
+    },
+    /// Restores the files of an agent's work directory, the agent's conversation, or both, to a checkpoint. Answered by
+    /// `Rewound`. Rejected while the agent works, or while another agent or a background job works in the same
+    /// directory.
+    Rewind {
+        agent: Name,
+        checkpoint: CheckpointId,
+        scope: RewindScope,
+    },
     /// Ends a background job. Answered by `JobChanged`.
     KillJob { job: JobId },
     /// Approves or rejects a request, or answers a question. Answered by `RequestChanged`.
@@ -189,6 +205,9 @@ impl Command {
             | Command::InspectWorktree { .. }
             | Command::RemoveWorktree { .. }
             | Command::ListModels
+            | Command::ListCheckpoints { .. }
+            | Command::ShowCheckpoint { .. }
+            | Command::Rewind { .. }
             | Command::RunShell { .. } => true,
             // Completing a task commits the worktree's uncommitted files first.
             Command::Task(change) => matches!(**change, TaskCommand::Complete { .. }),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{Compaction, EventKind, TurnEnd};
 use crate::domain::attachment::PromptImage;
 use crate::domain::chat::Outcome;
+use crate::domain::checkpoint::{Checkpoint, CheckpointId, RestoredFiles, RewindPreview, RewindScope};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::role::{RoleColor, RoleEffort};
 use crate::domain::subagent::SubagentKind;
@@ -140,6 +141,38 @@ pub enum AgentEvent {
         /// The file that contains the old conversation, relative to the project's root.
         transcript: String,
     },
+    /// The checkpoints of an agent, newest first. Answers [`crate::protocol::Command::ListCheckpoints`].
+    CheckpointsListed {
+        checkpoints: Vec<Checkpoint>,
+        /// Why no new checkpoints are recorded; empty if they are.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        off: String,
+    },
+    /// What a rewind to a checkpoint would change. Answers [`crate::protocol::Command::ShowCheckpoint`].
+    CheckpointShown {
+        checkpoint: CheckpointId,
+        preview: RewindPreview,
+    },
+    /// The user restored an agent's files, conversation or both to a checkpoint. Answers
+    /// [`crate::protocol::Command::Rewind`].
+    Rewound {
+        checkpoint: CheckpointId,
+        scope: RewindScope,
+        /// What happened to the files; empty if `scope` does not include them.
+        #[serde(default)]
+        files: RestoredFiles,
+        /// The file that contains the conversation before the rewind, relative to the project's root; empty if the
+        /// conversation is unchanged.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        transcript: String,
+        /// The number of messages that are left in the conversation, if it was restored.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        messages: Option<u64>,
+        /// The prompt of the user that the rewind removed from the end of the lead's conversation; empty if there is
+        /// none. The front end offers it for editing.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        prompt: String,
+    },
     /// An agent replaced its todo list.
     TodoChanged { list: TodoList },
     /// An agent started a subagent. The events of the subagent carry the subagent's name, and `TurnEnded` with this
@@ -166,6 +199,14 @@ impl AgentEvent {
             AgentEvent::TextDelta { .. }
                 | AgentEvent::ThinkingDelta { .. }
                 | AgentEvent::ToolOutput { .. }
+        )
+    }
+
+    /// See [`EventKind::is_command_reply`].
+    pub(super) fn is_command_reply(&self) -> bool {
+        matches!(
+            self,
+            AgentEvent::CheckpointsListed { .. } | AgentEvent::CheckpointShown { .. }
         )
     }
 

@@ -148,7 +148,8 @@ impl EventKind {
         match self {
             EventKind::Board(event) => event.is_command_reply(),
             EventKind::Crew(event) => event.is_command_reply(),
-            EventKind::Agent { .. } | EventKind::Team(_) => false,
+            EventKind::Agent { event, .. } => event.is_command_reply(),
+            EventKind::Team(_) => false,
         }
     }
 

@@ -8,6 +8,7 @@ use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::budget_gate::BudgetGate;
+use super::checkpoints::{AgentCheckpoints, RewindOrder};
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::driver_state::{FailedModel, Streamed};
@@ -42,6 +43,8 @@ pub enum Control {
     Compact(String),
     /// Empties the conversation. Interrupts the turn first if one is running.
     Clear,
+    /// Restores the agent's files, its conversation or both. Refused during a turn.
+    Rewind(Box<RewindOrder>),
 }
 
 /// Runs the turns of one agent. Holds its configuration, stores and state.
@@ -73,6 +76,8 @@ pub struct Driver {
     /// The share of the context window, in percent, at which the conversation is compacted.
     pub compact_at: u64,
     pub transcript: TranscriptFile,
+    /// The checkpoints that are recorded before the agent changes files; `None` if none are recorded.
+    pub checkpoints: Option<AgentCheckpoints>,
     pub clock: fn() -> Timestamp,
     /// Returns a random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
     /// time.
@@ -130,6 +135,7 @@ impl Driver {
         self.budget_gate.begin(&self.name);
         self.state.began = (self.clock)();
         self.troubles().clear();
+        self.begin_turn_of_checkpoints();
         if let Some(hooks) = &self.tool_runner.hooks {
             hooks.begin_turn();
             self.await_session_start(control, inputs).await;
@@ -312,6 +318,7 @@ impl Driver {
         if let Some(stop) = self.check_progress(control, inputs).await {
             return stop;
         }
+        self.record_checkpoint_of_external().await;
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
         self.publish_model(&model_config).await;
@@ -381,6 +388,7 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<TurnInput>,
     ) {
+        self.record_checkpoint_before(&calls).await;
         for event in self.state.announced.record_starts(&self.name, &calls) {
             self.publish(event).await;
         }
@@ -461,6 +469,7 @@ pub(super) async fn until_interrupt<T>(
                     inputs.push_back(TurnInput::Clear);
                     return None;
                 }
+                Some(Control::Rewind(order)) => order.refuse(),
                 Some(Control::Interrupt) | None => return None,
             },
             out = &mut work => return Some(out),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use super::checkpoints::TurnCheckpoints;
 use super::external::calls::ExternalCalls;
 use super::model_config::ModelConfig;
 use super::published_calls::PublishedCalls;
@@ -139,6 +140,7 @@ pub struct DriverState {
     /// What models have refused, and which model has failed.
     pub(super) refused: ModelRefusals,
     pub(super) announced: PublishedCalls,
+    pub(super) checkpoint: TurnCheckpoints,
     /// The time at which the current turn started.
     pub(super) began: Timestamp,
     /// The reports of file errors in this turn. The same report is made only once per turn.
@@ -166,6 +168,7 @@ impl DriverState {
             unanswered: Vec::new(),
             refused: ModelRefusals::default(),
             announced: PublishedCalls::default(),
+            checkpoint: TurnCheckpoints::default(),
             began: Timestamp::default(),
             troubles: Mutex::default(),
         }

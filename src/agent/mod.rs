@@ -2,6 +2,7 @@
 
 mod attachments;
 pub mod budget_gate;
+pub mod checkpoints;
 pub mod compact;
 pub mod driver;
 mod driver_state;

@@ -50,6 +50,13 @@ impl Driver {
         } else {
             Vec::new()
         };
+        if is_user {
+            let prompt = taken.iter().find_map(|entry| match entry {
+                TakenEntry::Prompt(prompt) => Some(prompt.text.as_str()),
+                TakenEntry::Command(_) => None,
+            });
+            self.label_checkpoints(&message, prompt);
+        }
         let files = self.tool_runner.snapshots.take_unsaved();
         if !files.is_empty() {
             self.append_log(LogRecord::Files { files }).await;
@@ -192,7 +199,20 @@ impl Driver {
 
     /// Replaces the log with the current conversation and state. If that fails, the log counts as incomplete.
     pub(super) async fn rewrite_log(&mut self) -> Result<(), StoreError> {
-        let conversation = Conversation {
+        let conversation = self.conversation();
+        let transcript = self.transcript.clone();
+        let records = TranscriptFile::records(&conversation);
+        let done = run_blocking(move || transcript.replace(&records)).await;
+        self.state.log_completeness = match done {
+            Ok(()) => LogCompleteness::Complete,
+            Err(_) => LogCompleteness::Incomplete,
+        };
+        done
+    }
+
+    /// Returns the current conversation and state, as a log contains them during a turn.
+    pub(super) fn conversation(&self) -> Conversation {
+        Conversation {
             messages: self.state.turn.messages().to_vec(),
             todo: self.state.todo.clone(),
             spent: self.state.usage,
@@ -209,15 +229,7 @@ impl Driver {
             prompts: self.state.unacknowledged_prompts.clone(),
             files: self.tool_runner.snapshots.seen_files(),
             turn: TurnState::Open,
-        };
-        let transcript = self.transcript.clone();
-        let records = TranscriptFile::records(&conversation);
-        let done = run_blocking(move || transcript.replace(&records)).await;
-        self.state.log_completeness = match done {
-            Ok(()) => LogCompleteness::Complete,
-            Err(_) => LogCompleteness::Incomplete,
-        };
-        done
+        }
     }
 
     /// Records, in the driver and in the log, whether the lead also works on tasks itself, so that a resumed session

@@ -188,6 +188,7 @@ async fn start_crew(
             uses: settings.r#use.clone(),
             calls_max,
         },
+        checkpoints: settings.checkpoints.limits(),
         worktrees: settings.worktrees().then(|| WorktreeParts {
             merge: settings.merge.unwrap_or_default(),
             settings: settings.worktree.clone(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::themes;
 use crate::domain::budget::UsageBudgets;
+use crate::domain::checkpoint::CheckpointSettings;
 use crate::domain::checks::CheckSpec;
 use crate::domain::custom_theme::CustomTheme;
 use crate::domain::named_model::ModelUses;
@@ -57,6 +58,12 @@ impl Layer for ModelUses {
 }
 
 impl Layer for UsageBudgets {
+    fn layer(self, later: Self) -> Self {
+        self.merged_with(later)
+    }
+}
+
+impl Layer for CheckpointSettings {
     fn layer(self, later: Self) -> Self {
         self.merged_with(later)
     }

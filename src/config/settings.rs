@@ -13,6 +13,7 @@ use super::layer::Layer;
 use super::named_models;
 use super::setting::{InProject, Optional, Section, Setting, strip_raw};
 use super::values::{self, ProviderOptions, SandboxMode};
+use crate::domain::checkpoint::{CHECKPOINT_KEYS, CheckpointSettings};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::checks::{CheckSpec, check_specs};
 use crate::domain::custom_theme::CustomTheme;
@@ -377,6 +378,16 @@ settings! {
             in_project: InProject::NeedsApproval { effect: "runs these commands in each worktree, and copies these folders into it" },
             keys: WORKTREE_KEYS,
             check: WorktreeSettings::check,
+        }
+        /// Checkpoints of the files that agents change: `enabled` (true if not set), `keep_days` (7 if not set) and
+        /// `disk_limit` (2 GiB if not set), the space above which the oldest are removed. See
+        /// [checkpoints](checkpoints.md).
+        checkpoints: CheckpointSettings {
+            default: "enabled",
+            example: "{ enabled = true, keep_days = 3, disk_limit = \"500 MiB\" }",
+            in_project: InProject::NeedsApproval { effect: "decides whether checkpoints are recorded, and how long they are kept" },
+            keys: CHECKPOINT_KEYS,
+            check: CheckpointSettings::check,
         }
         /// Maximum number of teammates at the same time.
         agents_max: Option<usize> {

@@ -13,6 +13,7 @@ use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
 use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
+use crate::agent::checkpoints::AgentCheckpoints;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
 use crate::agent::external::{ExternalModel, ExternalPermissions, OwnTools, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
@@ -141,6 +142,8 @@ pub struct AgentStores {
     pub requests: Requests,
     /// The user's prompts that wait for the lead.
     pub prompts: Arc<PromptQueue>,
+    /// The checkpoints; `None` if none are recorded.
+    pub checkpoints: Option<AgentCheckpoints>,
 }
 
 pub struct AgentBuilder {
@@ -403,6 +406,13 @@ impl AgentBuilder {
             compact_at: self.settings.compact_at,
             requests: self.stores.requests.clone(),
             transcript: self.context.transcript(&spec.name),
+            // The checkpoint of the parent, before it starts a subagent, also covers what the subagent changes.
+            checkpoints: spec
+                .name
+                .parent()
+                .is_none()
+                .then(|| self.stores.checkpoints.clone())
+                .flatten(),
             clock: self.context.clock,
             jitter: self.settings.jitter,
             state: DriverState::new(Turn::new(TurnLimits {

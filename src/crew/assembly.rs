@@ -9,6 +9,7 @@ use super::agent_builder::{AgentBuilder, AgentSettings, AgentStores};
 use super::base_components::BaseComponents;
 use super::board_view::BoardView;
 use super::budget::TeamBudget;
+use super::checkpoints::CheckpointService;
 use super::checks::CrewChecks;
 use super::commands::Commands;
 use super::context::CrewContext;
@@ -39,11 +40,12 @@ use super::user_shell::UserShell;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::budget_gate::BudgetGate;
+use crate::agent::checkpoints::AgentCheckpoints;
 use crate::checks::{CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
-use crate::store::{Board, WorktreeCommands, Worktrees};
+use crate::store::{Checkpoints, Board, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The results of the first steps of a crew's start, as input for [`assemble`].
@@ -232,6 +234,11 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         worktrees.clone(),
         parts.supervisor.clone(),
     );
+    let checkpoints = parts.checkpoints.map(|limits| AgentCheckpoints {
+        store: Checkpoints::open(&context.root),
+        session: context.session.clone(),
+        limits,
+    });
     let budget_gate: Arc<dyn BudgetGate> = budget.clone();
     let builder = Arc::new(AgentBuilder::new(
         context.clone(),
@@ -255,6 +262,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             mailbox: mailbox.clone(),
             requests: requests.clone(),
             prompts,
+            checkpoints: checkpoints.clone(),
         },
     ));
     let external = Arc::new(ExternalAgents::new(
@@ -350,6 +358,14 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             board: board.clone(),
         },
         commands: Commands {
+            checkpoints: CheckpointService::new(
+                context.clone(),
+                registry.clone(),
+                board.clone(),
+                worktrees.clone(),
+                jobs.clone(),
+                checkpoints,
+            ),
             user_actions: UserActions::new(
                 context.clone(),
                 signals.clone(),

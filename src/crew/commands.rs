@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::attachments;
 use super::budget::TeamBudget;
+use super::checkpoints::CheckpointService;
 use super::command_loop::CommandHandler;
 use super::context::CrewContext;
 use super::hook_session;
@@ -59,6 +60,7 @@ pub struct Commands {
     pub host: Arc<dyn Host>,
     pub servers: Option<Arc<CrewServers>>,
     pub waits: PromptWaits,
+    pub checkpoints: CheckpointService,
 }
 
 impl CommandHandler for Commands {
@@ -89,6 +91,15 @@ impl CommandHandler for Commands {
             }
             Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
             Command::Clear { agent } => self.control(&agent, Control::Clear),
+            Command::ListCheckpoints { agent } => self.checkpoints.list(&agent).await,
+            Command::ShowCheckpoint { agent, checkpoint } => {
+                self.checkpoints.show(&agent, checkpoint).await
+            }
+            Command::Rewind {
+                agent,
+                checkpoint,
+                scope,
+            } => self.checkpoints.rewind(&agent, checkpoint, scope).await,
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => self.broker.decide(decision).await.map(|_| ()),
             Command::Allow { request, scope } => self.permissions.allow(&request, scope).await,

@@ -10,7 +10,7 @@ use super::board_view::BoardObserver;
 use super::context::lock;
 use super::idle_detector::IdleDetector;
 use super::jobs::JobRunner;
-use super::lead::next_input;
+use super::lead::{NextInput, next_input};
 use super::recovery::Recovery;
 use super::registry::AgentState;
 use super::request_reminders::RequestReminders;
@@ -315,7 +315,10 @@ async fn interrupt_after_the_end_of_a_turn_does_not_count_as_input() {
     assert!(!crew.lead.has_input());
     assert!(crew.lead.wake("hello".into()));
     let input = next_input(&mut control, &crew.lead, &crew.signals).await;
-    assert!(matches!(input, Some(TurnInput::Say(_))), "{input:?}");
+    assert!(
+        matches!(input, Some(NextInput::Turn(TurnInput::Say(_)))),
+        "{input:?}"
+    );
 }
 
 #[tokio::test]

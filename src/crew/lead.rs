@@ -12,6 +12,7 @@ use super::message_delivery::MessageDelivery;
 use super::progress::is_news;
 use super::registry::{AgentRegistry, AgentState};
 use super::signals::CrewSignals;
+use crate::agent::checkpoints::RewindOrder;
 use crate::agent::driver::{Control, run_blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
@@ -138,7 +139,13 @@ impl LeadAgent {
                     None => continue,
                 },
                 input = next_input(&mut agent.control, &parts.inbox, &parts.signals) => match input {
-                    Some(input) => input,
+                    Some(NextInput::Turn(input)) => input,
+                    Some(NextInput::Rewind(order)) => {
+                        agent.driver.rewind(*order).await;
+                        parts.inbox.set_queued(agent.control.len());
+                        parts.signals.activity_changed();
+                        continue;
+                    }
                     None => return,
                 },
                 changed = changes.changed() => {
@@ -164,6 +171,14 @@ impl LeadAgent {
     }
 }
 
+/// What an idle lead receives.
+#[derive(Debug)]
+pub(super) enum NextInput {
+    /// The start of a turn.
+    Turn(TurnInput),
+    Rewind(Box<RewindOrder>),
+}
+
 /// Receives the next input of an idle lead; `None` if the channel is closed. Drops interrupts, because the turn that
 /// they were meant for has ended. After each dropped interrupt, corrects the number of queued inputs in `inbox`;
 /// otherwise the crew would never count as idle.
@@ -171,17 +186,20 @@ pub(super) async fn next_input(
     control: &mut mpsc::Receiver<Control>,
     inbox: &LeadInbox,
     signals: &CrewSignals,
-) -> Option<TurnInput> {
+) -> Option<NextInput> {
     loop {
-        match control.recv().await? {
-            Control::Say(blocks) => return Some(TurnInput::Say(blocks)),
-            Control::Compact(focus) => return Some(TurnInput::Compact { focus }),
-            Control::Clear => return Some(TurnInput::Clear),
+        let input = match control.recv().await? {
+            Control::Say(blocks) => TurnInput::Say(blocks),
+            Control::Compact(focus) => TurnInput::Compact { focus },
+            Control::Clear => TurnInput::Clear,
+            Control::Rewind(order) => return Some(NextInput::Rewind(order)),
             Control::Interrupt => {
                 inbox.set_queued(control.len());
                 signals.activity_changed();
+                continue;
             }
-        }
+        };
+        return Some(NextInput::Turn(input));
     }
 }
 

@@ -13,6 +13,7 @@ use super::servers::ServerParts;
 use crate::agent::driver::ModelConfig;
 use crate::checks::{AcceptanceCheck, NoAcceptance};
 use crate::domain::budget::UsageBudgets;
+use crate::domain::checkpoint::CheckpointLimits;
 use crate::domain::checks::CheckSpec;
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
@@ -164,6 +165,8 @@ pub struct CrewParts {
     /// team.
     pub preset: Option<TeamPreset>,
     pub extensions: ExtensionParts,
+    /// How long checkpoints are kept; `None` if none are recorded.
+    pub checkpoints: Option<CheckpointLimits>,
     /// How worktrees are used. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<WorktreeParts>,
     pub event_sender: EventSender,

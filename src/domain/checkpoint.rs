@@ -3,17 +3,84 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::ids::Name;
 use super::text::{clip, one_line};
 use super::timestamp::Timestamp;
+use super::worktree::read_size;
+
+/// The names of the settings in the table `[checkpoints]`.
+pub const CHECKPOINT_KEYS: &[&str] = &["enabled", "keep_days", "disk_limit"];
+/// The highest accepted value of `keep_days`.
+const KEEP_DAYS_MAX: u64 = 365;
+/// How long checkpoints are kept if `keep_days` is not set. git keeps objects that no branch has for two weeks, and
+/// checkpoints borrow objects of the project's repository.
+const KEEP_DAYS_DEFAULT: u64 = 7;
+const DISK_LIMIT_DEFAULT: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Maximum length of a checkpoint's label, in characters.
 pub const LABEL_MAX: usize = 200;
 /// Maximum number of paths that a preview or a report of a rewind lists. Of the others, only the number is known.
 pub const PATHS_MAX: usize = 50;
+
+/// The table `[checkpoints]` of the settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckpointSettings {
+    /// Whether checkpoints are recorded; true if it is not set.
+    pub enabled: Option<bool>,
+    /// How long checkpoints are kept, in days.
+    pub keep_days: Option<u64>,
+    /// Maximum disk usage of all checkpoints, in bytes.
+    #[serde(deserialize_with = "read_size")]
+    pub disk_limit: Option<u64>,
+}
+
+/// How long checkpoints are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckpointLimits {
+    pub keep: Duration,
+    /// Maximum size of the repository of checkpoints, in bytes.
+    pub disk: u64,
+}
+
+impl CheckpointSettings {
+    /// Returns these settings, overridden by those that are set in `later`.
+    #[must_use]
+    pub fn merged_with(self, later: CheckpointSettings) -> CheckpointSettings {
+        CheckpointSettings {
+            enabled: later.enabled.or(self.enabled),
+            keep_days: later.keep_days.or(self.keep_days),
+            disk_limit: later.disk_limit.or(self.disk_limit),
+        }
+    }
+
+    /// Returns the limits; `None` if no checkpoints are recorded.
+    pub fn limits(&self) -> Option<CheckpointLimits> {
+        let days = self.keep_days.unwrap_or(KEEP_DAYS_DEFAULT);
+        let limits = CheckpointLimits {
+            keep: Duration::from_secs(days * 24 * 60 * 60),
+            disk: self.disk_limit.unwrap_or(DISK_LIMIT_DEFAULT),
+        };
+        self.enabled.unwrap_or(true).then_some(limits)
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// Fails with the accepted values. The message begins with a dot and the name of the setting in the table.
+    pub fn check(&self) -> Result<(), String> {
+        match self.keep_days {
+            Some(days) if !(1..=KEEP_DAYS_MAX).contains(&days) => Err(format!(
+                ".keep_days is {days}: give a number from 1 to {KEEP_DAYS_MAX}"
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
 
 /// The number of a checkpoint. Numbers are unique in a project and are never reused.
 #[derive(

@@ -203,6 +203,34 @@ impl Conversation {
         all
     }
 
+    /// Returns how many of `records` lead to the place after the first `count` messages. `is_last` returns whether a
+    /// message is the last one before the place. Returns `None` if no part of the log ends with that place. If several
+    /// do, returns the longest.
+    pub fn records_before(
+        records: &[LogRecord],
+        count: usize,
+        is_last: impl Fn(&Message) -> bool,
+    ) -> Option<usize> {
+        let mut all = Conversation::default();
+        let mut found = None;
+        for (at, record) in records.iter().enumerate() {
+            let message = match record {
+                LogRecord::Message(message) | LogRecord::Delivery { message, .. } => message,
+                // What is recorded before the next message belongs to the messages before it.
+                _ if found == Some(at) => {
+                    found = Some(at + 1);
+                    continue;
+                }
+                _ => continue,
+            };
+            all.join(message.clone());
+            if all.messages.len() == count && all.messages.last().is_some_and(&is_last) {
+                found = Some(at + 1);
+            }
+        }
+        found
+    }
+
     /// Appends `message` and keeps the conversation valid. Drops tool results in `message` that answer no call of the
     /// last message, and adds an error result for each call of the last message that has no result. Merges `message`
     /// into the last message if both have the same role. Drops an empty message, and an answer before the first user
@@ -302,6 +330,30 @@ mod tests {
     const ENDED: LogRecord = LogRecord::Turn {
         turn: TurnState::Ended,
     };
+
+    #[test]
+    fn place_is_found_by_number_and_last_message() {
+        let records = [
+            said("one"),
+            answer_record("two"),
+            ENDED,
+            said("three"),
+            said("four"),
+            answer_record("five"),
+        ];
+        let find = |count, text: &str| {
+            let is_last = |message: &Message| {
+                matches!(message.blocks.last(), Some(Block::Text { text: last }) if last == text)
+            };
+            Conversation::records_before(&records, count, is_last)
+        };
+        assert_eq!(find(2, "two"), Some(3));
+        // Consecutive messages of one role are one message.
+        assert_eq!(find(3, "three"), Some(4));
+        assert_eq!(find(3, "four"), Some(5));
+        assert_eq!(find(4, "five"), Some(6));
+        assert_eq!(find(4, "two"), None);
+    }
 
     #[test]
     fn interrupted_calls_get_results_and_leave_turn_open() {

@@ -10,6 +10,7 @@
 pub mod atomic;
 mod attachments;
 mod board;
+mod checkpoints;
 mod checks;
 mod cursor;
 mod environment;
@@ -33,6 +34,7 @@ pub(crate) mod read_stable;
 mod refs;
 pub mod regular_file;
 mod requests;
+mod rewind_log;
 mod roles;
 mod root;
 mod roster;
@@ -58,6 +60,7 @@ use crate::domain::worktree::WorktreeError;
 pub use attachments::AttachmentStore;
 pub(crate) use board::rewrite_change_log;
 pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
+pub use checkpoints::{CheckpointError, Checkpoints, Cleanup};
 pub use checks::{CHECK_LOG_MAX, CheckStore, StoredCheck};
 pub use cursor::Cursor;
 pub use environment::environment;
@@ -77,6 +80,7 @@ pub use prompt_queue::DROPPED_MARK;
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use refs::checked_out;
 pub use requests::{Requests, RequestsSnapshot};
+pub use rewind_log::{FoundPlace, RewoundLog, rewind_log};
 pub use roles::Roles;
 pub use root::{find_root, git_dirs, prepare};
 pub use roster::Roster;
@@ -90,7 +94,7 @@ pub use worktrees::{
     BranchSnapshot, CACHE_VARIABLE, CombineOutcome, CombinedBranch, CombinedBranches, CommandTurn,
     Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree,
     OutgoingQuery, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans,
-    WorktreeCommands, WorktreeList, Worktrees,
+    WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,15 @@
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
+
+use ring::digest::{SHA256, digest};
 
 use super::attachments::AttachmentStore;
 use super::{StoreError, atomic, prompt_queue, regular_file};
+use crate::domain::chat::Message;
+use crate::domain::checkpoint::ConversationPlace;
 use crate::domain::conversation::{Conversation, JobState, LogRecord, PlanState, TurnState};
 use crate::domain::folders::TRANSCRIPTS;
 use crate::domain::ids::{JobId, Name};
@@ -19,6 +24,9 @@ const ARCHIVES_MAX: u32 = 10_000;
 
 /// Maximum size of a log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
+
+/// Number of bytes of the hash of a message.
+const HASH_LENGTH: usize = 16;
 
 /// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`LogRecord`] per line.
 #[derive(Debug, Clone)]
@@ -148,14 +156,7 @@ impl TranscriptFile {
             }
             Err(error) => return Err(StoreError::at(&self.path)(error)),
         };
-        let mut records = Vec::new();
-        let mut bad = Vec::new();
-        for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
-            match serde_json::from_slice::<LogRecord>(line) {
-                Ok(record) => records.push(record),
-                Err(_) => bad.push(line),
-            }
-        }
+        let (records, bad) = parse(&bytes);
         let mut notices = Vec::new();
         if !bad.is_empty() {
             let aside = self.unused_path("damaged");
@@ -176,6 +177,77 @@ impl TranscriptFile {
             conversation,
             notices,
         })
+    }
+
+    /// Returns the place after `messages`; `None` if there are none.
+    ///
+    /// # Errors
+    /// When the last message cannot be serialized.
+    pub fn place_after(
+        &self,
+        messages: &[Message],
+    ) -> Result<Option<ConversationPlace>, StoreError> {
+        let Some(last) = messages.last() else {
+            return Ok(None);
+        };
+        Ok(Some(ConversationPlace {
+            messages: messages.len() as u64,
+            hash: self.hash_of(last)?,
+        }))
+    }
+
+    /// Returns a hash of a message as the log contains it.
+    fn hash_of(&self, message: &Message) -> Result<String, StoreError> {
+        let line = self.line(&LogRecord::Message(message.clone()))?;
+        let digest = digest(&SHA256, &line);
+        let bytes = digest.as_ref().iter().take(HASH_LENGTH);
+        Ok(bytes.map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Finds a place in the log, and in the logs that were archived before the conversation was compacted, emptied or
+    /// rewound. Returns the records before the place; `None` if no log contains the place.
+    ///
+    /// # Errors
+    /// When a log exists but cannot be read.
+    pub fn records_before(
+        &self,
+        place: &ConversationPlace,
+    ) -> Result<Option<Vec<LogRecord>>, StoreError> {
+        let count = usize::try_from(place.messages).unwrap_or(usize::MAX);
+        let is_last = |message: &Message| self.hash_of(message).is_ok_and(|hash| hash == place.hash);
+        for path in iter::once(self.path.clone()).chain(self.archives()) {
+            let mut records = match regular_file::read(&path, READ_MAX) {
+                Ok(bytes) => parse(&bytes).0,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(StoreError::at(path)(error)),
+            };
+            if let Some(found) = Conversation::records_before(&records, count, is_last) {
+                records.truncate(found);
+                return Ok(Some(records));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the number of messages in the log.
+    ///
+    /// # Errors
+    /// When the log exists but cannot be read.
+    pub fn count_messages(&self) -> Result<usize, StoreError> {
+        match regular_file::read(&self.path, READ_MAX) {
+            Ok(bytes) => Ok(Conversation::from_records(parse(&bytes).0).messages.len()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(StoreError::at(&self.path)(error)),
+        }
+    }
+
+    /// Returns the archives of the log, newest first.
+    fn archives(&self) -> Vec<PathBuf> {
+        let name = |n: u32| self.path.with_extension(format!("whole-{n}.jsonl"));
+        let existing = (1..=ARCHIVES_MAX).map(name).take_while(|path| path.exists());
+        let mut all: Vec<PathBuf> = existing.collect();
+        all.reverse();
+        all
     }
 
     /// Archives the log as `SESSION-NAME.whole-N.jsonl` in the same folder. Returns the path of the archive, relative
@@ -330,7 +402,20 @@ fn file_names(root: &Path) -> Result<Vec<String>, StoreError> {
         .collect())
 }
 
-fn message(record: &LogRecord) -> Option<&crate::domain::chat::Message> {
+/// Parses the lines of a log. Returns the records and the lines that are not valid.
+fn parse(bytes: &[u8]) -> (Vec<LogRecord>, Vec<&[u8]>) {
+    let mut records = Vec::new();
+    let mut bad = Vec::new();
+    for line in bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
+        match serde_json::from_slice::<LogRecord>(line) {
+            Ok(record) => records.push(record),
+            Err(_) => bad.push(line),
+        }
+    }
+    (records, bad)
+}
+
+fn message(record: &LogRecord) -> Option<&Message> {
     match record {
         LogRecord::Message(message) | LogRecord::Delivery { message, .. } => Some(message),
         _ => None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::progress::LoopDetector;
 use super::{Turn, TurnEffect, UNANSWERED};
-use crate::domain::chat::Block;
+use crate::domain::chat::{Block, Message};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
 
 impl Turn {
@@ -41,5 +41,12 @@ impl Turn {
             let text = format!("<identity>{identity}</identity>");
             self.pending_texts.insert(0, Block::text(text));
         }
+    }
+
+    /// Replaces the conversation by `messages`, an earlier part of it. They must pass [`crate::domain::chat::validate`].
+    /// If there are none, does the same as [`Turn::clear`]. Called between turns.
+    pub fn rewind(&mut self, messages: Vec<Message>, identity: &str) {
+        self.clear(if messages.is_empty() { identity } else { "" });
+        self.messages = Arc::new(messages);
     }
 }

@@ -380,6 +380,10 @@ impl TeammateLoop {
                 Some(Control::Say(blocks)) => Some(Some(TurnInput::Say(blocks))),
                 Some(Control::Compact(focus)) => Some(Some(TurnInput::Compact { focus })),
                 Some(Control::Clear) => Some(Some(TurnInput::Clear)),
+                Some(Control::Rewind(order)) => {
+                    self.agent.driver.rewind(*order).await;
+                    Some(None)
+                }
                 Some(Control::Interrupt) => {
                     // The interrupt came after the end of the turn for which it was meant.
                     self.agent.handle.mailbox.take_revoked_task();

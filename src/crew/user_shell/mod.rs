@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
+use super::work_directory::work_directory;
 use super::worktrees::TaskWorktrees;
 use crate::agent::driver::run_blocking;
 use crate::agent::mailbox::{AgentMailbox, NOTES_MAX};
@@ -82,7 +83,8 @@ impl UserShell {
                 ));
             }
         };
-        let dir = self.directory(agent).await;
+        let place = (&*self.context, &*self.board, &*self.worktrees);
+        let dir = work_directory(place, agent).await;
         let call = CallId(format!("user-{}", self.context.new_id()));
         let started = AgentEvent::UserCommandStarted {
             call: call.clone(),
@@ -141,21 +143,6 @@ impl UserShell {
         let running = lock(&self.running);
         let found = running.iter().find(|(name, _)| name.same(agent));
         found.inspect(|(_, cancel)| cancel.cancel()).is_some()
-    }
-
-    /// Returns the directory in which `agent` works: the worktree of its open task. Returns the project directory for
-    /// the lead, and for an agent without a worktree.
-    async fn directory(&self, agent: &Name) -> PathBuf {
-        let root = self.context.root.clone();
-        if agent.is_lead() {
-            return root;
-        }
-        let (board, name) = (self.board.store().clone(), agent.clone());
-        let task =
-            run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
-        let task = task.ok().flatten();
-        task.and_then(|task| self.worktrees.dir_of(&task))
-            .unwrap_or(root)
     }
 
     async fn execute(

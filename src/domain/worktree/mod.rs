@@ -43,6 +43,7 @@ pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
 pub use paths::PathSummary;
 pub use ports::{PORTS_PER_WORKTREE, free_ports};
 pub use removal::{RemovalMode, check_removal};
+pub(super) use settings::read_size;
 pub use settings::{CloneFallback, WORKTREE_KEYS, WorktreeSettings};
 pub use state::{
     ContentStatus, FILES_MAX, FolderState, GitOperation, Losses, SUBJECTS_MAX, WorktreeState,

@@ -148,6 +148,14 @@ impl Git {
         }
     }
 
+    /// Returns a `Git` for the bare repository in `dir`. Git gets the path, so that it does not search for a repository.
+    pub fn bare(dir: &Path) -> Git {
+        Git {
+            extra_env: vec![("GIT_DIR", dir.to_path_buf())],
+            ..Git::at(dir)
+        }
+    }
+
     /// Returns a copy that stops git when `stop` becomes true.
     #[must_use]
     pub fn with_stop(&self, stop: Arc<AtomicBool>) -> Git {

@@ -38,6 +38,7 @@ mod teardown;
 mod train;
 mod trash;
 mod uncommitted;
+mod work_folder;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,6 +67,7 @@ pub use orphans::{OrphanKind, OrphanWorktree};
 pub use outgoing::OutgoingQuery;
 pub use teardown::{CommandTurn, Teardown};
 pub use train::{TrainBranch, TrainLock, TrainPlan, TrainPlans};
+pub use work_folder::WorkFolder;
 
 /// The reason with which git locks a worktree while creating it.
 const INITIALIZING: &str = "initializing";

@@ -87,6 +87,7 @@ pub fn crew_parts(
         },
         preset: None,
         extensions: ExtensionParts::default(),
+        checkpoints: None,
         worktrees: None,
         event_sender,
         clock,

@@ -75,7 +75,7 @@ fn pattern(path: &Path) -> Vec<u8> {
 }
 
 /// Returns the content of the user's file of ignored files; empty if there is none or it cannot be read.
-fn user_patterns(git: &Git, root: &Path) -> Vec<u8> {
+pub fn user_patterns(git: &Git, root: &Path) -> Vec<u8> {
     let set = git.run_bytes(
         &["config", "--type=path", "--get", "core.excludesFile"],
         PATH_MAX,

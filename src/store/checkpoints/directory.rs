@@ -1,0 +1,337 @@
+//! Takes snapshots of one work directory.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+
+use super::CheckpointError;
+use super::files::{self, NoContent};
+use super::known::{FileState, KnownFiles, KnownContent, StoredContent, join};
+use super::repository::{CheckpointMessage, CheckpointMeta, SnapshotRef, CheckpointRepository, TreeChanges};
+use super::rules::IgnoreRules;
+use super::scan::{DirectoryScan, scan};
+use crate::domain::checkpoint::NewCheckpoint;
+use crate::domain::folders::is_reserved;
+use crate::store::WorkFolder;
+use crate::store::git::{GitError, is_hash};
+use crate::store::regular_file;
+
+/// Maximum size of all contents that one snapshot adds, in bytes.
+const NEW_MAX: u64 = 512 * 1024 * 1024;
+/// Maximum number of files that exist but are not in a snapshot. With more, no snapshot is taken.
+const SKIPPED_MAX: usize = 10_000;
+/// Time in seconds for which a file counts as recently written: longer than the resolution of time stamps on any common
+/// file system.
+const RECENT: i64 = 2;
+/// Maximum size of `info/exclude`, in bytes.
+const EXCLUDE_MAX: u64 = 1024 * 1024;
+/// Maximum size of the lists of files that git prints, in bytes.
+const LIST_MAX: usize = 256 * 1024 * 1024;
+/// Maximum size of `HEAD` and of a ref, in bytes.
+const HEAD_MAX: u64 = 4 * 1024;
+/// Maximum number of files of which a snapshot records that only their owner may read them.
+const PRIVATE_MAX: usize = 10_000;
+
+/// A work directory and what its last snapshot contains.
+pub struct SnapshotDirectory {
+    pub folder: WorkFolder,
+    top: OwnedFd,
+    known: KnownFiles,
+    /// The tree of the last snapshot; `None` if it has no files.
+    tree: Option<String>,
+}
+
+/// The files of a work directory at one time, as stored in the repository.
+#[derive(Debug, Clone)]
+pub struct StoredSnapshot {
+    pub meta: CheckpointMeta,
+    /// Whether the snapshot was stored.
+    pub is_stored: bool,
+}
+
+/// Whether a snapshot is stored if no file has changed since the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnchangedFiles {
+    Store,
+    Leave,
+}
+
+impl SnapshotDirectory {
+    /// Opens a work directory. The files that are as in the last commit need not be read: git says which ones these
+    /// are.
+    pub fn open(folder: WorkFolder) -> Result<SnapshotDirectory, CheckpointError> {
+        let top = open_top(&folder.dir)?;
+        let mut directory = SnapshotDirectory {
+            folder,
+            top,
+            known: KnownFiles::default(),
+            tree: None,
+        };
+        // Without a usable commit, everything is read.
+        if let Ok(Some((tree, listed))) = directory.committed() {
+            directory.start_with(tree, &listed)?;
+        }
+        Ok(directory)
+    }
+
+    /// Reads the tree of the last commit; `None` if there is no commit. The files are a list of `MODE TYPE HASH
+    /// SIZE<TAB>PATH`, each ending with a NUL byte.
+    fn committed(&self) -> Result<Option<(String, Vec<u8>)>, GitError> {
+        let git = self.folder.git.without_fetching();
+        let found = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{tree}"])?;
+        if found.code != 0 {
+            return Ok(None);
+        }
+        let tree = found.out.trim().to_string();
+        let listed = git.run_bytes(&["ls-tree", "-r", "-l", "-z", "HEAD"], LIST_MAX)?;
+        Ok((listed.code == 0 && listed.lost == 0).then_some((tree, listed.out)))
+    }
+
+    fn start_with(&mut self, tree: String, listed: &[u8]) -> Result<(), CheckpointError> {
+        let mut sizes = Vec::new();
+        for line in listed.split(|byte| *byte == 0) {
+            let Some(at) = line.iter().position(|byte| *byte == b'\t') else {
+                continue;
+            };
+            let (facts, path) = (String::from_utf8_lossy(&line[..at]), &line[at + 1..]);
+            let mut facts = facts.split_whitespace();
+            let (mode, size) = (facts.next().unwrap_or_default(), facts.nth(2));
+            // The entry of a submodule stays in the tree.
+            if mode == "160000" || is_in_reserved(path) {
+                continue;
+            }
+            let size = size.and_then(|size| size.parse::<u64>().ok());
+            sizes.push((path, mode.to_string(), size));
+            self.known.add_unknown(path);
+        }
+        self.known.sort();
+        // The states must be older than git's comparison: a file that changes in between is then read again.
+        let found = self.scan()?;
+        let git = self.folder.git.without_fetching();
+        let args = ["diff-index", "--name-only", "-z", "--ignore-submodules=all", "HEAD"];
+        let changed = git.run_bytes(&args, LIST_MAX)?;
+        if changed.code != 0 || changed.lost > 0 {
+            self.known = KnownFiles::default();
+            return Ok(());
+        }
+        let changed: HashSet<&[u8]> = changed.out.split(|byte| *byte == 0).collect();
+        let mut states = HashMap::new();
+        for (folder, files) in &found.folders {
+            for file in files {
+                states.insert(join(folder, &file.name), file.state);
+            }
+        }
+        let now = now_seconds();
+        for (path, mode, size) in sizes {
+            let Some(state) = states.get(path) else {
+                continue;
+            };
+            // A file of another size was converted at checkout, for example its line ends. Snapshots contain files as
+            // they are on disk.
+            let is_same = !changed.contains(path)
+                && state.git_mode() == mode
+                && (size == Some(state.size) || state.is_symlink());
+            if is_same {
+                self.known.set(path, stored(*state, now, None));
+            }
+        }
+        self.tree = Some(tree);
+        Ok(())
+    }
+
+    fn scan(&self) -> Result<DirectoryScan, CheckpointError> {
+        let exclude = self.folder.common.join("info/exclude");
+        let exclude = regular_file::read(&exclude, EXCLUDE_MAX).unwrap_or_default();
+        let rules = IgnoreRules::new(&[self.folder.user_patterns.clone(), exclude]);
+        scan(&self.top, &self.known, rules)
+    }
+
+    /// Stores the present files under `reference`. With [`UnchangedFiles::Leave`], stores nothing if no file has changed
+    /// since the last snapshot. The caller holds the lock of the repository.
+    ///
+    /// # Errors
+    /// When too much has changed, a file cannot be written or git fails. What is known then stays as it was.
+    pub fn snapshot(
+        &mut self,
+        repository: &CheckpointRepository,
+        reference: SnapshotRef,
+        content: &NewCheckpoint,
+        unchanged: UnchangedFiles,
+    ) -> Result<StoredSnapshot, CheckpointError> {
+        // The directory may have been removed and created again at the same path.
+        self.top = open_top(&self.folder.dir)?;
+        let started = now_seconds();
+        let found = self.scan()?;
+        let differences = self.known.compare(&found.folders);
+        let mut meta = CheckpointMeta {
+            private: private_files(&found),
+            ignored: found.ignored,
+            skipped: found.unreadable,
+        };
+        // What is below an unreadable folder is not gone, only unknown.
+        let gone: Vec<Vec<u8>> = differences
+            .gone
+            .into_iter()
+            .filter(|path| !meta.is_skipped(path))
+            .collect();
+        let mut changes = SnapshotChanges {
+            repository,
+            reference,
+            message: CheckpointMessage {
+                content: content.clone(),
+                head: self.head(),
+            },
+            base: self.tree.as_deref(),
+            gone: &gone,
+            begun: None,
+        };
+        if !gone.is_empty() || unchanged == UnchangedFiles::Store {
+            changes.begin()?;
+        }
+        let mut size = 0;
+        let mut updates = Vec::new();
+        for (path, _) in differences.changed {
+            let before = self.known.find(&path).map(|file| &file.content);
+            let was_in_tree = matches!(
+                before,
+                Some(KnownContent::Stored(_) | KnownContent::Unknown)
+            );
+            let update = match files::read(&self.top, &path) {
+                Ok(content) => {
+                    let hash = files::hash(&content.bytes);
+                    let mode = content.state.git_mode();
+                    let is_same = matches!(before, Some(KnownContent::Stored(old))
+                        if old.hash.as_ref() == Some(&hash) && old.state.git_mode() == mode);
+                    if !is_same {
+                        size += content.bytes.len() as u64;
+                        if size > NEW_MAX {
+                            return Err(CheckpointError::TooMuch(NEW_MAX / 1024 / 1024));
+                        }
+                        changes.begin()?.write(&path, mode, &content.bytes)?;
+                    }
+                    Some(stored(content.state, started, Some(hash)))
+                }
+                Err(why) => {
+                    if was_in_tree {
+                        changes.begin()?.delete(&path)?;
+                    }
+                    (why != NoContent::Gone).then_some(KnownContent::Skipped)
+                }
+            };
+            updates.push((path, update));
+        }
+        let skipped = updates.iter().filter(|(_, update)| matches!(update, Some(KnownContent::Skipped)));
+        meta.skipped.extend(skipped.map(|(path, _)| path.clone()));
+        meta.skipped.sort();
+        if meta.skipped.len() > SKIPPED_MAX {
+            return Err(CheckpointError::TooManySkipped(SKIPPED_MAX));
+        }
+        let begun = changes.begun.take();
+        let is_stored = begun.is_some();
+        if let Some(begun) = begun {
+            self.tree = repository.commit(begun, &meta)?;
+        }
+        for path in &gone {
+            self.known.remove(path);
+        }
+        for (path, update) in updates {
+            match update {
+                Some(content) => self.known.set(&path, content),
+                None => self.known.remove(&path),
+            }
+        }
+        Ok(StoredSnapshot { meta, is_stored })
+    }
+
+    /// Returns the state of a file in the last snapshot; `None` if the snapshot does not contain the file.
+    pub fn known_state(&self, path: &[u8]) -> Option<FileState> {
+        match &self.known.find(path)?.content {
+            KnownContent::Stored(stored) => Some(stored.state),
+            KnownContent::Skipped | KnownContent::Unknown => None,
+        }
+    }
+
+    pub fn top(&self) -> &OwnedFd {
+        &self.top
+    }
+
+    /// Returns the commit that is checked out; `None` if there is none or it cannot be determined.
+    pub fn head(&self) -> Option<String> {
+        let head = regular_file::read_text(&self.folder.own.join("HEAD"), HEAD_MAX).ok()?;
+        let commit = match head.trim().strip_prefix("ref: ") {
+            None => head,
+            Some(branch) => regular_file::read_text(&self.folder.common.join(branch), HEAD_MAX)
+                .ok()
+                .or_else(|| self.folder.git.ok(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok())?,
+        };
+        let commit = commit.trim().to_string();
+        is_hash(&commit).then_some(commit)
+    }
+}
+
+/// The changes of a snapshot. The input for git is written only if there are any.
+struct SnapshotChanges<'a> {
+    repository: &'a CheckpointRepository,
+    reference: SnapshotRef,
+    message: CheckpointMessage,
+    base: Option<&'a str>,
+    gone: &'a [Vec<u8>],
+    begun: Option<TreeChanges>,
+}
+
+impl SnapshotChanges<'_> {
+    /// Returns the changes after the deletion of the files that are gone, which must come first: a folder can have
+    /// taken the place of a file, and a file that of a folder.
+    fn begin(&mut self) -> Result<&mut TreeChanges, CheckpointError> {
+        let begun = match self.begun.take() {
+            Some(begun) => begun,
+            None => {
+                let mut begun = self.repository.begin(self.reference, &self.message, self.base)?;
+                for path in self.gone {
+                    begun.delete(path)?;
+                }
+                begun
+            }
+        };
+        Ok(self.begun.insert(begun))
+    }
+}
+
+fn private_files(found: &DirectoryScan) -> Vec<Vec<u8>> {
+    let all = found.folders.iter().flat_map(|(folder, files)| {
+        let private = files.iter().filter(|file| file.state.is_private());
+        private.map(|file| join(folder, &file.name))
+    });
+    let mut paths: Vec<Vec<u8>> = all.take(PRIVATE_MAX).collect();
+    paths.sort();
+    paths
+}
+
+fn stored(state: FileState, read_at: i64, hash: Option<Box<[u8; 32]>>) -> KnownContent {
+    KnownContent::Stored(StoredContent {
+        is_recent: state.latest() >= read_at - RECENT,
+        state,
+        hash,
+    })
+}
+
+fn now_seconds() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+}
+
+fn open_top(dir: &Path) -> Result<OwnedFd, CheckpointError> {
+    files::open_top(dir).map_err(|error| match error {
+        Errno::NOENT | Errno::NOTDIR => CheckpointError::NoFolder(dir.display().to_string()),
+        error => CheckpointError::read(b"", error),
+    })
+}
+
+/// Returns whether a path lies in a folder of crewdeck or git in the top folder.
+fn is_in_reserved(path: &[u8]) -> bool {
+    let first = path.split(|byte| *byte == b'/').next().unwrap_or_default();
+    std::str::from_utf8(first).is_ok_and(is_reserved)
+}

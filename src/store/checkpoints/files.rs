@@ -1,0 +1,127 @@
+//! Access to the files of a work directory that agents write to at the same time. No path leads out of the directory:
+//! it is resolved one name at a time, without following symbolic links.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use ring::digest::{SHA256, digest};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use super::known::{FileState, split};
+
+/// Maximum size of a file that a snapshot contains, in bytes. Larger files are left out.
+pub const FILE_MAX: u64 = 64 * 1024 * 1024;
+/// Maximum size of a file `.gitignore`, in bytes. A larger one counts as empty.
+const RULES_MAX: u64 = 1024 * 1024;
+
+/// The content of a file as it was read, with the state that the file had right before.
+pub struct ReadContent {
+    pub bytes: Vec<u8>,
+    pub state: FileState,
+}
+
+/// Why the content of a file is not in a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoContent {
+    /// The file no longer exists, or is no longer a file.
+    Gone,
+    TooLarge,
+    Unreadable,
+}
+
+pub fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// Opens the work directory itself. Symbolic links in its path are followed.
+pub fn open_top(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+/// Opens the folder at `path`, which is relative to `top`; an empty path is `top` itself.
+pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut folder = openat(top, c".", folder_flags(), Mode::empty())?;
+    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        folder = openat(&folder, name, folder_flags(), Mode::empty())?;
+    }
+    Ok(folder)
+}
+
+/// Returns the state of the entry `name`; `None` if there is none.
+pub fn state_of(folder: &OwnedFd, name: &[u8]) -> Result<Option<FileState>, Errno> {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileState::of(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a file or the target of a symbolic link. `path` is relative to `top`.
+pub fn read(top: &OwnedFd, path: &[u8]) -> Result<ReadContent, NoContent> {
+    let (folder, name) = split(path);
+    let folder = open_below(top, folder).map_err(reason)?;
+    let state = state_of(&folder, name).map_err(reason)?;
+    if state.ok_or(NoContent::Gone)?.is_symlink() {
+        let target = readlinkat(&folder, name, Vec::new()).map_err(reason)?;
+        let after = state_of(&folder, name).map_err(reason)?;
+        return Ok(ReadContent {
+            bytes: target.into_bytes(),
+            state: after.ok_or(NoContent::Gone)?,
+        });
+    }
+    let (file, state) = open_file(&folder, name)?;
+    if state.size > FILE_MAX {
+        return Err(NoContent::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(FILE_MAX + 1).read_to_end(&mut bytes);
+    match read {
+        Ok(_) if bytes.len() as u64 > FILE_MAX => Err(NoContent::TooLarge),
+        Ok(_) => Ok(ReadContent { bytes, state }),
+        Err(_) => Err(NoContent::Unreadable),
+    }
+}
+
+/// Reads a file of rules in `folder`; `None` if it is not a regular file, is too large or cannot be read.
+pub fn read_small(folder: &OwnedFd, name: &[u8]) -> Option<Vec<u8>> {
+    let (file, state) = open_file(folder, name).ok()?;
+    let mut bytes = Vec::new();
+    if state.size > RULES_MAX {
+        return None;
+    }
+    file.take(RULES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+pub fn hash(bytes: &[u8]) -> Box<[u8; 32]> {
+    let mut out = [0; 32];
+    out.copy_from_slice(digest(&SHA256, bytes).as_ref());
+    Box::new(out)
+}
+
+/// Returns a path as text for the user.
+pub fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+fn open_file(folder: &OwnedFd, name: &[u8]) -> Result<(File, FileState), NoContent> {
+    // Without NONBLOCK, opening a pipe would wait for its other end.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(folder, name, flags, Mode::empty()).map_err(reason)?;
+    let stat = fstat(&file).map_err(reason)?;
+    if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
+        return Err(NoContent::Gone);
+    }
+    Ok((File::from(file), FileState::of(&stat)))
+}
+
+fn reason(error: Errno) -> NoContent {
+    match error {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP => NoContent::Gone,
+        _ => NoContent::Unreadable,
+    }
+}

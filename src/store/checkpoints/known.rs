@@ -1,0 +1,242 @@
+//! What is known about the files of a work directory since its last snapshot, and how a scan differs from it.
+
+use std::collections::HashMap;
+
+use rustix::fs::{FileType, Stat};
+
+/// The state of a file. If it is equal at two times, the content of the file is the same, unless the file was written
+/// within the resolution of the time stamps: see [`StoredContent::is_recent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileState {
+    pub mode: u32,
+    pub size: u64,
+    inode: u64,
+    /// Times in seconds and nanoseconds since 1970.
+    modified: (i64, u32),
+    changed: (i64, u32),
+}
+
+/// A file that was in a snapshot.
+#[derive(Debug, Clone)]
+pub struct KnownFile {
+    pub name: Box<[u8]>,
+    pub content: KnownContent,
+}
+
+#[derive(Debug, Clone)]
+pub enum KnownContent {
+    /// The snapshot contains the content.
+    Stored(StoredContent),
+    /// The snapshot does not contain the file, because it is too large or could not be read.
+    Skipped,
+    /// The file is in the first tree, but its present content is not known yet.
+    Unknown,
+}
+
+#[derive(Debug, Clone)]
+pub struct StoredContent {
+    pub state: FileState,
+    /// Whether the file was written so shortly before it was read that a later write may have left the same time
+    /// stamps. Its content is then compared instead.
+    pub is_recent: bool,
+    /// The hash of the content; `None` if the content was not read.
+    pub hash: Option<Box<[u8; 32]>>,
+}
+
+/// The files of a work directory by folder. Each list is sorted by name. The folders above a folder with files have an
+/// entry too, which may be empty.
+#[derive(Debug, Clone, Default)]
+pub struct KnownFiles {
+    folders: HashMap<Box<[u8]>, Vec<KnownFile>>,
+}
+
+/// A file that a scan found.
+#[derive(Debug)]
+pub struct FoundFile {
+    pub name: Box<[u8]>,
+    pub state: FileState,
+}
+
+/// The differences between what is known and a scan. Paths are relative to the work directory.
+#[derive(Debug, Default)]
+pub struct Differences {
+    /// New files, and files whose content must be read again, with the state that the scan found.
+    pub changed: Vec<(Vec<u8>, FileState)>,
+    /// Files that no longer exist.
+    pub gone: Vec<Vec<u8>>,
+}
+
+impl FileState {
+    // The types of the fields differ between platforms; all values fit.
+    #[allow(
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        clippy::unnecessary_cast
+    )]
+    pub fn of(stat: &Stat) -> FileState {
+        FileState {
+            mode: stat.st_mode as u32,
+            size: stat.st_size as u64,
+            inode: stat.st_ino as u64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u32),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u32),
+        }
+    }
+
+    pub fn is_symlink(&self) -> bool {
+        self.file_type() == FileType::Symlink
+    }
+
+    /// Returns the mode with which git stores the file: a symbolic link, an executable file or another file.
+    pub fn git_mode(&self) -> &'static str {
+        match self.file_type() {
+            FileType::Symlink => "120000",
+            _ if self.mode & 0o100 != 0 => "100755",
+            _ => "100644",
+        }
+    }
+
+    /// Returns whether only the owner may read the file.
+    pub fn is_private(&self) -> bool {
+        !self.is_symlink() && self.mode & 0o077 == 0
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::unnecessary_cast)] // 16 bits on some platforms
+    pub fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.mode as _)
+    }
+
+    /// Returns the later of the file's times, in seconds since 1970.
+    pub fn latest(&self) -> i64 {
+        self.modified.0.max(self.changed.0)
+    }
+}
+
+impl KnownFiles {
+    /// Returns whether the folder contains known files, directly or in folders below it.
+    pub fn has_folder(&self, folder: &[u8]) -> bool {
+        self.folders.contains_key(folder)
+    }
+
+    pub fn files(&self, folder: &[u8]) -> &[KnownFile] {
+        self.folders.get(folder).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn find(&self, path: &[u8]) -> Option<&KnownFile> {
+        let (folder, name) = split(path);
+        find(self.files(folder), name)
+    }
+
+    /// Adds a file of the first tree. Files can be added in any order; [`KnownFiles::sort`] must follow.
+    pub fn add_unknown(&mut self, path: &[u8]) {
+        let (folder, name) = split(path);
+        let content = KnownContent::Unknown;
+        self.folder(folder).push(KnownFile {
+            name: name.into(),
+            content,
+        });
+    }
+
+    pub fn sort(&mut self) {
+        for files in self.folders.values_mut() {
+            files.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+    }
+
+    /// Sets the content of a file; adds the file if it is not known.
+    pub fn set(&mut self, path: &[u8], content: KnownContent) {
+        let (folder, name) = split(path);
+        let files = self.folder(folder);
+        match files.binary_search_by(|file| (*file.name).cmp(name)) {
+            Ok(at) => {
+                if let Some(file) = files.get_mut(at) {
+                    file.content = content;
+                }
+            }
+            Err(at) => files.insert(
+                at,
+                KnownFile {
+                    name: name.into(),
+                    content,
+                },
+            ),
+        }
+    }
+
+    pub fn remove(&mut self, path: &[u8]) {
+        let (folder, name) = split(path);
+        if let Some(files) = self.folders.get_mut(folder)
+            && let Ok(at) = files.binary_search_by(|file| (*file.name).cmp(name))
+        {
+            files.remove(at);
+        }
+    }
+
+    /// Compares what is known with the files that a scan found, by folder.
+    pub fn compare(&self, found: &HashMap<Box<[u8]>, Vec<FoundFile>>) -> Differences {
+        let mut out = Differences::default();
+        for (folder, files) in found {
+            let known = self.files(folder);
+            for file in files {
+                let is_same = find(known, &file.name).is_some_and(|known| match &known.content {
+                    KnownContent::Stored(stored) => {
+                        !stored.is_recent && stored.state == file.state
+                    }
+                    KnownContent::Skipped | KnownContent::Unknown => false,
+                });
+                if !is_same {
+                    out.changed.push((join(folder, &file.name), file.state));
+                }
+            }
+        }
+        for (folder, known) in &self.folders {
+            let files = found.get(folder).map_or(&[][..], Vec::as_slice);
+            for file in known {
+                let is_there = files.binary_search_by(|f| f.name.cmp(&file.name)).is_ok();
+                if !is_there {
+                    out.gone.push(join(folder, &file.name));
+                }
+            }
+        }
+        out.changed.sort_by(|a, b| a.0.cmp(&b.0));
+        out.gone.sort();
+        out
+    }
+
+    /// Returns the list of a folder. Creates it, and empty lists for the folders above it, if needed.
+    fn folder(&mut self, folder: &[u8]) -> &mut Vec<KnownFile> {
+        if !self.folders.contains_key(folder) {
+            let mut above = folder;
+            while !above.is_empty() {
+                above = split(above).0;
+                if self.folders.contains_key(above) {
+                    break;
+                }
+                self.folders.insert(above.into(), Vec::new());
+            }
+        }
+        self.folders.entry(folder.into()).or_default()
+    }
+}
+
+fn find<'a>(files: &'a [KnownFile], name: &[u8]) -> Option<&'a KnownFile> {
+    let at = files.binary_search_by(|file| (*file.name).cmp(name)).ok()?;
+    files.get(at)
+}
+
+/// Splits a path into its folder, empty for the top folder, and its name.
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&[], path),
+    }
+}
+
+/// Joins a folder, empty for the top folder, and a name.
+pub fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() {
+        return name.to_vec();
+    }
+    [folder, b"/", name].concat()
+}

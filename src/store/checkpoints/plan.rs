@@ -1,0 +1,197 @@
+//! Compares a checkpoint with the present files: what a rewind changes, and what it leaves alone.
+
+use super::directory::{SnapshotDirectory, UnchangedFiles};
+use super::files::shown;
+use super::repository::{CheckpointMeta, SnapshotRef, CheckpointRepository, StoredCheckpoint};
+use super::{CheckpointError, CheckpointId};
+use crate::domain::checkpoint::{PathList, RewindPreview};
+
+/// Maximum size of the list of differences between two trees, in bytes.
+const LIST_MAX: usize = 256 * 1024 * 1024;
+/// Maximum size of the diff of a preview, in bytes. The rest is cut off.
+const DIFF_MAX: usize = 1024 * 1024;
+/// Maximum number of paths that are excluded from the diff of a preview by name.
+const EXCLUDED_MAX: usize = 500;
+
+/// One file that a rewind changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RewindStep {
+    /// The path of the file, relative to the work directory.
+    pub path: Vec<u8>,
+    pub action: RewindAction,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RewindAction {
+    Delete,
+    Write {
+        /// The name of the content in git.
+        content: String,
+        kind: WrittenKind,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WrittenKind {
+    File,
+    Executable,
+    Symlink,
+}
+
+/// What leads from one snapshot to another. Deletions come first, because a folder can take the place of a file.
+#[derive(Debug, Default)]
+pub struct RewindPlan {
+    pub steps: Vec<RewindStep>,
+    /// The files that differ, or may differ, and are left alone.
+    pub left_alone: Vec<Vec<u8>>,
+}
+
+/// Two trees with their [`CheckpointMeta`]: the present files, and those of a checkpoint.
+pub struct RewindTrees<'a> {
+    /// The names of the trees for git commands in the repository of checkpoints.
+    pub from: &'a str,
+    pub to: &'a str,
+    pub present: &'a CheckpointMeta,
+    pub target: &'a CheckpointMeta,
+}
+
+impl RewindPlan {
+    pub fn between(repository: &CheckpointRepository, trees: &RewindTrees) -> Result<RewindPlan, CheckpointError> {
+        let (from, to) = (existing(repository, trees.from)?, existing(repository, trees.to)?);
+        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", &from, &to];
+        let listed = repository.git().run_bytes(&args, LIST_MAX)?;
+        if listed.code != 0 || listed.lost > 0 {
+            return Err(listed.to_error(&args).into());
+        }
+        let mut plan = RewindPlan::default();
+        let mut writes = Vec::new();
+        let mut fields = listed.out.split(|byte| *byte == 0);
+        while let (Some(facts), Some(path)) = (fields.next(), fields.next()) {
+            let facts = String::from_utf8_lossy(facts);
+            let facts: Vec<&str> = facts.split(' ').collect();
+            let [old_mode, mode, _, content, _] = facts[..] else {
+                continue;
+            };
+            let is_submodule = [":160000", "160000"].contains(&old_mode) || mode == "160000";
+            if is_submodule {
+                continue;
+            }
+            let path = path.to_vec();
+            if trees.target.leaves_alone(&path) || trees.present.is_skipped(&path) {
+                plan.left_alone.push(path);
+                continue;
+            }
+            let kind = match mode {
+                "100755" => WrittenKind::Executable,
+                "120000" => WrittenKind::Symlink,
+                _ => WrittenKind::File,
+            };
+            match mode {
+                "000000" => plan.steps.push(RewindStep {
+                    path,
+                    action: RewindAction::Delete,
+                }),
+                _ => writes.push(RewindStep {
+                    path,
+                    action: RewindAction::Write {
+                        content: content.to_string(),
+                        kind,
+                    },
+                }),
+            }
+        }
+        plan.steps.append(&mut writes);
+        Ok(plan)
+    }
+}
+
+/// Returns the tree `name`, or the empty tree if a checkpoint has no files.
+fn existing(repository: &CheckpointRepository, name: &str) -> Result<String, CheckpointError> {
+    let git = repository.git();
+    let found = git.run(&["rev-parse", "--verify", "--quiet", name])?;
+    if found.code == 0 {
+        return Ok(found.out.trim().to_string());
+    }
+    Ok(git.ok(&["hash-object", "-t", "tree", "-w", "/dev/null"])?)
+}
+
+/// Returns what a rewind to `target` would change. Stores the present files first, so that git can compare them. The
+/// caller holds the lock of the repository.
+pub fn preview(
+    repository: &CheckpointRepository,
+    directory: &mut SnapshotDirectory,
+    target: &StoredCheckpoint,
+) -> Result<RewindPreview, CheckpointError> {
+    let content = &target.message.content;
+    let taken = directory.snapshot(repository, SnapshotRef::Preview, content, UnchangedFiles::Store)?;
+    let meta = repository.meta(target.id)?;
+    let (from, to) = ("refs/preview:files", CheckpointRepository::files_of(target.id));
+    let trees = RewindTrees {
+        from,
+        to: &to,
+        present: &taken.meta,
+        target: &meta,
+    };
+    let plan = RewindPlan::between(repository, &trees)?;
+    let mut not_recorded = PathList::default();
+    for path in &meta.skipped {
+        not_recorded.add(shown(path));
+    }
+    let mut preview = RewindPreview {
+        files: plan.steps.len(),
+        not_recorded,
+        commits: commits_since(directory, target),
+        ..RewindPreview::default()
+    };
+    if !plan.steps.is_empty() {
+        preview.stat = text(repository, &trees, &plan, "--stat")?;
+        preview.diff = text(repository, &trees, &plan, "--patch")?;
+    }
+    Ok(preview)
+}
+
+/// Returns the output of `git diff` for the files that a plan changes.
+fn text(
+    repository: &CheckpointRepository,
+    trees: &RewindTrees,
+    plan: &RewindPlan,
+    form: &str,
+) -> Result<String, CheckpointError> {
+    let (from, to) = (existing(repository, trees.from)?, existing(repository, trees.to)?);
+    let mut args = vec!["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    args.extend(["--ignore-submodules=all", form, &from, &to, "--", "."]);
+    let excluded: Vec<String> = plan
+        .left_alone
+        .iter()
+        .take(EXCLUDED_MAX)
+        .filter_map(|path| Some(format!(":(exclude,literal){}", std::str::from_utf8(path).ok()?)))
+        .collect();
+    args.extend(excluded.iter().map(String::as_str));
+    let answer = repository.git().run_keeping(&args, DIFF_MAX)?;
+    if answer.code != 0 {
+        return Err(answer.to_error(&args).into());
+    }
+    let mut text = answer.out;
+    if answer.lost > 0 {
+        text.push_str(&format!("\n[{} more bytes are not shown]\n", answer.lost));
+    }
+    Ok(text)
+}
+
+/// Returns the number of commits between the checkpoint and the present; 0 if unknown.
+fn commits_since(directory: &SnapshotDirectory, target: &StoredCheckpoint) -> usize {
+    let range = target.message.head.as_ref().zip(directory.head());
+    let Some((old, new)) = range.filter(|(old, new)| *old != new) else {
+        return 0;
+    };
+    let git = &directory.folder.git;
+    let count = git.ok(&["rev-list", "--count", &format!("{old}..{new}")]);
+    count.ok().and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+impl CheckpointId {
+    /// Returns the label of the checkpoint that is recorded before a rewind to this one.
+    pub(super) fn undo_label(self) -> String {
+        format!("before rewind to {self}")
+    }
+}

@@ -1,0 +1,427 @@
+//! The repository of checkpoints: a bare git repository below `.crewdeck`, apart from the project's own. It borrows the
+//! objects of the project's repository, so it stores only what the project's commits do not have. Nothing of it is
+//! listed, pushed or collected by git commands in the project.
+//!
+//! Each checkpoint is a commit without parents under `refs/checkpoints/N`. Its message is a JSON object
+//! ([`CheckpointMessage`]), its tree has the files of the work directory in `files` and a [`CheckpointMeta`] in `meta`.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::CheckpointError;
+use crate::domain::checkpoint::{Checkpoint, CheckpointId, NewCheckpoint};
+use crate::store::git::{Git, Repo, is_hash};
+use crate::store::{StoreError, atomic, os_errors};
+
+/// The folder of the store in the project's root.
+const STORE: &str = ".crewdeck/checkpoints";
+const REFS: &str = "refs/checkpoints/";
+/// Maximum size of the list of all checkpoints, in bytes.
+const LIST_MAX: usize = 16 * 1024 * 1024;
+/// Maximum size of a [`CheckpointMeta`], in bytes. Entries beyond it are left out.
+const META_MAX: usize = 8 * 1024 * 1024;
+/// Maximum time for which a checkpoint waits until another one is stored or old ones are removed.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The paths of the store. Opening it accesses no file.
+#[derive(Debug, Clone)]
+pub struct CheckpointRepository {
+    /// The folder of the store.
+    folder: PathBuf,
+    git: Git,
+}
+
+/// The message of a checkpoint's commit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CheckpointMessage {
+    #[serde(flatten)]
+    pub content: NewCheckpoint,
+    /// The commit that was checked out in the work directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+}
+
+/// A checkpoint as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredCheckpoint {
+    pub id: CheckpointId,
+    pub message: CheckpointMessage,
+}
+
+/// Facts about a work directory that a tree cannot hold. All paths are relative to the work directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CheckpointMeta {
+    /// Files and folders that git ignored. A rewind does not touch them.
+    pub ignored: Vec<Vec<u8>>,
+    /// Files and folders that exist but are not in the tree. A rewind does not touch them.
+    pub skipped: Vec<Vec<u8>>,
+    /// Files that only their owner may read.
+    pub private: Vec<Vec<u8>>,
+}
+
+/// The changes of a tree, written as input of `git fast-import`.
+pub struct TreeChanges {
+    out: BufWriter<File>,
+}
+
+impl CheckpointRepository {
+    pub fn of(root: &Path) -> CheckpointRepository {
+        let folder = root.join(STORE);
+        let git = Git::bare(&folder.join("git"));
+        CheckpointRepository { folder, git }
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.folder.join("git")
+    }
+
+    pub fn exists(&self) -> bool {
+        self.dir().join("HEAD").is_file()
+    }
+
+    /// Creates the repository if it is missing, and makes it borrow the objects of `project`.
+    pub fn prepare(&self, project: &Repo) -> Result<(), CheckpointError> {
+        let dir = self.dir();
+        if !self.exists() {
+            fs::create_dir_all(&self.folder).map_err(StoreError::at(&self.folder))?;
+            let _lock = self.lock()?;
+            if !self.exists() {
+                self.create(project)?;
+            }
+        }
+        let objects = fs::canonicalize(project.common().join("objects"))
+            .map_err(StoreError::at(project.common()))?;
+        let mut wanted = objects.as_os_str().as_bytes().to_vec();
+        wanted.push(b'\n');
+        let alternates = dir.join("objects/info/alternates");
+        if fs::read(&alternates).ok().as_ref() != Some(&wanted) {
+            atomic::write(&alternates, &wanted)?;
+        }
+        Ok(())
+    }
+
+    fn create(&self, project: &Repo) -> Result<(), CheckpointError> {
+        let dir = self.dir();
+        // A folder without HEAD is left over from a process that was killed here.
+        if dir.exists() {
+            fs::remove_dir_all(&dir).map_err(StoreError::at(&dir))?;
+        }
+        let new = self.folder.join("new");
+        if new.exists() {
+            fs::remove_dir_all(&new).map_err(StoreError::at(&new))?;
+        }
+        let format = project.git.ok(&["rev-parse", "--show-object-format"])?;
+        let format = format!("--object-format={format}");
+        let git = Git::at(&self.folder);
+        git.ok(&["init", "--quiet", "--bare", "--template=", &format, "--", "new"])?;
+        let made = Git::bare(&new);
+        for (key, value) in [
+            // Checkpoints are written often and read rarely.
+            ("core.looseCompression", "1"),
+            ("pack.compression", "1"),
+            ("core.logAllRefUpdates", "false"),
+        ] {
+            made.ok(&["config", key, value])?;
+        }
+        let info = new.join("objects/info");
+        fs::create_dir_all(&info).map_err(StoreError::at(&info))?;
+        fs::create_dir_all(new.join(REFS)).map_err(StoreError::at(&new))?;
+        fs::rename(&new, &dir).map_err(StoreError::at(&dir))?;
+        Ok(())
+    }
+
+    /// Acquires the lock that every change of the repository needs.
+    pub fn lock(&self) -> Result<atomic::Lock, CheckpointError> {
+        let path = self.folder.join("lock");
+        let lock = atomic::Lock::take_within(&path, LOCK_WAIT_MAX)?;
+        lock.ok_or(CheckpointError::Busy)
+    }
+
+    /// Returns the path of a file beside the repository.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Returns all checkpoints, newest first. Refs with an unknown message are left out.
+    pub fn list(&self) -> Result<Vec<StoredCheckpoint>, CheckpointError> {
+        if !self.exists() {
+            return Ok(Vec::new());
+        }
+        let format = "--format=%(refname:lstrip=2)%09%(contents:subject)";
+        let listed = self.git.run_keeping(&["for-each-ref", format, REFS], LIST_MAX)?;
+        if listed.code != 0 {
+            return Err(listed.to_error(&["for-each-ref"]).into());
+        }
+        let parse = |line: &str| {
+            let (id, message) = line.split_once('\t')?;
+            Some(StoredCheckpoint {
+                id: id.parse().ok()?,
+                message: serde_json::from_str(message).ok()?,
+            })
+        };
+        let mut all: Vec<StoredCheckpoint> = listed.out.lines().filter_map(parse).collect();
+        all.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.id));
+        Ok(all)
+    }
+
+    /// Returns the numbers of all checkpoints, in no particular order.
+    pub fn ids(&self) -> Vec<u64> {
+        // The refs of checkpoints are never packed, and numbers are added only under the lock.
+        let entries = fs::read_dir(self.dir().join(REFS));
+        let names = entries.into_iter().flatten().flatten();
+        names
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect()
+    }
+
+    /// Returns the name of the tree of a checkpoint's files, for git commands in this repository.
+    pub fn files_of(id: CheckpointId) -> String {
+        format!("{REFS}{id}:files")
+    }
+
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub fn ref_file(&self, id: CheckpointId) -> PathBuf {
+        self.dir().join(format!("{REFS}{id}"))
+    }
+
+    /// Runs `git cat-file` with the mode `how` for the objects `names`. Keeps at most `keep` bytes of its output.
+    pub fn cat_file(&self, how: &str, names: &[&str], keep: u64) -> Result<Vec<u8>, CheckpointError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let at = || StoreError::at(&self.folder);
+        let mut input = tempfile::tempfile_in(&self.folder).map_err(at())?;
+        let mut lines = names.join("\n");
+        lines.push('\n');
+        input.write_all(lines.as_bytes()).map_err(at())?;
+        input.rewind().map_err(at())?;
+        let args = ["cat-file", how];
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+        let answer = self.git.with_input(input).run_bytes(&args, keep)?;
+        match answer.code {
+            0 => Ok(answer.out),
+            _ => Err(answer.to_error(&args).into()),
+        }
+    }
+
+    /// Reads the [`CheckpointMeta`] of a checkpoint.
+    pub fn meta(&self, id: CheckpointId) -> Result<CheckpointMeta, CheckpointError> {
+        let name = format!("{REFS}{id}:meta");
+        let read = self.git.run_bytes(&["cat-file", "blob", &name], META_MAX)?;
+        match read.code {
+            0 => Ok(CheckpointMeta::parse(&read.out)),
+            _ => Err(CheckpointError::Damaged(id)),
+        }
+    }
+
+    /// Begins the input for a new commit. `base` is the tree with which the files begin.
+    pub fn begin(
+        &self,
+        reference: SnapshotRef,
+        message: &CheckpointMessage,
+        base: Option<&str>,
+    ) -> Result<TreeChanges, CheckpointError> {
+        let file = tempfile::tempfile_in(&self.folder).map_err(StoreError::at(&self.folder))?;
+        let mut changes = TreeChanges {
+            out: BufWriter::new(file),
+        };
+        let name = match reference {
+            SnapshotRef::Checkpoint(id) => format!("{REFS}{id}"),
+            SnapshotRef::Preview => "refs/preview".to_string(),
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // seconds since 1970
+        let seconds = message.content.at.0 as u64;
+        let text = serde_json::to_string(message).map_err(StoreError::from)?;
+        let header = format!(
+            "commit {name}\nmark :1\ncommitter crewdeck <crewdeck@localhost> {seconds} +0000\n"
+        );
+        changes.put(header.as_bytes())?;
+        changes.data(text.as_bytes())?;
+        if let Some(base) = base {
+            changes.put(format!("M 040000 {base} \"files\"\n").as_bytes())?;
+        }
+        Ok(changes)
+    }
+
+    /// Stores a commit. Returns the name of the tree of its files; `None` if it has no files.
+    pub fn commit(
+        &self,
+        mut changes: TreeChanges,
+        meta: &CheckpointMeta,
+    ) -> Result<Option<String>, CheckpointError> {
+        changes.put(b"M 100644 inline \"meta\"\n")?;
+        changes.data(&meta.format())?;
+        changes.put(b"ls :1 \"files\"\ndone\n")?;
+        let flush = |error: std::io::Error| StoreError::at(&self.folder)(error);
+        let mut file = changes.out.into_inner().map_err(|e| flush(e.into_error()))?;
+        file.rewind().map_err(flush)?;
+        let args = ["fast-import", "--quiet", "--done", "--force"];
+        let done = self.git.with_input(file).run(&args)?;
+        if done.code != 0 {
+            return Err(done.to_error(&args).into());
+        }
+        let words = done.out.split_whitespace().collect::<Vec<_>>();
+        Ok(match words.get(2) {
+            Some(hash) if is_hash(hash) => Some((*hash).to_string()),
+            Some(_) | None => None,
+        })
+    }
+}
+
+/// The ref of a commit.
+#[derive(Debug, Clone, Copy)]
+pub enum SnapshotRef {
+    Checkpoint(CheckpointId),
+    /// The state of the files for a preview. The next preview replaces it.
+    Preview,
+}
+
+impl TreeChanges {
+    pub fn delete(&mut self, path: &[u8]) -> Result<(), CheckpointError> {
+        self.put(b"D ")?;
+        self.path(path)
+    }
+
+    /// Adds or replaces a file. `mode` is git's: see [`super::known::FileState::git_mode`].
+    pub fn write(&mut self, path: &[u8], mode: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
+        self.put(format!("M {mode} inline ").as_bytes())?;
+        self.path(path)?;
+        self.data(bytes)
+    }
+
+    fn path(&mut self, path: &[u8]) -> Result<(), CheckpointError> {
+        let mut quoted = b"\"files/".to_vec();
+        for byte in path {
+            match byte {
+                b'\n' => quoted.extend(b"\\n"),
+                b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+                _ => quoted.push(*byte),
+            }
+        }
+        quoted.extend(b"\"\n");
+        self.put(&quoted)
+    }
+
+    fn data(&mut self, bytes: &[u8]) -> Result<(), CheckpointError> {
+        self.put(format!("data {}\n", bytes.len()).as_bytes())?;
+        self.put(bytes)?;
+        self.put(b"\n")
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), CheckpointError> {
+        let written = self.out.write_all(bytes);
+        written.map_err(|error| CheckpointError::Store(error.into()))
+    }
+}
+
+impl CheckpointMeta {
+    /// Returns whether a rewind must not touch `path`: git ignored it or a folder above it, or it was not recorded.
+    pub fn leaves_alone(&self, path: &[u8]) -> bool {
+        covers(&self.ignored, path) || self.is_skipped(path)
+    }
+
+    pub fn is_skipped(&self, path: &[u8]) -> bool {
+        covers(&self.skipped, path)
+    }
+
+    pub fn is_private(&self, path: &[u8]) -> bool {
+        self.private.binary_search_by(|p| p.as_slice().cmp(path)).is_ok()
+    }
+
+    /// Formats the lists as records that end with a NUL byte. The first byte of a record is its kind.
+    fn format(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        // The list that protects most comes first, because the end is cut off if there is too much.
+        for (kind, paths) in [(b's', &self.skipped), (b'p', &self.private), (b'i', &self.ignored)] {
+            for path in paths {
+                if out.len() + path.len() + 2 > META_MAX {
+                    return out;
+                }
+                out.push(kind);
+                out.extend(path);
+                out.push(0);
+            }
+        }
+        out
+    }
+
+    fn parse(bytes: &[u8]) -> CheckpointMeta {
+        let mut meta = CheckpointMeta::default();
+        for record in bytes.split(|byte| *byte == 0) {
+            let Some((kind, path)) = record.split_first() else {
+                continue;
+            };
+            let list = match kind {
+                b'i' => &mut meta.ignored,
+                b's' => &mut meta.skipped,
+                b'p' => &mut meta.private,
+                _ => continue,
+            };
+            list.push(path.to_vec());
+        }
+        meta
+    }
+}
+
+/// Returns whether the sorted list `paths` contains `path` or a folder above it.
+fn covers(paths: &[Vec<u8>], path: &[u8]) -> bool {
+    let is_listed = |path: &[u8]| paths.binary_search_by(|p| p.as_slice().cmp(path)).is_ok();
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut above = slashes.map(|(at, _)| &path[..at]);
+    is_listed(path) || above.any(is_listed)
+}
+
+impl StoredCheckpoint {
+    pub fn into_checkpoint(self) -> Checkpoint {
+        Checkpoint {
+            id: self.id,
+            content: self.message.content,
+        }
+    }
+}
+
+impl CheckpointError {
+    pub(super) fn read(path: &[u8], error: rustix::io::Errno) -> CheckpointError {
+        let path = if path.is_empty() { b".".as_slice() } else { path };
+        CheckpointError::Unreadable {
+            path: super::files::shown(path),
+            why: os_errors::explain(&error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    #[test]
+    fn meta_survives_a_round_trip_and_covers_what_is_below() {
+        let list = |paths: &[&str]| paths.iter().map(|p| p.as_bytes().to_vec()).collect();
+        let meta = CheckpointMeta {
+            ignored: list(&["a/node_modules", "target"]),
+            skipped: list(&["big.bin"]),
+            private: list(&[".env", "with\nline"]),
+        };
+        assert_eq!(CheckpointMeta::parse(&meta.format()), meta);
+        for (path, expected) in [
+            ("target", true),
+            ("target/debug/x", true),
+            ("targets", false),
+            ("a/node_modules/b/c", true),
+            ("a", false),
+            ("big.bin", true),
+            (".env", false),
+        ] {
+            assert_eq!(meta.leaves_alone(path.as_bytes()), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Rewinds the files of a work directory to a checkpoint, and finishes rewinds that were interrupted by a crash.
+
+use std::collections::HashSet;
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+use super::directory::{SnapshotDirectory, UnchangedFiles};
+use super::plan::{RewindPlan, RewindStep, RewindTrees};
+use super::repository::{SnapshotRef, CheckpointRepository, StoredCheckpoint};
+use super::{CheckpointError, Checkpoints, apply};
+use crate::domain::checkpoint::{
+    CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
+};
+use crate::domain::timestamp::Timestamp;
+use crate::store::git::busy_in;
+use crate::store::{StoreError, atomic, regular_file};
+
+/// The file that describes a rewind that has begun.
+const PENDING: &str = "pending.json";
+/// Maximum size of this file, in bytes.
+const PENDING_MAX: u64 = 64 * 1024;
+
+/// A rewind that has begun. If it is still there later, the process was killed before the rewind ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PendingRewind {
+    folder: String,
+    target: CheckpointId,
+    /// The checkpoint of the files before the rewind.
+    undo: CheckpointId,
+}
+
+impl Checkpoints {
+    /// Restores the files of a work directory to a checkpoint. Records a checkpoint of the present files first, with
+    /// the agent's place in the conversation, so that the rewind can be undone. Blocks.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint, its directory no longer exists, a git operation such as a merge is in progress
+    /// there, or contents of the checkpoint are gone. No file is then changed.
+    pub fn restore_at(
+        &self,
+        id: CheckpointId,
+        now: Timestamp,
+        place: Option<ConversationPlace>,
+    ) -> Result<RestoredFiles, CheckpointError> {
+        let target = self.find_stored(id)?;
+        self.finish_interrupted()?;
+        let content = &target.message.content;
+        self.with_directory(&content.folder, |directory| {
+            let _lock = self.repository.lock()?;
+            if let Some(busy) = busy_in(&directory.folder.own) {
+                let dir = directory.folder.dir.display().to_string();
+                return Err(CheckpointError::InProgress(busy.to_string(), dir));
+            }
+            let undo = self.next_id();
+            let label = id.undo_label();
+            let starts_conversation = content.has_conversation() && place.is_none();
+            let before = NewCheckpoint {
+                at: now,
+                reason: CheckpointReason::Rewind,
+                label,
+                place: place.clone(),
+                starts_conversation,
+                ..content.clone()
+            };
+            self.restore_in(directory, &target, undo, &before)
+        })
+    }
+
+    /// As [`Checkpoints::restore_at`], for an agent that does not run. The checkpoint that undoes the rewind has no
+    /// place in the conversation.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::restore_at`].
+    pub fn restore(&self, id: CheckpointId, now: Timestamp) -> Result<RestoredFiles, CheckpointError> {
+        self.restore_at(id, now, None)
+    }
+
+    fn restore_in(
+        &self,
+        directory: &mut SnapshotDirectory,
+        target: &StoredCheckpoint,
+        undo: CheckpointId,
+        before: &NewCheckpoint,
+    ) -> Result<RestoredFiles, CheckpointError> {
+        let repository = &self.repository;
+        let reference = SnapshotRef::Checkpoint(undo);
+        let taken = directory.snapshot(repository, reference, before, UnchangedFiles::Store)?;
+        let meta = repository.meta(target.id)?;
+        let trees = RewindTrees {
+            from: &CheckpointRepository::files_of(undo),
+            to: &CheckpointRepository::files_of(target.id),
+            present: &taken.meta,
+            target: &meta,
+        };
+        let plan = RewindPlan::between(repository, &trees)?;
+        let contents = apply::find_contents(repository, target.id, &plan.steps)?;
+        let pending = PendingRewind {
+            folder: before.folder.clone(),
+            target: target.id,
+            undo,
+        };
+        let path = repository.file(PENDING);
+        atomic::write(&path, &serde_json::to_vec(&pending).map_err(StoreError::from)?)?;
+        let mut done = apply::apply(repository, directory, &plan.steps, &contents, &meta)?;
+        for path in &plan.left_alone {
+            if taken.meta.is_skipped(path) || meta.is_skipped(path) {
+                let path = super::files::shown(path);
+                done.skipped.add(format!("{path}: it is not recorded"));
+            }
+        }
+        fs::remove_file(&path).map_err(StoreError::at(&path))?;
+        done.undo = Some(undo);
+        Ok(done)
+    }
+
+    /// Finishes a rewind that was interrupted by a crash; does nothing if there is none. Files that have changed since
+    /// are left alone. Called before anything else that uses checkpoints.
+    ///
+    /// # Errors
+    /// When the files cannot be compared or git fails. The next call tries again.
+    pub fn finish_interrupted(&self) -> Result<(), CheckpointError> {
+        let path = self.repository.file(PENDING);
+        if path.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let _turn = atomic::Lock::take(&self.repository.file("finishing.lock"))?;
+        let Ok(text) = regular_file::read(&path, PENDING_MAX) else {
+            return Ok(());
+        };
+        let Ok(pending) = serde_json::from_slice::<PendingRewind>(&text) else {
+            atomic::set_aside(&path)?;
+            return Ok(());
+        };
+        let finished = self.finish(&pending);
+        match finished {
+            // The checkpoint, or the directory with its files, no longer exists, so nothing can be finished.
+            Ok(()) | Err(CheckpointError::NotFound(..) | CheckpointError::NoFolder(_)) => {}
+            Err(error) => return Err(error),
+        }
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::at(&path)(error).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&self, pending: &PendingRewind) -> Result<(), CheckpointError> {
+        let target = self.find_stored(pending.target)?;
+        self.find_stored(pending.undo)?;
+        self.with_directory(&pending.folder, |directory| {
+            let repository = &self.repository;
+            let _lock = repository.lock()?;
+            let content = &target.message.content;
+            let now = directory.snapshot(repository, SnapshotRef::Preview, content, UnchangedFiles::Store)?;
+            let meta = repository.meta(target.id)?;
+            let present = "refs/preview:files";
+            let (before, after) = (
+                CheckpointRepository::files_of(pending.undo),
+                CheckpointRepository::files_of(target.id),
+            );
+            let between = |from: &str, to: &str| {
+                RewindPlan::between(
+                    repository,
+                    &RewindTrees {
+                        from,
+                        to,
+                        present: &now.meta,
+                        target: &meta,
+                    },
+                )
+            };
+            // A file that is neither as before the rewind nor as after it was changed by somebody else.
+            let path_of = |step: RewindStep| step.path;
+            let part_of_rewind: HashSet<Vec<u8>> =
+                between(&before, &after)?.steps.into_iter().map(path_of).collect();
+            let changed_since: HashSet<Vec<u8>> =
+                between(&before, present)?.steps.into_iter().map(path_of).collect();
+            let mut plan = between(present, &after)?;
+            plan.steps.retain(|step| {
+                part_of_rewind.contains(&step.path) && !changed_since.contains(&step.path)
+            });
+            let contents = apply::find_contents(repository, target.id, &plan.steps)?;
+            apply::apply(repository, directory, &plan.steps, &contents, &meta)?;
+            Ok(())
+        })
+    }
+}

@@ -106,7 +106,11 @@ impl Driver {
             (CheckpointReason::Calls, label, place)
         } else {
             let turn = &self.state.checkpoint;
-            (CheckpointReason::Turn, turn.label.clone(), turn.before.clone())
+            (
+                CheckpointReason::Turn,
+                turn.label.clone(),
+                turn.before.clone(),
+            )
         };
         self.record_checkpoint(reason, label, place).await;
     }
@@ -115,12 +119,17 @@ impl Driver {
     pub(super) async fn record_checkpoint_of_external(&mut self) {
         if self.tool_runner.is_external && !self.state.checkpoint.is_recorded {
             let label = self.state.checkpoint.label.clone();
-            self.record_checkpoint(CheckpointReason::Turn, label, None).await;
+            self.record_checkpoint(CheckpointReason::Turn, label, None)
+                .await;
         }
     }
 
     fn can_change_files(&self, call: &ToolCall) -> bool {
-        let tool = self.tool_runner.tools.iter().find(|tool| tool.name == call.name);
+        let tool = self
+            .tool_runner
+            .tools
+            .iter()
+            .find(|tool| tool.name == call.name);
         match tool.map(|tool| tool.access) {
             Some(Access::Read | Access::Crew) => false,
             // Tools of MCP servers may do anything.
@@ -165,7 +174,11 @@ impl Driver {
         NewCheckpoint {
             agent: self.name.clone(),
             session: session.unwrap_or_default(),
-            folder: if folder.is_empty() { ".".into() } else { folder },
+            folder: if folder.is_empty() {
+                ".".into()
+            } else {
+                folder
+            },
             at: (self.clock)(),
             reason,
             label,
@@ -184,7 +197,8 @@ impl Driver {
         self.state.checkpoint.reported.clone_from(&text);
         let agent = Some(self.name.clone());
         let level = NoticeLevel::Warn;
-        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text })).await;
+        self.publish(EventKind::Crew(CrewEvent::Notice { level, agent, text }))
+            .await;
     }
 
     /// Carries out an order to rewind this agent, which is idle. Publishes the result.
@@ -299,14 +313,17 @@ impl Driver {
 
     async fn replace_conversation(&mut self, conversation: Conversation) {
         let is_open = conversation.todo.has_open();
-        self.state.turn.rewind(conversation.messages, &self.identity);
+        self.state
+            .turn
+            .rewind(conversation.messages, &self.identity);
         self.state.turn.step(TurnInput::TodoSet(is_open));
         self.state.todo.clone_from(&conversation.todo);
         self.state.unanswered.clear();
         self.replace().await;
         self.record_turn_end().await;
         let list = conversation.todo;
-        self.publish(AgentEvent::TodoChanged { list }.of(self.name.clone())).await;
+        self.publish(AgentEvent::TodoChanged { list }.of(self.name.clone()))
+            .await;
     }
 
     /// Returns the prompt of the user with which the removed messages begin; empty if they begin with something else.
@@ -314,7 +331,10 @@ impl Driver {
         if !self.name.is_lead() || checkpoint.content.reason != CheckpointReason::Turn {
             return String::new();
         }
-        let texts = removed.first().into_iter().flat_map(|message| &message.blocks);
+        let texts = removed
+            .first()
+            .into_iter()
+            .flat_map(|message| &message.blocks);
         let mut texts = texts.filter_map(|block| match block {
             Block::Text { text } => Some(text),
             _ => None,
@@ -329,7 +349,10 @@ pub fn rewound_note(files: &RestoredFiles) -> String {
     let changed = &files.changed;
     let mut names = changed.paths.join(", ");
     if changed.count > changed.paths.len() {
-        names.push_str(&format!(" and {} more", changed.count - changed.paths.len()));
+        names.push_str(&format!(
+            " and {} more",
+            changed.count - changed.paths.len()
+        ));
     }
     format!(
         "The user restored files in your work directory to an earlier state: {names}. Read them again before you edit them."
@@ -340,17 +363,14 @@ pub fn rewound_note(files: &RestoredFiles) -> String {
 pub fn is_outside_of_repository(error: &CheckpointError) -> bool {
     matches!(
         error,
-        CheckpointError::Store(StoreError::Git(GitError::NoRepository(_) | GitError::Missing))
-            | CheckpointError::Git(GitError::NoRepository(_) | GitError::Missing)
+        CheckpointError::Store(StoreError::Git(
+            GitError::NoRepository(_) | GitError::Missing
+        )) | CheckpointError::Git(GitError::NoRepository(_) | GitError::Missing)
     )
 }
 
 /// Removes old checkpoints in the background, if it is time.
-fn clean_up(
-    checkpoints: AgentCheckpoints,
-    events: EventSender,
-    now: Timestamp,
-) {
+fn clean_up(checkpoints: AgentCheckpoints, events: EventSender, now: Timestamp) {
     tokio::task::spawn_blocking(move || {
         // An error is not reported: the next checkpoint tries again, and a damaged repository is reported by it.
         if let Ok(Some(done)) = checkpoints.store.clean_up(checkpoints.limits, now)

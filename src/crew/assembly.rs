@@ -45,7 +45,7 @@ use crate::checks::{CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
 use crate::domain::team_preset::TeamPreset;
-use crate::store::{Checkpoints, Board, WorktreeCommands, Worktrees};
+use crate::store::{Board, Checkpoints, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
 
 /// The results of the first steps of a crew's start, as input for [`assemble`].
@@ -239,6 +239,14 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         session: context.session.clone(),
         limits,
     });
+    let checkpoint_service = CheckpointService::new(
+        context.clone(),
+        registry.clone(),
+        board.clone(),
+        worktrees.clone(),
+        jobs.clone(),
+        checkpoints.clone(),
+    );
     let budget_gate: Arc<dyn BudgetGate> = budget.clone();
     let builder = Arc::new(AgentBuilder::new(
         context.clone(),
@@ -262,7 +270,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             mailbox: mailbox.clone(),
             requests: requests.clone(),
             prompts,
-            checkpoints: checkpoints.clone(),
+            checkpoints,
         },
     ));
     let external = Arc::new(ExternalAgents::new(
@@ -358,14 +366,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             board: board.clone(),
         },
         commands: Commands {
-            checkpoints: CheckpointService::new(
-                context.clone(),
-                registry.clone(),
-                board.clone(),
-                worktrees.clone(),
-                jobs.clone(),
-                checkpoints,
-            ),
+            checkpoints: checkpoint_service,
             user_actions: UserActions::new(
                 context.clone(),
                 signals.clone(),

@@ -73,14 +73,11 @@ impl CheckpointService {
         };
         let (checkpoints, error) = blocking(read).await.map_err(|e| e.to_string())?;
         let off = match (&self.used, error) {
-            (None, _) => {
-                "Checkpoints are turned off by the setting checkpoints.enabled.".to_string()
-            }
+            (None, _) => "the setting checkpoints.enabled is false".to_string(),
             (Some(_), Some(error)) if is_outside_of_repository(&error) => {
-                "No checkpoints are recorded, because this directory is not a git repository."
-                    .to_string()
+                "this directory is not a git repository".to_string()
             }
-            (Some(_), Some(error)) => format!("No checkpoints are recorded: {error}."),
+            (Some(_), Some(error)) => error.to_string(),
             (Some(_), None) => String::new(),
         };
         let event = AgentEvent::CheckpointsListed { checkpoints, off };
@@ -95,7 +92,13 @@ impl CheckpointService {
             let checkpoint = store.find(id)?;
             let messages = removed_messages(&root, &checkpoint);
             let preview = store.preview(id)?;
-            Ok((checkpoint, RewindPreview { messages, ..preview }))
+            Ok((
+                checkpoint,
+                RewindPreview {
+                    messages,
+                    ..preview
+                },
+            ))
         };
         let (checkpoint, mut preview) = blocking(read).await.map_err(|e| e.to_string())?;
         preview.shared_with = self.others_in(agent, &self.folder_of(&checkpoint)).await;
@@ -119,10 +122,14 @@ impl CheckpointService {
         scope: RewindScope,
     ) -> Result<(), String> {
         let store = self.store.clone();
-        let checkpoint = blocking(move || store.find(id)).await.map_err(|e| e.to_string())?;
+        let checkpoint = blocking(move || store.find(id))
+            .await
+            .map_err(|e| e.to_string())?;
         if !checkpoint.content.agent.same(agent) {
             let owner = &checkpoint.content.agent;
-            return Err(format!("Checkpoint {id} belongs to {owner}: rewind {owner} to it."));
+            return Err(format!(
+                "Checkpoint {id} belongs to {owner}: rewind {owner} to it."
+            ));
         }
         let folder = self.folder_of(&checkpoint);
         let others = self.others_in(agent, &folder).await;
@@ -201,7 +208,11 @@ impl CheckpointService {
     /// Checks that none of `agents` is in a turn or has a background job.
     fn check_idle(&self, agents: &[Name]) -> Result<(), String> {
         for name in agents {
-            if self.registry.find(name).is_some_and(|handle| handle.is_working()) {
+            if self
+                .registry
+                .find(name)
+                .is_some_and(|handle| handle.is_working())
+            {
                 return Err(busy(name));
             }
             if self.jobs.is_running(Some(name)) {

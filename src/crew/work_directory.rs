@@ -21,5 +21,6 @@ pub async fn work_directory(
     let (board, name) = (board.store().clone(), agent.clone());
     let task = run_blocking(move || board.query(|graph| graph.open_task_of(&name).cloned())).await;
     let task = task.ok().flatten();
-    task.and_then(|task| worktrees.dir_of(&task)).unwrap_or(root)
+    task.and_then(|task| worktrees.dir_of(&task))
+        .unwrap_or(root)
 }

@@ -83,9 +83,7 @@ impl CheckpointSettings {
 }
 
 /// The number of a checkpoint. Numbers are unique in a project and are never reused.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CheckpointId(pub u64);
 
@@ -126,7 +124,7 @@ pub struct ConversationPlace {
 }
 
 /// What is recorded about a checkpoint besides its files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NewCheckpoint {
     /// The agent whose files are recorded.
     pub agent: Name,
@@ -148,7 +146,7 @@ pub struct NewCheckpoint {
 }
 
 /// A recorded checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     pub id: CheckpointId,
     #[serde(flatten)]

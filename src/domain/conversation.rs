@@ -342,9 +342,7 @@ mod tests {
             answer_record("five"),
         ];
         let find = |count, text: &str| {
-            let is_last = |message: &Message| {
-                matches!(message.blocks.last(), Some(Block::Text { text: last }) if last == text)
-            };
+            let is_last = |message: &Message| matches!(message.blocks.last(), Some(Block::Text { text: last }) if last == text);
             Conversation::records_before(&records, count, is_last)
         };
         assert_eq!(find(2, "two"), Some(3));

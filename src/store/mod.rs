@@ -93,8 +93,8 @@ pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subage
 pub use worktrees::{
     BranchSnapshot, CACHE_VARIABLE, CombineOutcome, CombinedBranch, CombinedBranches, CommandTurn,
     Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree,
-    OutgoingQuery, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans,
-    WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
+    OutgoingQuery, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
+    WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

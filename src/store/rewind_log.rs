@@ -36,7 +36,10 @@ impl TranscriptFile {
             let conversation = Conversation::default();
             return Ok(FoundPlace { conversation });
         }
-        let place = content.place.as_ref().ok_or(CheckpointError::NoPlace(checkpoint.id))?;
+        let place = content
+            .place
+            .as_ref()
+            .ok_or(CheckpointError::NoPlace(checkpoint.id))?;
         let records = self.records_before(place)?;
         let records = records.ok_or(CheckpointError::NoPlace(checkpoint.id))?;
         let mut conversation = Conversation::from_records(records);

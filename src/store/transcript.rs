@@ -214,7 +214,8 @@ impl TranscriptFile {
         place: &ConversationPlace,
     ) -> Result<Option<Vec<LogRecord>>, StoreError> {
         let count = usize::try_from(place.messages).unwrap_or(usize::MAX);
-        let is_last = |message: &Message| self.hash_of(message).is_ok_and(|hash| hash == place.hash);
+        let is_last =
+            |message: &Message| self.hash_of(message).is_ok_and(|hash| hash == place.hash);
         for path in iter::once(self.path.clone()).chain(self.archives()) {
             let mut records = match regular_file::read(&path, READ_MAX) {
                 Ok(bytes) => parse(&bytes).0,
@@ -244,7 +245,9 @@ impl TranscriptFile {
     /// Returns the archives of the log, newest first.
     fn archives(&self) -> Vec<PathBuf> {
         let name = |n: u32| self.path.with_extension(format!("whole-{n}.jsonl"));
-        let existing = (1..=ARCHIVES_MAX).map(name).take_while(|path| path.exists());
+        let existing = (1..=ARCHIVES_MAX)
+            .map(name)
+            .take_while(|path| path.exists());
         let mut all: Vec<PathBuf> = existing.collect();
         all.reverse();
         all

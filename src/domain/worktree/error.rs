@@ -27,6 +27,11 @@ pub enum WorktreeError {
     /// why.
     #[error("{0}")]
     Hook(String),
+    /// The path is neither the root nor the folder of a worktree.
+    #[error(
+        "{0} is not a work directory of this project: it was removed, or belongs to another project"
+    )]
+    NoWorkFolder(String),
     #[error("the branch {0:?} to start the worktree from does not exist")]
     NoBase(String),
     #[error("the branch {0} no longer exists: it cannot be merged or shown")]

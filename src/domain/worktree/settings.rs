@@ -124,7 +124,9 @@ impl WorktreeSettings {
 }
 
 /// Reads the setting `disk_limit`, a size such as `20 GiB`, as a number of bytes.
-pub(in crate::domain) fn read_size<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+pub(in crate::domain) fn read_size<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<u64>, D::Error> {
     let text = String::deserialize(from)?;
     parse_size(&text).map(Some).ok_or_else(|| {
         let shown = one_line(&clip(&text, NAME_SHOWN_MAX));

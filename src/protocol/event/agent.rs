@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::{Compaction, EventKind, TurnEnd};
 use crate::domain::attachment::PromptImage;
 use crate::domain::chat::Outcome;
-use crate::domain::checkpoint::{Checkpoint, CheckpointId, RestoredFiles, RewindPreview, RewindScope};
+use crate::domain::checkpoint::{
+    Checkpoint, CheckpointId, RestoredFiles, RewindPreview, RewindScope,
+};
 use crate::domain::ids::{CallId, Name};
 use crate::domain::role::{RoleColor, RoleEffort};
 use crate::domain::subagent::SubagentKind;
@@ -144,7 +146,7 @@ pub enum AgentEvent {
     /// The checkpoints of an agent, newest first. Answers [`crate::protocol::Command::ListCheckpoints`].
     CheckpointsListed {
         checkpoints: Vec<Checkpoint>,
-        /// Why no new checkpoints are recorded; empty if they are.
+        /// Why no new checkpoints are recorded, as a clause; empty if they are.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         off: String,
     },

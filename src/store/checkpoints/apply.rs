@@ -14,7 +14,7 @@ use super::CheckpointError;
 use super::directory::SnapshotDirectory;
 use super::files::{folder_flags, shown, state_of};
 use super::known::{FileState, split};
-use super::plan::{RewindStep, RewindAction, WrittenKind};
+use super::plan::{RewindAction, RewindStep, WrittenKind};
 use super::repository::{CheckpointMeta, CheckpointRepository};
 use crate::domain::checkpoint::{CheckpointId, RestoredFiles};
 use crate::store::os_errors;
@@ -75,8 +75,9 @@ pub fn apply(
         Ok(()) => done.changed.add(shown(path)),
         Err(why) => done.skipped.add(format!("{}: {why}", shown(path))),
     };
-    let (deletes, writes): (Vec<&RewindStep>, Vec<&RewindStep>) =
-        steps.iter().partition(|step| step.action == RewindAction::Delete);
+    let (deletes, writes): (Vec<&RewindStep>, Vec<&RewindStep>) = steps
+        .iter()
+        .partition(|step| step.action == RewindAction::Delete);
     for step in deletes {
         report(&step.path, delete(directory, &step.path));
     }
@@ -150,7 +151,12 @@ fn remove_empty(top: &OwnedFd, folder: &[u8]) {
 
 const CHANGED: &str = "it has changed during the rewind";
 
-fn write(directory: &SnapshotDirectory, step: &RewindStep, bytes: &[u8], target: &CheckpointMeta) -> Result<(), String> {
+fn write(
+    directory: &SnapshotDirectory,
+    step: &RewindStep,
+    bytes: &[u8],
+    target: &CheckpointMeta,
+) -> Result<(), String> {
     let RewindAction::Write { kind, .. } = &step.action else {
         return Ok(());
     };
@@ -171,7 +177,14 @@ fn write(directory: &SnapshotDirectory, step: &RewindStep, bytes: &[u8], target:
     }
     // git ignores files with such a name, so a file that is left behind by a crash is never committed.
     let temp = format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple());
-    let made = make_file(&folder, &temp, bytes, *kind, present, target.is_private(&step.path));
+    let made = make_file(
+        &folder,
+        &temp,
+        bytes,
+        *kind,
+        present,
+        target.is_private(&step.path),
+    );
     let placed = made.and_then(|()| renameat(&folder, &*temp, &folder, name).map_err(explain));
     placed.inspect_err(|_| {
         // The temporary file may not exist, and only the first error matters.
@@ -190,8 +203,13 @@ fn make_file(
     if kind == WrittenKind::Symlink {
         return symlinkat(bytes, folder, name).map_err(explain);
     }
-    let run_bits = if kind == WrittenKind::Executable { 0o111 } else { 0 };
-    let mode = if is_private { 0o600 } else { 0o666 } | run_bits & if is_private { 0o700 } else { 0o777 };
+    let run_bits = if kind == WrittenKind::Executable {
+        0o111
+    } else {
+        0
+    };
+    let mode =
+        if is_private { 0o600 } else { 0o666 } | run_bits & if is_private { 0o700 } else { 0o777 };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, mode_of(mode)).map_err(explain)?;
     if let Some(present) = present.filter(|present| !present.is_symlink() && !is_folder(*present)) {
@@ -201,21 +219,29 @@ fn make_file(
         let mode = present.mode & 0o666 | run;
         fchmod(&file, mode_of(mode)).map_err(explain)?;
     }
-    File::from(file).write_all(bytes).map_err(|e| os_errors::explain(&e))
+    File::from(file)
+        .write_all(bytes)
+        .map_err(|e| os_errors::explain(&e))
 }
 
 /// Opens a folder and creates what is missing on its path.
 fn make_folder(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, String> {
     let mut folder = openat(top, c".", folder_flags(), Mode::empty()).map_err(explain)?;
-    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+    for name in path
+        .split(|byte| *byte == b'/')
+        .filter(|name| !name.is_empty())
+    {
         match mkdirat(&folder, name, mode_of(0o777)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(explain(error)),
         }
-        folder = openat(&folder, name, folder_flags(), Mode::empty()).map_err(|error| match error {
-            Errno::NOTDIR | Errno::LOOP => "a file or a link is in the place of its folder".into(),
-            error => explain(error),
-        })?;
+        folder =
+            openat(&folder, name, folder_flags(), Mode::empty()).map_err(|error| match error {
+                Errno::NOTDIR | Errno::LOOP => {
+                    "a file or a link is in the place of its folder".into()
+                }
+                error => explain(error),
+            })?;
     }
     Ok(folder)
 }

@@ -37,7 +37,9 @@ impl Checkpoints {
     ) -> Result<Option<Cleanup>, CheckpointError> {
         let stamp = self.repository.file(STAMP);
         let last = stamp.metadata().and_then(|meta| meta.modified());
-        let age = last.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        let age = last
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
         if !self.repository.exists() || age.is_some_and(|age| age < INTERVAL) {
             return Ok(None);
         }
@@ -54,11 +56,13 @@ impl Checkpoints {
     ) -> Result<Cleanup, CheckpointError> {
         let _lock = self.repository.lock()?;
         let all = self.repository.list()?;
-        let is_old = |checkpoint: &StoredCheckpoint| {
-            now.since(checkpoint.message.content.at) > limits.keep
-        };
+        let is_old =
+            |checkpoint: &StoredCheckpoint| now.since(checkpoint.message.content.at) > limits.keep;
         let kept = all.iter().take(COUNT_MAX);
-        let mut kept = kept.take_while(|checkpoint| !is_old(checkpoint)).count().max(1);
+        let mut kept = kept
+            .take_while(|checkpoint| !is_old(checkpoint))
+            .count()
+            .max(1);
         let mut removed = all.get(kept..).unwrap_or_default();
         loop {
             self.remove(removed)?;

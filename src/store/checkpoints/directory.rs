@@ -9,8 +9,10 @@ use rustix::io::Errno;
 
 use super::CheckpointError;
 use super::files::{self, NoContent};
-use super::known::{FileState, KnownFiles, KnownContent, StoredContent, join};
-use super::repository::{CheckpointMessage, CheckpointMeta, SnapshotRef, CheckpointRepository, TreeChanges};
+use super::known::{FileState, KnownContent, KnownFiles, StoredContent, join};
+use super::repository::{
+    CheckpointMessage, CheckpointMeta, CheckpointRepository, SnapshotRef, TreeChanges,
+};
 use super::rules::IgnoreRules;
 use super::scan::{DirectoryScan, scan};
 use crate::domain::checkpoint::NewCheckpoint;
@@ -111,7 +113,13 @@ impl SnapshotDirectory {
         // The states must be older than git's comparison: a file that changes in between is then read again.
         let found = self.scan()?;
         let git = self.folder.git.without_fetching();
-        let args = ["diff-index", "--name-only", "-z", "--ignore-submodules=all", "HEAD"];
+        let args = [
+            "diff-index",
+            "--name-only",
+            "-z",
+            "--ignore-submodules=all",
+            "HEAD",
+        ];
         let changed = git.run_bytes(&args, LIST_MAX)?;
         if changed.code != 0 || changed.lost > 0 {
             self.known = KnownFiles::default();
@@ -223,7 +231,9 @@ impl SnapshotDirectory {
             };
             updates.push((path, update));
         }
-        let skipped = updates.iter().filter(|(_, update)| matches!(update, Some(KnownContent::Skipped)));
+        let skipped = updates
+            .iter()
+            .filter(|(_, update)| matches!(update, Some(KnownContent::Skipped)));
         meta.skipped.extend(skipped.map(|(path, _)| path.clone()));
         meta.skipped.sort();
         if meta.skipped.len() > SKIPPED_MAX {
@@ -265,7 +275,12 @@ impl SnapshotDirectory {
             None => head,
             Some(branch) => regular_file::read_text(&self.folder.common.join(branch), HEAD_MAX)
                 .ok()
-                .or_else(|| self.folder.git.ok(&["rev-parse", "--verify", "--quiet", "HEAD"]).ok())?,
+                .or_else(|| {
+                    self.folder
+                        .git
+                        .ok(&["rev-parse", "--verify", "--quiet", "HEAD"])
+                        .ok()
+                })?,
         };
         let commit = commit.trim().to_string();
         is_hash(&commit).then_some(commit)
@@ -289,7 +304,9 @@ impl SnapshotChanges<'_> {
         let begun = match self.begun.take() {
             Some(begun) => begun,
             None => {
-                let mut begun = self.repository.begin(self.reference, &self.message, self.base)?;
+                let mut begun = self
+                    .repository
+                    .begin(self.reference, &self.message, self.base)?;
                 for path in self.gone {
                     begun.delete(path)?;
                 }

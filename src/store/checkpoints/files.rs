@@ -45,7 +45,10 @@ pub fn open_top(path: &Path) -> Result<OwnedFd, Errno> {
 /// Opens the folder at `path`, which is relative to `top`; an empty path is `top` itself.
 pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut folder = openat(top, c".", folder_flags(), Mode::empty())?;
-    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+    for name in path
+        .split(|byte| *byte == b'/')
+        .filter(|name| !name.is_empty())
+    {
         folder = openat(&folder, name, folder_flags(), Mode::empty())?;
     }
     Ok(folder)

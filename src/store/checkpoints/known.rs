@@ -180,9 +180,7 @@ impl KnownFiles {
             let known = self.files(folder);
             for file in files {
                 let is_same = find(known, &file.name).is_some_and(|known| match &known.content {
-                    KnownContent::Stored(stored) => {
-                        !stored.is_recent && stored.state == file.state
-                    }
+                    KnownContent::Stored(stored) => !stored.is_recent && stored.state == file.state,
                     KnownContent::Skipped | KnownContent::Unknown => false,
                 });
                 if !is_same {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use directory::{SnapshotDirectory, UnchangedFiles};
-use repository::{SnapshotRef, CheckpointRepository, StoredCheckpoint};
+use repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
 
 use super::git::GitError;
 use super::{StoreError, Worktrees};
@@ -126,7 +126,11 @@ impl Checkpoints {
 
     fn find_stored(&self, id: CheckpointId) -> Result<StoredCheckpoint, CheckpointError> {
         let all = self.repository.list()?;
-        let newest: Vec<String> = all.iter().take(NAMED_MAX).map(|c| c.id.to_string()).collect();
+        let newest: Vec<String> = all
+            .iter()
+            .take(NAMED_MAX)
+            .map(|c| c.id.to_string())
+            .collect();
         let hint = match &newest[..] {
             [] => "none has been recorded yet".to_string(),
             newest => format!("the newest ones are {}", newest.join(", ")),
@@ -208,7 +212,11 @@ impl Checkpoints {
         }
     }
 
-    fn directories(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Mutex<Option<SnapshotDirectory>>>>> {
-        self.directories.lock().unwrap_or_else(PoisonError::into_inner)
+    fn directories(
+        &self,
+    ) -> MutexGuard<'_, HashMap<PathBuf, Arc<Mutex<Option<SnapshotDirectory>>>>> {
+        self.directories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

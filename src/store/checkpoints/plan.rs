@@ -2,7 +2,7 @@
 
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::files::shown;
-use super::repository::{CheckpointMeta, SnapshotRef, CheckpointRepository, StoredCheckpoint};
+use super::repository::{CheckpointMeta, CheckpointRepository, SnapshotRef, StoredCheckpoint};
 use super::{CheckpointError, CheckpointId};
 use crate::domain::checkpoint::{PathList, RewindPreview};
 
@@ -56,9 +56,24 @@ pub struct RewindTrees<'a> {
 }
 
 impl RewindPlan {
-    pub fn between(repository: &CheckpointRepository, trees: &RewindTrees) -> Result<RewindPlan, CheckpointError> {
-        let (from, to) = (existing(repository, trees.from)?, existing(repository, trees.to)?);
-        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", &from, &to];
+    pub fn between(
+        repository: &CheckpointRepository,
+        trees: &RewindTrees,
+    ) -> Result<RewindPlan, CheckpointError> {
+        let (from, to) = (
+            existing(repository, trees.from)?,
+            existing(repository, trees.to)?,
+        );
+        let args = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--raw",
+            "--no-renames",
+            "--no-abbrev",
+            &from,
+            &to,
+        ];
         let listed = repository.git().run_bytes(&args, LIST_MAX)?;
         if listed.code != 0 || listed.lost > 0 {
             return Err(listed.to_error(&args).into());
@@ -123,9 +138,17 @@ pub fn preview(
     target: &StoredCheckpoint,
 ) -> Result<RewindPreview, CheckpointError> {
     let content = &target.message.content;
-    let taken = directory.snapshot(repository, SnapshotRef::Preview, content, UnchangedFiles::Store)?;
+    let taken = directory.snapshot(
+        repository,
+        SnapshotRef::Preview,
+        content,
+        UnchangedFiles::Store,
+    )?;
     let meta = repository.meta(target.id)?;
-    let (from, to) = ("refs/preview:files", CheckpointRepository::files_of(target.id));
+    let (from, to) = (
+        "refs/preview:files",
+        CheckpointRepository::files_of(target.id),
+    );
     let trees = RewindTrees {
         from,
         to: &to,
@@ -157,14 +180,28 @@ fn text(
     plan: &RewindPlan,
     form: &str,
 ) -> Result<String, CheckpointError> {
-    let (from, to) = (existing(repository, trees.from)?, existing(repository, trees.to)?);
-    let mut args = vec!["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames"];
+    let (from, to) = (
+        existing(repository, trees.from)?,
+        existing(repository, trees.to)?,
+    );
+    let mut args = vec![
+        "diff",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-renames",
+    ];
     args.extend(["--ignore-submodules=all", form, &from, &to, "--", "."]);
     let excluded: Vec<String> = plan
         .left_alone
         .iter()
         .take(EXCLUDED_MAX)
-        .filter_map(|path| Some(format!(":(exclude,literal){}", std::str::from_utf8(path).ok()?)))
+        .filter_map(|path| {
+            Some(format!(
+                ":(exclude,literal){}",
+                std::str::from_utf8(path).ok()?
+            ))
+        })
         .collect();
     args.extend(excluded.iter().map(String::as_str));
     let answer = repository.git().run_keeping(&args, DIFF_MAX)?;

@@ -118,7 +118,15 @@ impl CheckpointRepository {
         let format = project.git.ok(&["rev-parse", "--show-object-format"])?;
         let format = format!("--object-format={format}");
         let git = Git::at(&self.folder);
-        git.ok(&["init", "--quiet", "--bare", "--template=", &format, "--", "new"])?;
+        git.ok(&[
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            &format,
+            "--",
+            "new",
+        ])?;
         let made = Git::bare(&new);
         for (key, value) in [
             // Checkpoints are written often and read rarely.
@@ -153,7 +161,9 @@ impl CheckpointRepository {
             return Ok(Vec::new());
         }
         let format = "--format=%(refname:lstrip=2)%09%(contents:subject)";
-        let listed = self.git.run_keeping(&["for-each-ref", format, REFS], LIST_MAX)?;
+        let listed = self
+            .git
+            .run_keeping(&["for-each-ref", format, REFS], LIST_MAX)?;
         if listed.code != 0 {
             return Err(listed.to_error(&["for-each-ref"]).into());
         }
@@ -193,7 +203,12 @@ impl CheckpointRepository {
     }
 
     /// Runs `git cat-file` with the mode `how` for the objects `names`. Keeps at most `keep` bytes of its output.
-    pub fn cat_file(&self, how: &str, names: &[&str], keep: u64) -> Result<Vec<u8>, CheckpointError> {
+    pub fn cat_file(
+        &self,
+        how: &str,
+        names: &[&str],
+        keep: u64,
+    ) -> Result<Vec<u8>, CheckpointError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -261,7 +276,10 @@ impl CheckpointRepository {
         changes.data(&meta.format())?;
         changes.put(b"ls :1 \"files\"\ndone\n")?;
         let flush = |error: std::io::Error| StoreError::at(&self.folder)(error);
-        let mut file = changes.out.into_inner().map_err(|e| flush(e.into_error()))?;
+        let mut file = changes
+            .out
+            .into_inner()
+            .map_err(|e| flush(e.into_error()))?;
         file.rewind().map_err(flush)?;
         let args = ["fast-import", "--quiet", "--done", "--force"];
         let done = self.git.with_input(file).run(&args)?;
@@ -333,14 +351,20 @@ impl CheckpointMeta {
     }
 
     pub fn is_private(&self, path: &[u8]) -> bool {
-        self.private.binary_search_by(|p| p.as_slice().cmp(path)).is_ok()
+        self.private
+            .binary_search_by(|p| p.as_slice().cmp(path))
+            .is_ok()
     }
 
     /// Formats the lists as records that end with a NUL byte. The first byte of a record is its kind.
     fn format(&self) -> Vec<u8> {
         let mut out = Vec::new();
         // The list that protects most comes first, because the end is cut off if there is too much.
-        for (kind, paths) in [(b's', &self.skipped), (b'p', &self.private), (b'i', &self.ignored)] {
+        for (kind, paths) in [
+            (b's', &self.skipped),
+            (b'p', &self.private),
+            (b'i', &self.ignored),
+        ] {
             for path in paths {
                 if out.len() + path.len() + 2 > META_MAX {
                     return out;
@@ -390,7 +414,11 @@ impl StoredCheckpoint {
 
 impl CheckpointError {
     pub(super) fn read(path: &[u8], error: rustix::io::Errno) -> CheckpointError {
-        let path = if path.is_empty() { b".".as_slice() } else { path };
+        let path = if path.is_empty() {
+            b".".as_slice()
+        } else {
+            path
+        };
         CheckpointError::Unreadable {
             path: super::files::shown(path),
             why: os_errors::explain(&error.into()),

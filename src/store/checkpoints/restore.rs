@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::plan::{RewindPlan, RewindStep, RewindTrees};
-use super::repository::{SnapshotRef, CheckpointRepository, StoredCheckpoint};
+use super::repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
 use super::{CheckpointError, Checkpoints, apply};
 use crate::domain::checkpoint::{
     CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
@@ -72,7 +72,11 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As [`Checkpoints::restore_at`].
-    pub fn restore(&self, id: CheckpointId, now: Timestamp) -> Result<RestoredFiles, CheckpointError> {
+    pub fn restore(
+        &self,
+        id: CheckpointId,
+        now: Timestamp,
+    ) -> Result<RestoredFiles, CheckpointError> {
         self.restore_at(id, now, None)
     }
 
@@ -101,7 +105,10 @@ impl Checkpoints {
             undo,
         };
         let path = repository.file(PENDING);
-        atomic::write(&path, &serde_json::to_vec(&pending).map_err(StoreError::from)?)?;
+        atomic::write(
+            &path,
+            &serde_json::to_vec(&pending).map_err(StoreError::from)?,
+        )?;
         let mut done = apply::apply(repository, directory, &plan.steps, &contents, &meta)?;
         for path in &plan.left_alone {
             if taken.meta.is_skipped(path) || meta.is_skipped(path) {
@@ -153,7 +160,12 @@ impl Checkpoints {
             let repository = &self.repository;
             let _lock = repository.lock()?;
             let content = &target.message.content;
-            let now = directory.snapshot(repository, SnapshotRef::Preview, content, UnchangedFiles::Store)?;
+            let now = directory.snapshot(
+                repository,
+                SnapshotRef::Preview,
+                content,
+                UnchangedFiles::Store,
+            )?;
             let meta = repository.meta(target.id)?;
             let present = "refs/preview:files";
             let (before, after) = (
@@ -173,10 +185,16 @@ impl Checkpoints {
             };
             // A file that is neither as before the rewind nor as after it was changed by somebody else.
             let path_of = |step: RewindStep| step.path;
-            let part_of_rewind: HashSet<Vec<u8>> =
-                between(&before, &after)?.steps.into_iter().map(path_of).collect();
-            let changed_since: HashSet<Vec<u8>> =
-                between(&before, present)?.steps.into_iter().map(path_of).collect();
+            let part_of_rewind: HashSet<Vec<u8>> = between(&before, &after)?
+                .steps
+                .into_iter()
+                .map(path_of)
+                .collect();
+            let changed_since: HashSet<Vec<u8>> = between(&before, present)?
+                .steps
+                .into_iter()
+                .map(path_of)
+                .collect();
             let mut plan = between(present, &after)?;
             plan.steps.retain(|step| {
                 part_of_rewind.contains(&step.path) && !changed_since.contains(&step.path)

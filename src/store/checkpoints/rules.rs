@@ -43,7 +43,11 @@ impl IgnoreRules {
         add_lines(&mut builder, text);
         IgnoreRules(Arc::new(RuleLevel {
             patterns: builder.build().unwrap_or_else(|_| Gitignore::empty()),
-            prefix: if folder.is_empty() { 0 } else { folder.len() + 1 },
+            prefix: if folder.is_empty() {
+                0
+            } else {
+                folder.len() + 1
+            },
             above: Some(self.clone()),
         }))
     }

@@ -8,10 +8,10 @@ use std::thread;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, openat, statat};
 use rustix::io::Errno;
 
+use super::CheckpointError;
 use super::files::{self, folder_flags, open_below};
 use super::known::{FileState, FoundFile, KnownFiles, join};
 use super::rules::IgnoreRules;
-use super::CheckpointError;
 use crate::domain::folders::is_reserved;
 
 /// Maximum number of files in a work directory. A larger directory gets no checkpoints.
@@ -64,7 +64,11 @@ struct ScanState {
 ///
 /// # Errors
 /// When the work directory cannot be read or has more than [`FILES_MAX`] files.
-pub fn scan(top: &OwnedFd, known: &KnownFiles, rules: IgnoreRules) -> Result<DirectoryScan, CheckpointError> {
+pub fn scan(
+    top: &OwnedFd,
+    known: &KnownFiles,
+    rules: IgnoreRules,
+) -> Result<DirectoryScan, CheckpointError> {
     let first = ScannedFolder {
         path: Vec::new(),
         rules,
@@ -96,7 +100,10 @@ pub fn scan(top: &OwnedFd, known: &KnownFiles, rules: IgnoreRules) -> Result<Dir
             while queue.scan_next() {}
         });
     }
-    let state = queue.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let state = queue
+        .state
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(error) = state.error {
         return Err(error);
     }
@@ -139,7 +146,10 @@ impl ScanQueue<'_> {
                 state.count += scanned.files.len();
                 state.waiting.append(&mut scanned.folders);
                 let room = IGNORED_MAX.saturating_sub(state.done.ignored.len());
-                state.done.ignored.extend(scanned.ignored.into_iter().take(room));
+                state
+                    .done
+                    .ignored
+                    .extend(scanned.ignored.into_iter().take(room));
                 if scanned.is_unreadable {
                     state.done.unreadable.push(folder.path.clone());
                 }

@@ -41,7 +41,7 @@ impl Worktrees {
         let (git, own) = match self.name_at(dir) {
             Some(name) => self.read()?.valid_folder(&name)?,
             None if dir == self.root => (repo.git.clone(), repo.git_dir().to_path_buf()),
-            None => return Err(WorktreeError::NotOne(dir.display().to_string()).into()),
+            None => return Err(WorktreeError::NoWorkFolder(dir.display().to_string()).into()),
         };
         Ok(WorkFolder {
             user_patterns: user_patterns(&git, &repo.root),

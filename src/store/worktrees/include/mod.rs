@@ -8,7 +8,7 @@
 //! files (`repair.rs`).
 
 pub(super) mod copy;
-mod excludes;
+pub(super) mod excludes;
 pub(super) mod patterns;
 mod search;
 

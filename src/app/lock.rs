@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::resume;
+use crate::commands::CrewStatus;
 use crate::store::{os_errors, regular_file};
 
 /// Maximum time to wait for a crew lock whose holder has ended. A child process that the holder was starting may still
@@ -81,6 +82,17 @@ pub fn take(root: &Path, session: &str) -> Result<LockAttempt> {
             }
         }
     }
+}
+
+/// Takes the crew lock of `root` for a subcommand, or returns the process that runs a crew. Waits as [`take`] does.
+///
+/// # Errors
+/// Fails as [`take`] does.
+pub fn status(root: &Path) -> Result<CrewStatus> {
+    Ok(match take(root, "")? {
+        LockAttempt::Acquired(lock) => CrewStatus::Stopped(Box::new(lock)),
+        LockAttempt::Held(holder) => CrewStatus::Running(holder.format_process()),
+    })
 }
 
 /// Returns whether no process with this id exists.

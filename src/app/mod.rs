@@ -120,6 +120,7 @@ pub fn main(cli: Cli) -> Result<u8> {
                 },
                 teardown: &|trees, name| worktree_commands::tear_down(&root, trees, name),
                 publishing: &|| publishing::prepare(&cli.global, &root),
+                crew: &|| lock::status(&root),
                 format: form,
                 now: now(),
                 new_id,

@@ -30,6 +30,9 @@ project settings and user settings
 .TP
 \fI.crewdeck/sessions/\fR
 the event log of each session
+.TP
+\fI.crewdeck/checkpoints/\fR
+the earlier states of agents' files
 .SH ENVIRONMENT
 ";
 const ENVIRONMENT_AND_EXIT_STATUS: &str = r".TP
@@ -185,6 +188,7 @@ mod tests {
             ".SS crewdeck task claim [ID]",
             "\\fB\\-\\-as <NAME>\\fR",
             ".SS crewdeck worktree remove <NAME>",
+            ".SS crewdeck checkpoint restore <ID>",
             ".SH EXIT STATUS",
             ".SH EXAMPLES",
         ] {

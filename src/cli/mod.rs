@@ -1,6 +1,7 @@
 //! The command line, defined with clap. Doc comments on options and subcommands are the help texts.
 
 mod agents;
+mod checkpoint;
 mod mail;
 pub mod manual;
 mod mcp;
@@ -21,6 +22,7 @@ use crate::domain::code_host::CodeHost;
 use crate::domain::request::Approver;
 use crate::model::providers::{self, COMPATIBLE};
 pub use agents::AgentsVerb;
+pub use checkpoint::{CheckpointVerb, RestoreArgs};
 pub use mail::MailVerb;
 pub use mcp::McpVerb;
 pub use task::TaskVerb;
@@ -362,6 +364,9 @@ pub enum FileVerb {
     /// Show, merge and remove the git worktrees of tasks
     #[command(subcommand, after_help = worktree::EXAMPLES)]
     Worktree(WorktreeVerb),
+    /// Show and restore earlier states of an agent's files and conversation
+    #[command(subcommand, after_help = checkpoint::EXAMPLES)]
+    Checkpoint(CheckpointVerb),
 }
 
 #[cfg(test)]

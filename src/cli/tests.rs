@@ -181,3 +181,39 @@ fn pull_request_examples_are_valid_command_lines() {
     assert!(read("crewdeck worktree pr 3 --to bitbucket").is_err());
     assert!(read("crewdeck worktree pr").is_err());
 }
+
+/// Parses a `crewdeck checkpoint restore` command line.
+fn read_restore(options: &str) -> Result<RestoreArgs, clap::Error> {
+    let cli = read(&format!("crewdeck checkpoint restore {options}"))?;
+    let Some(Verb::Files(FileVerb::Checkpoint(CheckpointVerb::Restore(args)))) = cli.verb else {
+        panic!("unexpected subcommand");
+    };
+    Ok(args)
+}
+
+#[test]
+fn checkpoint_is_named_by_its_number() {
+    for id in ["12", "#12"] {
+        assert_eq!(read_restore(id).unwrap().id.0, 12, "{id}");
+    }
+    let args = read_restore("12 --files --force --json").unwrap();
+    assert!(args.files && args.force && !args.conversation);
+    for options in [
+        "",
+        "twelve",
+        "-1",
+        "1.5",
+        "##1",
+        "99999999999999999999",
+        "1 2",
+        "1 --files --conversation",
+        "1 --both",
+    ] {
+        let error = read_restore(options).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{options}");
+    }
+    let error = read_restore("twelve").unwrap_err().to_string();
+    assert!(error.contains("such as 12"), "{error}");
+    assert!(read("crewdeck checkpoint diff x").is_err());
+    assert!(read("crewdeck checkpoint list --agent bob").is_ok());
+}

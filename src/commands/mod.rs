@@ -1,17 +1,21 @@
-//! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team` and `worktree`.
+//! The subcommands that read and write the state files: `task`, `mail`, `agents`, `team`, `worktree` and
+//! `checkpoint`.
 
 mod agents;
+mod checkpoint;
 mod host_client;
 mod issue_client;
 mod mail;
 mod pull_request_client;
 mod ssh_alias;
+mod table;
 mod task;
 mod task_import;
 mod team;
 mod worktree;
 mod worktree_pr;
 
+use std::any::Any;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,8 +52,18 @@ pub struct CommandContext<'a> {
     /// Reads the settings for a subcommand that publishes work, and listens for Ctrl-C. Programs that are started afterwards
     /// get the variables that the settings allow.
     pub publishing: &'a dyn Fn() -> Result<Publishing>,
+    /// Finds out whether a crew runs in the project. If none runs, none can start while the result exists.
+    pub crew: &'a dyn Fn() -> Result<CrewStatus>,
     pub now: Timestamp,
     pub new_id: fn() -> String,
+}
+
+/// Whether a crew runs in the project.
+pub enum CrewStatus {
+    /// A crew runs. The text names its process, as ` (process 4711)`; it is empty if the process is unknown.
+    Running(String),
+    /// No crew runs. The value is the crew lock: no crew can start until it is dropped.
+    Stopped(Box<dyn Any>),
 }
 
 /// What a subcommand that publishes work needs from the settings.
@@ -134,6 +148,7 @@ pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         FileVerb::Agents(verb) => agents::run(verb, context),
         FileVerb::Team(verb) => team::run(verb, context),
         FileVerb::Worktree(verb) => worktree::run(verb, context),
+        FileVerb::Checkpoint(verb) => checkpoint::run(verb, context),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Error, Result, bail};
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr;
 
+use super::table::table;
 use super::{CommandContext, CommandOutcome, OutputFormat, worktree_pr};
 use crate::cli::WorktreeVerb;
 use crate::domain::worktree::{
@@ -159,21 +159,6 @@ fn cells(row: &WorktreeRow) -> Vec<String> {
         cells.extend([size.to_string(), cache.to_string()]);
     }
     cells
-}
-
-fn table(rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.width()).max().unwrap_or(0)
-    };
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().enumerate();
-        let padded: Vec<String> = cells
-            .map(|(at, cell)| format!("{cell}{}", " ".repeat(width(at) - cell.width())))
-            .collect();
-        padded.join("  ").trim_end().to_string()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn format_diff(diff: &WorktreeDiff) -> String {

@@ -426,6 +426,9 @@ fn errors_of_every_verb_group_begin_alike() {
         (&["worktree", "diff", "9"], 1),
         (&["worktree", "merge", "9"], 1),
         (&["worktree", "remove", "9"], 1),
+        (&["checkpoint", "diff", "9"], 1),
+        (&["checkpoint", "restore", "9"], 1),
+        (&["checkpoint", "restore", "nine"], 2),
         (&["mcp", "test", "absent"], 1),
         (&["mcp", "add", "absent"], 2),
         (&["mcp", "remove", "absent"], 1),
@@ -506,7 +509,14 @@ fn bash_completion_works_and_man_page_lists_commands() {
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&answer.stdout).trim(), "worktree");
     let page = project.run(&["man"]).out();
-    for verb in ["run", "task add", "mail send", "team list", "worktree diff"] {
+    for verb in [
+        "run",
+        "task add",
+        "mail send",
+        "team list",
+        "worktree diff",
+        "checkpoint restore",
+    ] {
         assert!(page.contains(&format!(".SS crewdeck {verb}")), "{verb}");
     }
     assert_eq!(project.run(&["completions", "csh"]).code(), 2);

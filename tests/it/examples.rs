@@ -33,6 +33,8 @@ fn can_run(example: &str) -> bool {
         "worktree merge",
         "worktree pr",
         "worktree remove",
+        "checkpoint diff",
+        "checkpoint restore",
     ];
     let is_unsupported = example == "crewdeck" || unsupported.iter().any(|words| starts(words));
     let needs_shell =

@@ -85,6 +85,7 @@ fn commands_escape_hostile_state() {
         &["worktree", "diff", "task-1"],
         &["worktree", "merge", "task-1"],
         &["worktree", "remove", "task-1"],
+        &["checkpoint", "list"],
     ] {
         for more in [&[][..], &["--json"]] {
             let args: Vec<&str> = verb.iter().chain(more).copied().collect();
@@ -115,6 +116,8 @@ fn refusals_escape_hostile_arguments() {
         &["mail", "send", "bob", "text", "--from", EVIL],
         &["worktree", "merge", EVIL],
         &["worktree", "remove", EVIL],
+        &["checkpoint", "diff", EVIL],
+        &["checkpoint", "list", "--agent", EVIL],
         &[EVIL],
         &["task", EVIL],
         &["--plan", EVIL],

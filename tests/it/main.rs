@@ -10,6 +10,7 @@ mod attachments;
 mod board;
 mod budgets;
 mod chaos;
+mod checkpoint_cli;
 mod checks;
 mod cli;
 mod cli_edge_cases;

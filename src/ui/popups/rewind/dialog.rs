@@ -148,11 +148,14 @@ impl RewindDialog {
         self.phase = RewindPhase::Rewinding(preview.clone());
     }
 
-    /// Shows the diff of the files above the dialog.
+    /// Shows the diff of the files above the dialog. Does nothing if no file changes.
     fn show_diff(&self, app: &mut App) {
         let RewindPhase::Choosing(preview, _) = &self.phase else {
             return;
         };
+        if preview.files == 0 {
+            return;
+        }
         let title = format!("Rewind of {} to checkpoint {}", self.agent, self.checkpoint);
         let changes = Changes::new(&preview.stat, &preview.diff, &[]);
         diff::show(app, title, changes);

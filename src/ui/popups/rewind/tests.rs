@@ -163,6 +163,7 @@ fn dialog_offers_only_what_would_change() {
     let mut state = dialog_screen("alice", conversation);
     assert!(picture(&state).contains("loses its last message."));
     assert_eq!(press(&mut state, "b f D"), []);
+    assert_eq!(top_popup(&state), "RewindDialog");
     assert_eq!(
         press(&mut state, "c"),
         sends("alice", RewindScope::Conversation)

@@ -411,7 +411,15 @@ mod tests {
     fn viewer_leaves_its_session_only_by_quitting() {
         let mut state = idle();
         state.set_role(SessionRole::Viewer(Some(7)));
-        for typed in ["/clear", "/new", "/resume", "/resume 0190", "/model x"] {
+        for typed in [
+            "/clear",
+            "/rewind",
+            "/rewind @lead",
+            "/new",
+            "/resume",
+            "/resume 0190",
+            "/model x",
+        ] {
             let effects = press(&mut state, &format!("\"{typed}\" enter"));
             assert_eq!(effects, [], "{typed}");
             let said = state.status.as_ref().map(|message| message.text.as_str());

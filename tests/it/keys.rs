@@ -15,6 +15,7 @@ mod panes;
 mod peek;
 mod popups;
 mod queued;
+mod rewind;
 mod search;
 mod slash;
 mod team;

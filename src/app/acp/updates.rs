@@ -13,6 +13,7 @@ use super::shown_calls::ShownCalls;
 use super::tool_calls;
 use crate::agent::MESSAGE_FROM;
 use crate::domain::chat::Outcome;
+use crate::domain::checkpoint::RewindScope;
 use crate::domain::ids::{CallId, Name};
 use crate::domain::text::clip;
 use crate::protocol::event::{NoticeLevel, TurnEnd};
@@ -212,6 +213,17 @@ impl UpdateTranslator {
             }
             AgentEvent::Cleared { .. } => {
                 vec![self.message("The lead's conversation was emptied.\n".into())]
+            }
+            AgentEvent::Rewound {
+                checkpoint, scope, ..
+            } => {
+                let what = match scope {
+                    RewindScope::Files => "files were",
+                    RewindScope::Conversation => "conversation was",
+                    RewindScope::Both => "files and conversation were",
+                };
+                let text = format!("The lead's {what} rewound to checkpoint {checkpoint}.\n");
+                vec![self.message(text)]
             }
             AgentEvent::TurnEnded {
                 end: TurnEnd::Stopped { why },

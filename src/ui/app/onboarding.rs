@@ -265,7 +265,12 @@ pub fn on_event(app: &mut App, event: &EventKind) {
 pub fn refuses(app: &App, action: Action) -> Option<String> {
     let is_the_crews = matches!(
         action,
-        Action::Models | Action::Compact | Action::Clear | Action::Init | Action::Memory
+        Action::Models
+            | Action::Compact
+            | Action::Clear
+            | Action::Rewind
+            | Action::Init
+            | Action::Memory
     );
     let page = app.onboarding_page().filter(|_| is_the_crews)?;
     (page.severity == PageSeverity::Missing)

@@ -65,6 +65,12 @@ impl PopupStack {
         all.find_map(|popup| (popup as &dyn Any).downcast_ref())
     }
 
+    /// Like [`PopupStack::find`], but returns a mutable reference.
+    pub fn find_mut<P: Popup>(&mut self) -> Option<&mut P> {
+        let mut all = self.open.iter_mut().rev();
+        all.find_map(|popup| (popup.as_mut() as &mut dyn Any).downcast_mut())
+    }
+
     pub fn push(&mut self, popup: Box<dyn Popup>) {
         if self.open.len() < POPUPS_MAX {
             self.open.push(popup);

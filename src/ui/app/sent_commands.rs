@@ -27,6 +27,13 @@ impl SentCommands {
         sent
     }
 
+    /// Removes the oldest command for which `is_wanted` returns `true`. Returns whether there was one.
+    pub fn take_if(&mut self, is_wanted: impl Fn(&Command) -> bool) -> bool {
+        let mut sent = self.commands.iter();
+        let at = sent.position(|sent| is_wanted(&sent.command));
+        at.and_then(|at| self.commands.remove(at)).is_some()
+    }
+
     /// Removes the command with this id and returns it; `None` if the id is not known.
     pub fn take(&mut self, id: CommandId) -> Option<Command> {
         let at = self.commands.iter().position(|sent| sent.id == id)?;

@@ -91,6 +91,14 @@ pub enum Action {
     Compact,
     /// Empty the conversation of the shown agent.
     Clear,
+    /// Choose a checkpoint of the shown or selected agent, to restore its files or its conversation.
+    Rewind,
+    /// Restore the files and the conversation to the checkpoint.
+    RewindBoth,
+    /// Restore only the files to the checkpoint.
+    RewindFiles,
+    /// Restore only the conversation to the checkpoint.
+    RewindConversation,
     NewSession,
     /// Choose an earlier session to resume.
     Sessions,
@@ -141,7 +149,7 @@ pub enum Action {
     Merge,
     /// Merge the branches of all completed tasks that can be merged now.
     MergeAll,
-    /// Show the diff of the selected task's branch.
+    /// Show the diff of the selected task's branch, or of what a rewind would change.
     Diff,
     /// Edit the comment on a request in `$EDITOR`, or the plan if the request is a plan.
     EditComment,
@@ -327,6 +335,10 @@ impl Action {
                 | Action::Interrupt
                 | Action::Compact
                 | Action::Clear
+                | Action::Rewind
+                | Action::RewindBoth
+                | Action::RewindFiles
+                | Action::RewindConversation
                 | Action::NewSession
                 | Action::Sessions
                 | Action::Init
@@ -345,6 +357,10 @@ impl Action {
                 | Action::Compact
                 | Action::Memory
                 | Action::Clear
+                | Action::Rewind
+                | Action::RewindBoth
+                | Action::RewindFiles
+                | Action::RewindConversation
                 | Action::NewSession
                 | Action::Sessions
                 | Action::Kill
@@ -372,6 +388,9 @@ impl Action {
                 | Action::NextField
                 | Action::PrevField
                 | Action::MergeAll
+                | Action::RewindBoth
+                | Action::RewindFiles
+                | Action::RewindConversation
         )
     }
 }

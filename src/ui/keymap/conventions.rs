@@ -87,6 +87,11 @@ const EXCEPTIONS: &[(Context, &[&str], &str)] = &[
         &["X", "n", "ctrl+c"],
         "`X` destroys something, as in the team",
     ),
+    (
+        Context::ConfirmRewind,
+        &["b", "f", "c", "n", "ctrl+c"],
+        "the dialog shows each key beside what it restores",
+    ),
     (Context::Leave, &["y", "n", "ctrl+c"], YES_OR_NO),
     (
         Context::Choices,
@@ -122,6 +127,7 @@ fn key_has_one_meaning_in_panes_and_popups() {
             Context::Confirm,
             Context::ConfirmMerge,
             Context::ConfirmLoss,
+            Context::ConfirmRewind,
             Context::Leave,
         ];
         matches!(context, Context::In(_)) || others.contains(&context)

@@ -68,6 +68,8 @@ pub enum Context {
     ConfirmMerge,
     /// In the dialog that confirms an action that loses work.
     ConfirmLoss,
+    /// In the dialog that shows what a rewind would change.
+    ConfirmRewind,
     /// In a dialog that confirms quitting crewdeck or changing to another session. By default, Enter and the interrupt key
     /// confirm, too.
     Leave,
@@ -104,6 +106,7 @@ impl Context {
             Context::Confirm => "Confirmation",
             Context::ConfirmMerge => "Merge dialog",
             Context::ConfirmLoss => "Data loss dialog",
+            Context::ConfirmRewind => "Rewind dialog",
             Context::Leave => "Quit dialog",
             Context::Replay => "Replay",
         }
@@ -224,6 +227,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Lead), &["Y"], Action::CopyMenu, "choose what to copy: a message, a code block, the conversation", ""),
     bind(Context::In(Pane::Lead), &["P"], Action::Print, "print the conversation to the terminal's scroll-back", ""),
     bind(Context::In(Pane::Lead), &["e"], Action::ReadInEditor, "read the conversation in $EDITOR", ""),
+    bind(Context::In(Pane::Lead), &["U"], Action::Rewind, "rewind the agent: restore files or conversation to a checkpoint; also /rewind", ""),
     bind(Context::In(Pane::Lead), &["f", "end"], Action::Follow, "follow the newest output", "follow"),
 
     bind(Context::In(Pane::Todo), &["enter"], Action::Open, "read the whole item", "read"),
@@ -256,6 +260,7 @@ pub const TABLE: &[Binding] = &[
     bind(Context::In(Pane::Team), &["x"], Action::AskShutdown, "ask the teammate to shut down", "shut down"),
     bind(Context::In(Pane::Team), &["s"], Action::Sort, "sort the team by the next column", "sort"),
     bind(Context::In(Pane::Team), &["/"], Action::Filter, "filter: name, role or task; !word excludes", "filter"),
+    bind(Context::In(Pane::Team), &["U"], Action::Rewind, "rewind the teammate: restore files or conversation to a checkpoint; also /rewind", "rewind"),
     bind(Context::In(Pane::Inbox), &["enter"], Action::Open, "read all messages between sender and recipient", "read"),
     bind(Context::In(Pane::Inbox), &["space"], Action::Peek, "preview the message beside the inbox", "preview"),
     bind(Context::In(Pane::Inbox), &["f", "end"], Action::Follow, "follow the newest messages", "follow"),
@@ -418,6 +423,12 @@ pub const TABLE: &[Binding] = &[
 
     bind(Context::ConfirmLoss, &["X"], Action::Accept, "remove the worktree and discard the listed work", "remove"),
     bind(Context::ConfirmLoss, &["n", "esc", "q", "ctrl+c"], Action::Back, "keep it", "keep"),
+
+    bind(Context::ConfirmRewind, &["b"], Action::RewindBoth, "restore files and conversation", "both"),
+    bind(Context::ConfirmRewind, &["f"], Action::RewindFiles, "restore only the files", "files"),
+    bind(Context::ConfirmRewind, &["c"], Action::RewindConversation, "restore only the conversation", "conversation"),
+    bind(Context::ConfirmRewind, &["D"], Action::Diff, "show what the rewind changes in the files", "diff"),
+    bind(Context::ConfirmRewind, &["esc", "n", "q", "ctrl+c"], Action::Back, "do not rewind", "back"),
 
     bind(Context::Leave, &["y", "enter", "ctrl+c"], Action::Accept, "leave", "yes"),
     bind(Context::Leave, &["n", "esc", "q"], Action::Back, "stay", "no"),

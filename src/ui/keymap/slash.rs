@@ -12,6 +12,7 @@ pub const SLASH: &[(&str, Action, &str)] = &[
     ("/reject", Action::RejectShown, "reject the shown agent's request; takes a comment"),
     ("/compact", Action::Compact, "summarise the conversation; takes what to keep"),
     ("/clear", Action::Clear, "empty this conversation; a copy stays on disk"),
+    ("/rewind", Action::Rewind, "restore files or conversation to a checkpoint; takes @NAME"),
     ("/new", Action::NewSession, "start a new session"),
     ("/resume", Action::Sessions, "choose an earlier session and resume it"),
     ("/init", Action::Init, "let the lead write or improve AGENTS.md"),
@@ -36,12 +37,12 @@ pub const SLASH: &[(&str, Action, &str)] = &[
 /// Aliases of slash commands: alias, then command. The completion does not list them.
 #[rustfmt::skip]
 pub const SLASH_ALIASES: &[(&str, &str)] = &[
-    ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"),
+    ("/agents", "/team"), ("/approvals", "/permissions"), ("/bashes", "/jobs"), ("/board", "/tasks"), ("/budget", "/cost"), ("/checkpoints", "/rewind"),
     ("/commands", "/help"), ("/continue", "/resume"), ("/events", "/log"), ("/exit", "/quit"), ("/history", "/log"),
     ("/keybindings", "/help"), ("/keys", "/help"), ("/mcps", "/mcp"), ("/models", "/model"), ("/ps", "/jobs"), ("/q", "/quit"),
     ("/reset", "/clear"), ("/rules", "/permissions"), ("/save", "/export"), ("/sessions", "/resume"), ("/shortcuts", "/help"),
     ("/stats", "/cost"), ("/subagents", "/team"), ("/summarize", "/compact"), ("/teammates", "/team"), ("/themes", "/theme"), ("/tokens", "/cost"),
-    ("/usage", "/cost"),
+    ("/undo", "/rewind"), ("/usage", "/cost"),
 ];
 
 /// Slash commands of similar programs that crewdeck does not have, each with a text that says what to use instead. In
@@ -67,7 +68,7 @@ pub const SLASH_ELSEWHERE: &[(&[&str], &str)] = &[
     (&["/merge"], "Tasks are merged one by one or all at once: {composer.focus_board}, then {board.merge}."),
     (&["/plugins"], "/mcp lists the MCP servers, which add tools; /skills lists the skills, which are reusable instructions."),
     (&["/plan"], "Ask the lead for a plan first, or to spawn teammates that must plan before they work. Their plans wait for your approval in \"Needs you\"."),
-    (&["/redo", "/rewind", "/undo"], "There are no checkpoints: each task works in its own worktree, and only a merge changes your branch."),
+    (&["/redo"], "A rewind records a checkpoint first: /rewind to that checkpoint undoes the rewind."),
     (&["/rename"], "Sessions have no names: /resume lists each with its first message and its tasks."),
     (&["/review", "/security-review"], "Ask the lead for a review: a teammate does it with the skill code-review (/skills)."),
     (&["/share"], "/export writes the conversation to a file: NAME.md or NAME.html."),

@@ -208,6 +208,16 @@ impl AgentView {
                 self.context = 0;
                 self.last_answer.clear();
             }
+            AgentEvent::Rewound { messages, .. } => {
+                self.has_entries = true;
+                if *messages == Some(0) {
+                    self.context = 0;
+                }
+                if messages.is_some() {
+                    // The rewind may have removed the answer.
+                    self.last_answer.clear();
+                }
+            }
             AgentEvent::TurnStarted => self.turn = TurnStatus::Running,
             AgentEvent::TurnEnded { end } => {
                 self.turn = match end {

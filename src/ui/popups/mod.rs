@@ -18,6 +18,7 @@ pub(in crate::ui) mod palette;
 pub(in crate::ui) mod permissions;
 pub(in crate::ui) mod picker;
 pub(in crate::ui) mod problems;
+pub(in crate::ui) mod rewind;
 pub(in crate::ui) mod scopes;
 pub(in crate::ui) mod servers;
 pub(in crate::ui) mod sessions;

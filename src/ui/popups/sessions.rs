@@ -1,7 +1,5 @@
 //! The picker of the session to resume.
 
-use std::time::Duration;
-
 use ratatui::layout::Rect;
 
 use crate::domain::text::one_line;
@@ -11,7 +9,7 @@ use crate::ui::app::effect::Effect;
 use crate::ui::app::popup::{Next, open as open_popup};
 use crate::ui::popups::confirm::start_session;
 use crate::ui::popups::picker::{Choices, Picker, PickerRow, low_area};
-use crate::ui::text::age;
+use crate::ui::text::long_age;
 
 const ROWS_MAX: u16 = 16;
 
@@ -63,14 +61,6 @@ impl SessionSummary {
             .map(|at| format!("{:>4} ago", long_age(now.since(at))));
         let aside: Vec<String> = tasks.into_iter().chain(last).collect();
         PickerRow::new(prompt, aside.join("  "), self.id.clone())
-    }
-}
-
-/// Formats a duration like [`age`], but in days if it is two days or longer.
-fn long_age(passed: Duration) -> String {
-    match passed.as_secs() / 3600 {
-        hours @ 48.. => format!("{}d", hours / 24),
-        _ => age(passed),
     }
 }
 

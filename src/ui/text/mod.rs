@@ -133,6 +133,14 @@ pub fn age(passed: Duration) -> String {
     }
 }
 
+/// Formats a duration like [`age`], but in days if it is two days or longer.
+pub fn long_age(passed: Duration) -> String {
+    match passed.as_secs() / 3600 {
+        hours @ 48.. => format!("{}d", hours / 24),
+        _ => age(passed),
+    }
+}
+
 /// Returns by how much the duration `passed` must grow until [`age`] returns another text.
 pub fn age_valid_for(passed: Duration) -> Duration {
     let unit = match passed.as_secs() {

@@ -14,7 +14,7 @@ use crate::ui::transcript::run::{ToolCallState, ToolRun};
 use crate::ui::transcript::tool_display::USER_COMMAND;
 
 /// Maximum length of a prompt, in bytes. A longer prompt is cut in the middle.
-const PROMPT_MAX: usize = 256 * 1024;
+pub(super) const PROMPT_MAX: usize = 256 * 1024;
 /// Maximum number of attachments of a prompt that are shown. The crew accepts fewer.
 const LABELS_MAX: usize = 100;
 /// Maximum length of the line that names an attachment, in characters. A longer line is cut.
@@ -123,6 +123,7 @@ impl Transcript {
                 let entry = InsertedEntry::new(&clear_notice(transcript), "");
                 self.push(CellKind::Injected(Box::new(entry)));
             }
+            AgentEvent::Rewound { .. } => self.rewind(event),
             _ => {}
         }
     }

@@ -26,6 +26,7 @@ mod layout_cache;
 mod log;
 pub(crate) mod markdown;
 mod mouse;
+pub(in crate::ui) mod rewind;
 mod run;
 mod scroll;
 mod search;

@@ -50,6 +50,7 @@ fn test_of(context: Context) -> (&'static str, &'static str) {
             "../user_actions",
             "worktree_removal_names_losses_before_it_confirms",
         ),
+        Context::ConfirmRewind => ("rewind", "rewind_shows_changes_and_restores_files"),
         Context::Leave => (
             "exit",
             "interrupt_stops_an_agent_and_quit_asks_while_working",

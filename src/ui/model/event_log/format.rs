@@ -20,6 +20,7 @@ use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic, board};
 use crate::ui::model::{CrewModel, sentence};
 use crate::ui::text::display_name;
 use crate::ui::transcript::apply;
+use crate::ui::transcript::rewind::{rewind_notice, skipped_notice};
 
 /// Returns the lines of the event log for an event: usually none or one. `model` is the state before the event.
 pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLine> {
@@ -92,6 +93,27 @@ fn agent_event(
             Topic::Model,
             format!("{agent}: {}", apply::clear_notice(transcript)),
         ),
+        AgentEvent::Rewound {
+            checkpoint,
+            scope,
+            files,
+            transcript,
+            messages,
+            ..
+        } => {
+            let topic = if scope.includes_files() {
+                Topic::Worktree
+            } else {
+                Topic::Model
+            };
+            let what = rewind_notice(*checkpoint, *scope, files, *messages, transcript);
+            match skipped_notice(files) {
+                Some(skipped) => line(topic, format!("{agent}: {what}. {skipped}"))
+                    .tone(LogSeverity::Warn)
+                    .by("user"),
+                None => line(topic, format!("{agent}: {what}")).by("user"),
+            }
+        }
         AgentEvent::SubagentStarted {
             parent,
             kind,

@@ -42,8 +42,8 @@ pub enum Topic {
     /// Agents that join the team, leave it or become idle, subagents, and the start of the session.
     Team,
     Worktree,
-    /// Model calls that have failed or wait in the call queue; also compaction, cleared conversations and the choice of
-    /// another model.
+    /// Model calls that have failed or wait in the call queue; also compaction, cleared or rewound conversations and the
+    /// choice of another model.
     Model,
     Job,
     Notice,

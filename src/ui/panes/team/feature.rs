@@ -145,6 +145,7 @@ impl PaneFeature for TeamPane {
             Action::AskShutdown => self.ask_shutdown(app, out),
             Action::KillTeammate => self.force(app),
             Action::Nudge => self.nudge(app, out),
+            Action::Rewind => self.rewind(app, out),
             Action::Sort => self.sort_by_next(app, out),
             _ => return false,
         }
@@ -154,6 +155,9 @@ impl PaneFeature for TeamPane {
     fn offers(&self, app: &App, action: Action) -> Option<bool> {
         if action == Action::Sort {
             return Some(app.model.team.members.len() > 1);
+        }
+        if action == Action::Rewind {
+            return Some(self.selected_member(app).is_some());
         }
         let is_own = matches!(
             action,

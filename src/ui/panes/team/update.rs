@@ -11,6 +11,7 @@ use crate::ui::keymap::{Action, Context};
 use crate::ui::panes::team::TeamPane;
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::kill_teammate::KillTeammate;
+use crate::ui::popups::rewind;
 
 impl TeamPane {
     pub fn ask_shutdown(&self, app: &mut App, out: &mut Vec<Effect>) {
@@ -33,6 +34,14 @@ impl TeamPane {
         if let Some(member) = self.selected_at_work(app) {
             app.say(format!("Asked {member} for its status."));
             out.push(Effect::Command(Command::Nudge { member }));
+        }
+    }
+
+    /// Opens the picker of the checkpoints of the selected teammate.
+    pub fn rewind(&self, app: &mut App, out: &mut Vec<Effect>) {
+        match self.selected_member(app) {
+            Some((_, member)) => rewind::open(app, &member, out),
+            None => app.say_while("No teammates yet.", |app| app.model.team.members.is_empty()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The popup with the diff of a task's branch.
+//! The popup with a diff: of a task's branch, or of what a rewind would change.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,8 @@ use crate::ui::theme::Theme;
 
 #[derive(Debug)]
 pub struct DiffPage {
-    task: TaskId,
+    /// What the changes are, such as `Changes of task #3`.
+    title: String,
     changes: Changes,
     /// The index of the file at the top of the visible part. The title names this file.
     pub file: usize,
@@ -30,8 +31,13 @@ pub fn open(app: &mut App, task: TaskId, stat: &str, text: &str, untracked: &[St
         return;
     }
     app.popups.close_all::<Pager<DiffPage>>();
+    show(app, format!("Changes of task {task}"), changes);
+}
+
+/// Opens `changes` above the other popups. `title` says what the changes are.
+pub fn show(app: &mut App, title: String, changes: Changes) {
     let page = DiffPage {
-        task,
+        title,
         changes,
         file: 0,
         rendered: RefCell::default(),
@@ -50,16 +56,16 @@ impl DiffPage {
 }
 
 impl Page for DiffPage {
-    const TIP: &'static str = "The changes on the task's branch, by file";
+    const TIP: &'static str = "The changes, by file";
 
     fn title(&self, _app: &App) -> String {
-        let (id, files) = (self.task, self.changes.files());
+        let files = self.changes.files();
         match files.get(self.file) {
             Some(file) if files.len() > 1 => {
                 let at = format!("{}/{}", self.file + 1, files.len());
-                format!("Changes of task {id} · {at} {file}")
+                format!("{} · {at} {file}", self.title)
             }
-            Some(_) | None => format!("Changes of task {id}"),
+            Some(_) | None => self.title.clone(),
         }
     }
 

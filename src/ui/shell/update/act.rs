@@ -7,7 +7,7 @@ use crate::ui::app::{answering, drafts, onboarding};
 use crate::ui::frame::navigation;
 use crate::ui::keymap::Action;
 use crate::ui::keymap::direction::Way;
-use crate::ui::keymap::pane::Pane;
+use crate::ui::keymap::pane::{Focus, Pane};
 use crate::ui::popups::{by_name, help, models, palette};
 use crate::ui::replay::Player;
 use crate::ui::shell::state::UiState;
@@ -56,8 +56,13 @@ pub fn act(state: &mut UiState, action: Action, out: &mut Vec<Effect>) -> bool {
         Action::Restore => state.arrangement.zoom = None,
         Action::Layout => screen::next(state, out),
         Action::Subagent => navigation::show_subagent(state),
+        // In the team, a rewind is about the selected teammate.
+        Action::Rewind if state.focus == Focus::Pane(Pane::Team) => {
+            return act_in_pane(state, action, out);
+        }
         Action::Compact
         | Action::Clear
+        | Action::Rewind
         | Action::NewSession
         | Action::Sessions
         | Action::Init

@@ -18,10 +18,10 @@ use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::{CrewModel, MODELS_MAX, ModelList, costs, sentence};
 use crate::ui::panes::needs::{answers, focus};
 use crate::ui::popups::confirm::remove_worktree;
-use crate::ui::popups::{diff, memory, task_form};
+use crate::ui::popups::{diff, memory, rewind, task_form};
 use crate::ui::shell::peek::{self, Peek};
 use crate::ui::shell::state::UiState;
-use crate::ui::shell::update::{rejected, slash};
+use crate::ui::shell::update::{rejected, rewound, slash};
 use crate::ui::widgets::composer::Composer;
 
 pub fn event(state: &mut UiState, event: &Event) {
@@ -234,6 +234,14 @@ fn agent_event(app: &mut App, agent: &Name, at: Timestamp, event: &AgentEvent) {
         AgentEvent::UserCommandEnded { .. } => {
             app.keys.interrupted.take_if(|waits| waits == agent);
         }
+        AgentEvent::CheckpointsListed { checkpoints, off } => {
+            rewind::show_list(app, agent, checkpoints, off);
+        }
+        AgentEvent::CheckpointShown {
+            checkpoint,
+            preview,
+        } => rewind::show_preview(app, agent, *checkpoint, preview),
+        AgentEvent::Rewound { .. } => rewound::on_rewound(app, agent, event),
         _ => {}
     }
     // The user is not an agent and has no conversation.

@@ -16,6 +16,7 @@ mod popups;
 pub(in crate::ui) mod press;
 mod rejected;
 mod replay;
+mod rewound;
 mod screen;
 mod slash;
 mod unknown;

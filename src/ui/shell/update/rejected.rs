@@ -9,7 +9,7 @@ use crate::protocol::{Command, CommandId};
 use crate::ui::app::App;
 use crate::ui::model::{CrewModel, ModelList, Queued};
 use crate::ui::panes::needs::answers;
-use crate::ui::popups::task_form;
+use crate::ui::popups::{rewind, task_form};
 
 /// Shows why a command was rejected, and undoes what this screen did when it sent the command: for example, a rejected
 /// message becomes a draft again. Undoes nothing if this screen did not send the command, or has sent too many others
@@ -36,6 +36,13 @@ pub fn on_command_rejected(app: &mut App, id: Option<CommandId>, why: &str) {
             answers::restore_rejected(app, &request, why);
         }
         Command::Task(command) => task_form::on_command_rejected(app, &command, why),
+        Command::ListCheckpoints { agent } => rewind::on_list_rejected(app, &agent, why),
+        Command::ShowCheckpoint { agent, checkpoint } => {
+            rewind::on_preview_rejected(app, &agent, checkpoint, why);
+        }
+        Command::Rewind {
+            agent, checkpoint, ..
+        } => rewind::on_rewind_rejected(app, &agent, checkpoint, why),
         // What the server offered earlier may no longer be true, for example because it was restarted.
         Command::ListModels => app.model.models = ModelList::Listed(Vec::new()),
         _ => {}

@@ -13,7 +13,7 @@ use crate::ui::keymap::{Action, SLASH, SLASH_ALIASES, SLASH_ELSEWHERE};
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::clear::ClearConversation;
 use crate::ui::popups::confirm::start_session;
-use crate::ui::popups::{doctor, models, sessions};
+use crate::ui::popups::{doctor, models, rewind, sessions};
 use crate::ui::text::format_date;
 use crate::ui::transcript::{ExportFormat, ExportHead};
 
@@ -103,6 +103,7 @@ fn takes_text(action: Action) -> bool {
             | Action::Export
             | Action::Memory
             | Action::Models
+            | Action::Rewind
             | Action::Sessions
             | Action::Focus(Pane::Team)
             | Action::ApproveShown
@@ -142,6 +143,7 @@ pub fn act(app: &mut App, action: Action, argument: &str, out: &mut Vec<Effect>)
     match action {
         Action::Compact => compact(app, argument, out),
         Action::Clear => clear(app, out),
+        Action::Rewind => rewind(app, argument, out),
         Action::NewSession => start_session::start(app, None, out),
         Action::Sessions if argument.is_empty() => sessions::open(app, out),
         Action::Sessions => start_session::start(app, Some(argument.into()), out),
@@ -194,9 +196,24 @@ fn clear(app: &mut App, out: &mut Vec<Effect>) {
     }
 }
 
-/// Asks the crew to show the memory of the agent `name`: the texts that the agent was given. `name` may begin with `@`;
-/// an empty name means the shown agent. If there is no such agent, shows a warning.
+/// Opens the picker of the checkpoints of the agent `name`, as [`named_agent`] reads it.
+fn rewind(app: &mut App, name: &str, out: &mut Vec<Effect>) {
+    if let Some(agent) = named_agent(app, name) {
+        rewind::open(app, &agent, out);
+    }
+}
+
+/// Asks the crew to show the memory of the agent `name`, as [`named_agent`] reads it: the texts that the agent was
+/// given.
 fn show_memory(app: &mut App, name: &str, out: &mut Vec<Effect>) {
+    if let Some(agent) = named_agent(app, name) {
+        out.push(Effect::Command(Command::ShowMemory { agent }));
+    }
+}
+
+/// Returns the agent `name`. The name may begin with `@`; an empty name means the shown agent. If there is no such agent,
+/// shows a warning and returns `None`.
+fn named_agent(app: &mut App, name: &str) -> Option<Name> {
     let agent = match name.trim_start_matches('@') {
         "" => Some(app.shown.clone()),
         name => {
@@ -205,10 +222,10 @@ fn show_memory(app: &mut App, name: &str, out: &mut Vec<Effect>) {
             found.map(|(known, _)| known.clone())
         }
     };
-    match agent {
-        Some(agent) => out.push(Effect::Command(Command::ShowMemory { agent })),
-        None => app.warn(format!("There is no agent {}.", clip(name, 40))),
+    if agent.is_none() {
+        app.warn(format!("There is no agent {}.", clip(name, 40)));
     }
+    agent
 }
 
 fn init(app: &mut App, out: &mut Vec<Effect>) {
@@ -394,7 +411,15 @@ mod tests {
     fn viewer_leaves_its_session_only_by_quitting() {
         let mut state = idle();
         state.set_role(SessionRole::Viewer(Some(7)));
-        for typed in ["/clear", "/new", "/resume", "/resume 0190", "/model x"] {
+        for typed in [
+            "/clear",
+            "/rewind",
+            "/rewind @lead",
+            "/new",
+            "/resume",
+            "/resume 0190",
+            "/model x",
+        ] {
             let effects = press(&mut state, &format!("\"{typed}\" enter"));
             assert_eq!(effects, [], "{typed}");
             let said = state.status.as_ref().map(|message| message.text.as_str());

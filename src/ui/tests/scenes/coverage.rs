@@ -111,6 +111,7 @@ named! { context, CONTEXTS, Context,
     Context::Confirm => "confirm",
     Context::ConfirmMerge => "confirm merge",
     Context::ConfirmLoss => "confirm loss",
+    Context::ConfirmRewind => "confirm rewind",
     Context::Leave => "leave",
     Context::Replay => "replay",
 }

@@ -8,6 +8,7 @@ mod coverage;
 mod panes;
 mod picture;
 mod popups;
+mod rewind;
 pub mod scene_data;
 mod screens;
 pub mod work;
@@ -59,6 +60,7 @@ impl Scene {
 pub fn scenes() -> Vec<Scene> {
     let mut all = panes::scenes();
     all.extend(popups::scenes());
+    all.extend(rewind::scenes());
     all.extend(screens::scenes());
     all
 }

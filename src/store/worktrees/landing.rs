@@ -241,6 +241,13 @@ impl OpenRegistry {
             }
             branches.push(LandingBranch::of(&step.branch, &by));
         }
+        let merges = branches.iter().filter(|branch| !branch.commit.is_empty());
+        if !is_merged && merges.count() > 1 {
+            // Only the content after the last merge was checked. So the others are not on the line of first parents: one
+            // commit brings them all. If git merges, it creates this commit.
+            let (tree, message) = (&combined.tree, message(combined));
+            at = commit_tree(&git, tree, (&combined.base, &at), &message, flags)?;
+        }
         Ok(LandingRecord {
             into: into.into(),
             before: combined.base.clone(),

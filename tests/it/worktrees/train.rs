@@ -161,11 +161,6 @@ fn branches_land_together_and_update_a_clean_checkout() {
     }
     let trees = r.worktrees().list().unwrap().worktrees;
     assert!(trees.iter().all(|t| t.status == WorktreeStatus::Merged));
-    let first_line = ["log", "--first-parent", "--format=%s", "-3"];
-    assert_eq!(
-        r.git(&first_line),
-        "task #3: Subject 3\ntask #2: Subject 2\ntask #1: Subject 1"
-    );
     for tree in &trees {
         let parents = r.git(&["rev-list", "--parents", "-1", &tree.merged_commit]);
         assert_eq!(parents.split(' ').count(), 3);
@@ -175,6 +170,32 @@ fn branches_land_together_and_update_a_clean_checkout() {
     // One command takes all of them back.
     r.git(&["reset", "--quiet", "--keep", &before]);
     assert_eq!(files(&r, "main"), ["a.txt"]);
+}
+
+#[test]
+fn only_checked_commits_are_on_the_line_of_first_parents() {
+    let r = repository(3);
+    let first_line = |range: &str| r.git(&["log", "--first-parent", "--format=%s", range]);
+    let before = r.git(&["rev-parse", "main"]);
+    land(&r, &[1, 2]).unwrap();
+    let train = "Merge 2 branches: wt/task-1, wt/task-2";
+    assert_eq!(first_line(&format!("{before}..main")), train);
+    assert_eq!(r.git(&["rev-parse", "main^1"]), before);
+    // The single merges are behind it, in the order of the train, and each shows its own changes.
+    assert_eq!(
+        first_line(&format!("{before}..main^2")),
+        "task #2: Subject 2\ntask #1: Subject 1"
+    );
+    for task in 1..=2 {
+        let diff = r.worktrees().diff(&name(&format!("task-{task}"))).unwrap();
+        assert_eq!(diff.text.matches("diff --git").count(), 1, "{}", diff.text);
+        assert!(diff.stat.contains(&format!("{task}.txt")), "{}", diff.stat);
+    }
+    // One branch needs no further commit.
+    let before = r.git(&["rev-parse", "main"]);
+    land(&r, &[3]).unwrap();
+    let range = format!("{before}..main");
+    assert_eq!(first_line(&range), "task #3: Subject 3");
 }
 
 #[test]

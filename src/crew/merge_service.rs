@@ -47,6 +47,8 @@ pub struct MergeService {
     user_turn: tokio::sync::Mutex<()>,
     /// Stops the merge train that the user has requested; `None` if none runs.
     user_train: Mutex<Option<CancellationToken>>,
+    /// Whether the user has seen that no git hooks run at merges.
+    has_warned_of_hooks: Mutex<bool>,
 }
 
 impl MergeService {
@@ -82,6 +84,7 @@ impl MergeService {
             checks,
             user_turn: tokio::sync::Mutex::default(),
             user_train: Mutex::default(),
+            has_warned_of_hooks: Mutex::default(),
         }
     }
 
@@ -225,9 +228,25 @@ impl MergeService {
             .spawn(async move { own.merge(&tasks, &token).await });
         let _stop = cancel.drop_guard();
         let merged = running.await.map_err(|error| error.to_string())??;
+        self.warn_of_skipped_hooks().await;
         let added = merged.added.clone();
         self.board.read(TaskSet::These(added)).await;
         Ok(Some(merged))
+    }
+
+    /// Shows the user once, after a merge, why no git hooks ran at it.
+    async fn warn_of_skipped_hooks(&self) {
+        let Some(store) = self.worktrees.clone() else {
+            return;
+        };
+        if *lock(&self.has_warned_of_hooks) {
+            return;
+        }
+        let skipped = run_blocking(move || store.skipped_merge_hooks()).await;
+        if let Some(text) = skipped.ok().flatten() {
+            *lock(&self.has_warned_of_hooks) = true;
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
     }
 
     /// Stops the merge train that the user has requested. Returns whether there was one.
@@ -343,7 +362,11 @@ impl MergeService {
         let (store, now, tree) = (store.clone(), self.context.now(), name.clone());
         let merged = run_blocking(move || store.merge(&tree, now)).await;
         let branch = name.branch();
-        match merged.map_err(|e| e.to_string())? {
+        let merged = merged.map_err(|e| e.to_string())?;
+        if matches!(merged, Merge::Merged { .. }) {
+            self.warn_of_skipped_hooks().await;
+        }
+        match merged {
             Merge::Merged { into, before, .. } => Ok(MergeResult {
                 level: NoticeLevel::Info,
                 text: format!("{branch} is merged into {into}."),

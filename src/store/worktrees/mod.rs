@@ -25,6 +25,7 @@ mod landing_record;
 mod local_files;
 mod log;
 mod merge;
+mod merge_hooks;
 mod merge_status;
 mod missing_content;
 mod nested_repos;

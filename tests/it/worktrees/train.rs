@@ -310,6 +310,26 @@ fn hooks_for_merge_commits_run_once_for_the_train() {
 }
 
 #[test]
+fn hooks_that_a_branch_brings_do_not_run() {
+    let r = repository(1);
+    let tree = r.worktree_path(&r.create(2, &[]));
+    let hook = tree.join(".husky/post-merge");
+    fs::create_dir(tree.join(".husky")).unwrap();
+    fs::write(&hook, "#!/bin/sh\ntouch .git/escaped\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    git(&tree, &["add", ".husky"]);
+    git(&tree, &["commit", "--quiet", "-m", "hook"]);
+    assert_eq!(r.worktrees().skipped_merge_hooks().unwrap(), None);
+    r.git(&["config", "core.hooksPath", ".husky"]);
+    land(&r, &[2]).unwrap();
+    r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    assert_eq!(files(&r, "main"), [".husky/post-merge", "1.txt", "a.txt"]);
+    assert!(!r.root().join(".git/escaped").exists());
+    let why = r.worktrees().skipped_merge_hooks().unwrap().unwrap();
+    assert!(why.contains("agents can change .husky."), "{why}");
+}
+
+#[test]
 fn later_commits_of_a_branch_do_not_land() {
     let r = repository(1);
     let plan = plan(&r, &[1]);

@@ -215,6 +215,14 @@ pub struct Worktree {
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
+    /// Whether a merge train has merged the branch with content that no check has seen, because a hook has changed it. The
+    /// branch counts as merged only when the checks are green on its base branch.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub merge_unchecked: bool,
     /// The branch that the worktree started from and is merged into. If it is empty or no longer exists, the worktree
     /// is merged into the branch that is checked out in the main worktree.
     #[serde(default, deserialize_with = "or_default")]
@@ -283,6 +291,7 @@ impl Worktree {
             kept_at: None,
             merged_at: None,
             merged_commit: String::new(),
+            merge_unchecked: false,
             base: String::new(),
             base_commit: String::new(),
             owner: String::new(),
@@ -315,6 +324,7 @@ impl Worktree {
         }
         self.merged_at = Some(now);
         self.merged_commit = commit.into();
+        self.merge_unchecked = false;
     }
 
     /// Returns whether a merge of the branch is recorded and the worktree was not [reopened](Self::reopen) since. The

@@ -140,6 +140,7 @@ impl Worktrees {
             Ok(BaseMove::Unchecked(why)) => {
                 let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
                 work.log.record(failed, now)?;
+                work.record_unchecked(&record)?;
                 remove_record(&work.dir)?;
                 Err(WorktreeError::LandedUnchecked(why).into())
             }

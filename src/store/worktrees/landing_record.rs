@@ -128,6 +128,9 @@ impl OpenRegistry {
             } else {
                 MergeCheck::Checked
             };
+            if matches!(check, MergeCheck::Kept(_)) {
+                self.record_unchecked(&record)?;
+            }
             let failed = match check {
                 MergeCheck::Checked => None,
                 MergeCheck::TakenBack(why) => Some(format!(
@@ -200,6 +203,17 @@ impl OpenRegistry {
             line.push_str(&format!("; your changes were kept: {shown}"));
         }
         Ok(Some(line))
+    }
+
+    /// Records that the branches of a landing were merged with content that no check has seen.
+    pub(super) fn record_unchecked(&mut self, record: &LandingRecord) -> Result<(), StoreError> {
+        for branch in &record.branches {
+            if self.index.get(&branch.name).is_some() {
+                self.index
+                    .change(&branch.name, |tree| tree.merge_unchecked = true)?;
+            }
+        }
+        self.save()
     }
 
     /// Records that the branches of a landing are merged, and that the landing has ended.

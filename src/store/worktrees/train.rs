@@ -135,7 +135,9 @@ impl OpenRegistry {
         };
         self.check_finished(&tree.name)?;
         let (base, commit) = self.base_of(&tree)?;
-        if self.repo.contains(&commit, &tip)? {
+        // What was merged unchecked is checked on the base branch, which has it.
+        let is_unchecked = tree.merge_unchecked && base.is_some();
+        if !is_unchecked && self.repo.contains(&commit, &tip)? {
             self.record_merged(&tree, &commit, now)?;
             let into = base.unwrap_or(commit);
             return Ok(PlannedBranch::Merged { into });

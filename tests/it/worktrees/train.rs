@@ -394,6 +394,14 @@ git update-ref HEAD $(git commit-tree -p HEAD -m bump $(git write-tree))";
     let all = ["1.txt", "a.txt", "more.txt", "version.txt"];
     assert_eq!(files(&r, "main"), all);
     assert_eq!(r.worktrees().debris().unwrap(), []);
+    // The branch is not merged before the checks are green on the base branch, as it is now.
+    let head = r.git(&["rev-parse", "main"]);
+    assert_eq!(combine(&r, &plan(&r, &[1])).commit, head);
+    land(&r, &[1]).unwrap();
+    assert_eq!(r.git(&["rev-parse", "main"]), head);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Merged);
+    assert_eq!(plans(&r, &[1]).merged.len(), 1);
 }
 
 /// Makes git sign commits with a program that runs `script` first.

@@ -19,7 +19,7 @@ use crate::process::{
     NETWORK_WITHHELD, Reach, WatchedRun, approved_network,
 };
 use crate::store::{
-    CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
+    CACHE_VARIABLE, CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
 };
 
 /// Maximum number of bytes of the output that are searched for signs that the sandbox has denied a write.
@@ -267,14 +267,20 @@ impl CheckRunner {
         (worktrees, dir, added): (&Worktrees, &Path, AddedEnvironment),
         cancel: &CancellationToken,
     ) -> CheckRun {
+        // The time of a check includes the setup of its checkout.
+        let began = Instant::now();
         let prepared = worktrees
             .prepare_checkout(dir, &self.commands, added.clone(), (&self.redactor, cancel))
             .await;
-        if let Err(why) = prepared {
-            let text = format!("[the checkout cannot be prepared by worktree.setup: {why}]");
-            return self.ended(spec, target, CheckOutcome::NotStarted, &text);
-        }
-        self.run_once(spec, target, (dir, added), cancel).await
+        let mut run = match prepared {
+            Ok(()) => self.run_once(spec, target, (dir, added), cancel).await,
+            Err(why) => {
+                let text = format!("[the checkout cannot be prepared by worktree.setup: {why}]");
+                self.ended(spec, target, CheckOutcome::NotStarted, &text)
+            }
+        };
+        run.record.seconds = round_tenths(began.elapsed());
+        run
     }
 
     fn no_checkout(&self, spec: &CheckSpec, target: &CheckTarget, why: &str) -> CheckRun {
@@ -294,6 +300,7 @@ impl CheckRunner {
     ) -> CheckRun {
         let began = Instant::now();
         let (reach, is_withheld) = self.reach(spec, &target.by);
+        let cache = added.variables.get(CACHE_VARIABLE).map(PathBuf::from);
         let command = CommandSpec {
             argv: argv(&spec.run),
             dir: dir.to_path_buf(),
@@ -313,8 +320,9 @@ impl CheckRunner {
         let mut output = keep.text().trim_end().to_string();
         if is_filling && let CheckPlace::Checkout { worktrees, .. } = &target.place {
             let store = worktrees.clone();
+            let delete = move || store.delete_check_caches(cache.as_deref());
             // What cannot be deleted is deleted by the next check that fills the disk.
-            let _ = tokio::task::spawn_blocking(move || store.delete_check_cache()).await;
+            let _ = tokio::task::spawn_blocking(delete).await;
         }
         let report = match report {
             Ok(report) => report,

@@ -41,7 +41,7 @@ pub use outcome::{
 };
 pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
 pub use paths::PathSummary;
-pub use ports::{PORTS_PER_WORKTREE, free_ports};
+pub use ports::{PORTS_PER_WORKTREE, check_ports, free_ports};
 pub use removal::{RemovalMode, check_removal};
 pub use settings::{CloneFallback, WORKTREE_KEYS, WorktreeSettings};
 pub use state::{

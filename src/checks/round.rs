@@ -313,7 +313,9 @@ impl TaskChecks {
         if content.has_own_changes {
             return Ok(known.map(|_| record(CheckOutcome::Green)));
         }
-        if !asks_for_change(&task.subject) {
+        // The owner of the task may have changed its subject.
+        let mut subjects = [&task.subject, &content.subject].into_iter();
+        if !subjects.any(|subject| !subject.is_empty() && asks_for_change(subject)) {
             return Ok(None);
         }
         let is_questioned = known.is_some_and(|known| {

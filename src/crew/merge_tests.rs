@@ -365,18 +365,25 @@ async fn overridden_branch_lands_alone_and_hides_no_other_red() {
 }
 
 #[tokio::test]
-async fn override_of_other_content_does_not_count() {
-    let mut crew = TestCrew::new();
-    let (merges, board) = checked_merges_of(&crew, &["b"], "test ! -f b").await;
-    let root = crew.dir.path().to_path_buf();
-    override_check(&board, 1, &git(&root, &["rev-parse", "main^{tree}"]));
-    merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
-    assert!(!root.join("b").exists());
-    let notices = crew.notices().join("\n");
-    assert!(
-        notices.contains("#1 is not merged: the checks are red on main."),
-        "{notices}"
-    );
+async fn override_of_other_or_unknown_content_does_not_count() {
+    for is_known in [true, false] {
+        let mut crew = TestCrew::new();
+        let (merges, board) = checked_merges_of(&crew, &["b"], "test ! -f b").await;
+        let root = crew.dir.path().to_path_buf();
+        let content = if is_known {
+            git(&root, &["rev-parse", "main^{tree}"])
+        } else {
+            String::new()
+        };
+        override_check(&board, 1, &content);
+        merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
+        assert!(!root.join("b").exists());
+        let notices = crew.notices().join("\n");
+        assert!(
+            notices.contains("#1 is not merged: the checks are red on main."),
+            "{notices}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use super::merge::{MergeOutcome, try_merge};
 use super::train::TrainBranch;
 use super::{OpenRegistry, Worktrees};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::WorktreeError;
+use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{Git, commit_of};
 
@@ -158,6 +158,17 @@ impl Worktrees {
     pub fn check_landing(&self, into: &str) -> Result<(), StoreError> {
         self.read()?.landing_place(into)?;
         Ok(())
+    }
+
+    /// Returns a text that changes when the base branch of the worktree `name` moves; `None` if nothing can land on it now.
+    ///
+    /// # Errors
+    /// When there is no worktree with that name, the registry cannot be read, or git fails.
+    pub fn landing_state(&self, name: &WorktreeName) -> Result<Option<String>, StoreError> {
+        let work = self.read()?;
+        let (base, commit) = work.base_of(work.index.find(name)?)?;
+        let base = base.filter(|base| work.landing_place(base).is_ok());
+        Ok(base.map(|base| format!("{base} {commit}")))
     }
 }
 

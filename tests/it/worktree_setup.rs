@@ -293,7 +293,7 @@ fn files_that_setup_leaves_are_named_and_its_command_is_not_quoted() {
 #[test]
 fn user_is_warned_above_the_disk_limit() {
     let project = repository();
-    project.write(".crewdeck/checks/cache/big", &"x".repeat(3_000_000));
+    project.write(".crewdeck/checks/trees/big", &"x".repeat(3_000_000));
     project.write_user_settings("[worktree]\ndisk_limit = '1 MiB'\n");
     let events = work(&project, "Write it", "true");
     let texts = events.iter().filter_map(|event| event["text"].as_str());

@@ -153,11 +153,12 @@ impl Worktrees {
     }
 
     /// Deletes the caches that no check uses, and `own`, the cache folder of a check that has ended, to free space on the disk.
-    /// The check whose cache disappears would fail for a reason that is not in its content.
-    pub fn delete_check_caches(&self, own: Option<&Path>) {
+    /// The check whose cache disappears would fail for a reason that is not in its content. Returns how many were deleted.
+    pub fn delete_check_caches(&self, own: Option<&Path>) -> usize {
         let Ok(entries) = fs::read_dir(self.root.join(CHECK_CACHE)) else {
-            return;
+            return 0;
         };
+        let mut count = 0;
         for entry in entries.flatten() {
             let path = entry.path();
             let name = entry.file_name();
@@ -182,13 +183,14 @@ impl Worktrees {
             } else {
                 fs::remove_file(&path)
             };
-            if let Err(error) = deleted
-                && error.kind() != ErrorKind::NotFound
-            {
-                tracing::warn!("a cache of checks cannot be deleted: {error}");
+            match deleted {
+                Ok(()) => count += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => tracing::warn!("a cache of checks cannot be deleted: {error}"),
             }
             drop(lock);
         }
+        count
     }
 
     /// Deletes a folder of [`Worktrees::check_out`].
@@ -291,7 +293,7 @@ mod tests {
         let other = folders[0].with_file_name("other");
         fs::create_dir(&other).unwrap();
         drop(unused);
-        trees.delete_check_caches(Some(&folders[0]));
+        assert_eq!(trees.delete_check_caches(Some(&folders[0])), 3);
         let are_there = folders.each_ref().map(|folder| folder.exists());
         assert_eq!(are_there, [false, true, false]);
         assert!(!other.exists());

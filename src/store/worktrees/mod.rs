@@ -55,8 +55,9 @@ use crate::domain::worktree::{
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use checkout::CheckCache;
 pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
-pub use command_environment::CACHE_VARIABLE;
+pub use command_environment::{CACHE_VARIABLE, PORT_VARIABLE};
 pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;

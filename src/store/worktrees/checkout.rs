@@ -132,6 +132,10 @@ impl Worktrees {
                 continue;
             };
             let path = all.join(number.to_string());
+            if path.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+                // A check has put a file or a link in its place.
+                fs::remove_file(&path).map_err(StoreError::at(&path))?;
+            }
             cache::create_folder(path.clone()).map_err(StoreError::at(&path))?;
             let mut added = AddedEnvironment::default();
             let port = check_ports(&self.root, number).to_string();
@@ -281,6 +285,22 @@ mod tests {
         assert!(freed.join("built").exists());
         let port = |cache: &CheckCache| cache.added.variables[PORT_VARIABLE].clone();
         assert_ne!(port(&second), port(&third));
+    }
+
+    #[test]
+    fn link_in_place_of_a_cache_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = Worktrees::open(dir.path());
+        let outside = dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let first = trees.lend_check_cache().unwrap();
+        let path = PathBuf::from(&first.added.variables[CACHE_VARIABLE]);
+        fs::remove_dir(&path).unwrap();
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        drop(first);
+        let again = trees.lend_check_cache().unwrap();
+        assert_eq!(Path::new(&again.added.variables[CACHE_VARIABLE]), path);
+        assert!(path.is_dir() && !path.is_symlink() && outside.exists());
     }
 
     #[test]

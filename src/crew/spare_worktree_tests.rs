@@ -240,9 +240,12 @@ async fn setup_of_a_claimed_task_does_not_wait_for_that_of_the_spare_worktree() 
 #[tokio::test]
 async fn no_spare_worktree_is_created_above_the_disk_limit() {
     let fixture = fixture(WorktreeSettings {
-        disk_limit: Some(1),
+        disk_limit: Some(100_000),
         ..with_setup()
     });
+    let used = fixture.root.join(".worktrees/.used");
+    std::fs::create_dir_all(&used).unwrap();
+    std::fs::write(used.join("file"), vec![1; 1_000_000]).unwrap();
     let first = fixture.add_task("one");
     fixture.add_task("two");
     fixture.claim(first);

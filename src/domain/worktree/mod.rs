@@ -176,6 +176,9 @@ pub enum WorktreePhase {
     Spare,
     /// The teardown command has begun in it, but it was not removed. Ends when the setup command has run again.
     TornDown,
+    /// A merge train has merged its branch with content that no check has seen, because a hook has changed it. The branch
+    /// counts as merged only when the checks are green on its base branch.
+    MergedUnchecked,
 }
 
 impl WorktreePhase {
@@ -215,14 +218,6 @@ pub struct Worktree {
         skip_serializing_if = "String::is_empty"
     )]
     pub merged_commit: String,
-    /// Whether a merge train has merged the branch with content that no check has seen, because a hook has changed it. The
-    /// branch counts as merged only when the checks are green on its base branch.
-    #[serde(
-        default,
-        deserialize_with = "or_default",
-        skip_serializing_if = "std::ops::Not::not"
-    )]
-    pub merge_unchecked: bool,
     /// The branch that the worktree started from and is merged into. If it is empty or no longer exists, the worktree
     /// is merged into the branch that is checked out in the main worktree.
     #[serde(default, deserialize_with = "or_default")]
@@ -291,7 +286,6 @@ impl Worktree {
             kept_at: None,
             merged_at: None,
             merged_commit: String::new(),
-            merge_unchecked: false,
             base: String::new(),
             base_commit: String::new(),
             owner: String::new(),
@@ -324,7 +318,9 @@ impl Worktree {
         }
         self.merged_at = Some(now);
         self.merged_commit = commit.into();
-        self.merge_unchecked = false;
+        if self.phase == WorktreePhase::MergedUnchecked {
+            self.phase = WorktreePhase::Used;
+        }
     }
 
     /// Returns whether a merge of the branch is recorded and the worktree was not [reopened](Self::reopen) since. The

@@ -13,7 +13,7 @@ use super::log::LogEntry;
 use super::train::TrainBranch;
 use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{GitOperation, Worktree, WorktreeError, WorktreeName};
+use crate::domain::worktree::{GitOperation, Worktree, WorktreeError, WorktreeName, WorktreePhase};
 use crate::store::git::{commit_of, is_hash, locks};
 use crate::store::{StoreError, atomic, regular_file};
 
@@ -209,8 +209,8 @@ impl OpenRegistry {
     pub(super) fn record_unchecked(&mut self, record: &LandingRecord) -> Result<(), StoreError> {
         for branch in &record.branches {
             if self.index.get(&branch.name).is_some() {
-                self.index
-                    .change(&branch.name, |tree| tree.merge_unchecked = true)?;
+                let change = |tree: &mut Worktree| tree.phase = WorktreePhase::MergedUnchecked;
+                self.index.change(&branch.name, change)?;
             }
         }
         self.save()

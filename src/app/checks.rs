@@ -87,7 +87,9 @@ impl TaskGate for CommandGate<'_> {
         let round = block_on(run_checks(&checks, request))?;
         match (round, reason) {
             (Ok(round), Some(reason)) => Ok(round.overridden(&reason)),
-            (Err(_), Some(reason)) => Ok(checks.overridden_without_run(request.task, &reason)),
+            (Err(_), Some(reason)) => {
+                block_on(async { Ok(checks.overridden_without_run(request.task, &reason).await) })
+            }
             (Err(why), None) => Err(anyhow!(why)),
             (Ok(round), None) => match round.end {
                 RoundEnd::Complete => Ok(round.records),

@@ -47,15 +47,9 @@ impl CombinedTask {
         std::iter::once(&self.task).chain(&self.others)
     }
 
-    /// Returns whether the user has overridden the check `name` of the settings for this content of the branch, or for any
-    /// content because the check could not run. For the other tasks of the worktree, only this content counts.
+    /// Returns whether the user has overridden the check `name` of the settings for this content of the branch.
     fn overrides(&self, name: &str) -> bool {
-        let is_this = |record: &CheckRecord| {
-            record.name == name && record.is_overridden() && record.tree == self.tree
-        };
-        let mut others = self.others.iter();
-        overrides(&self.task, name, &self.tree)
-            || others.any(|task| task.checks.iter().any(is_this))
+        self.tasks().any(|task| overrides(task, name, &self.tree))
     }
 
     /// Returns whether the user has overridden the acceptance command of `task`, which is one of [`CombinedTask::tasks`].
@@ -64,14 +58,12 @@ impl CombinedTask {
     }
 }
 
-/// Returns whether the user has overridden the check `name` of a task for the content `tree`, or for any content because
-/// the check could not run.
+/// Returns whether the user has overridden the check `name` of a task for the content `tree`. An override without a content
+/// counts for none: the user has not seen what the branch has now.
 fn overrides(task: &Task, name: &str, tree: &str) -> bool {
-    let mut records = task.checks.iter();
-    records.any(|record| {
-        let is_this = record.tree == tree || record.tree.is_empty();
-        record.name == name && record.is_overridden() && is_this
-    })
+    let is_this =
+        |record: &CheckRecord| record.name == name && record.is_overridden() && record.tree == tree;
+    task.checks.iter().any(is_this)
 }
 
 impl CombinationChecks {

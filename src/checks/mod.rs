@@ -1,6 +1,7 @@
 //! Checks of tasks: runs the commands that must succeed before a task is completed, keeps their results by content, and
 //! says what happens with the completion.
 
+mod cache;
 mod combination;
 mod content;
 mod round;

@@ -215,15 +215,20 @@ impl TaskChecks {
     }
 
     /// Returns the results for a task that the user completes for `reason` although its checks cannot run: all checks
-    /// that could apply are overridden.
-    pub fn overridden_without_run(&self, task: &Task, reason: &str) -> Vec<CheckRecord> {
+    /// that could apply are overridden, for the content that the branch has now.
+    pub async fn overridden_without_run(&self, task: &Task, reason: &str) -> Vec<CheckRecord> {
+        let content = self.find_content(task, ContentScope::Branch).await.ok();
+        let branch = content.as_ref().and_then(FoundContent::branch);
+        let tree = branch.map(|content| content.tree.clone());
+        let tree = tree.unwrap_or_default();
+        // Whatever the branch changes.
         let found = FoundContent::Root(self.parts.root.clone());
         let (now, by) = (self.parts.runner.now(), Name::user());
         let specs = self.specs_for(task, &found).into_iter();
         let record = |spec: CheckSpec| CheckRecord {
             outcome: CheckOutcome::NotStarted,
             override_reason: reason.to_string(),
-            ..CheckRecord::running(&spec.name, by.as_str(), now, "")
+            ..CheckRecord::running(&spec.name, by.as_str(), now, &tree)
         };
         specs.map(record).collect()
     }
@@ -313,7 +318,9 @@ impl TaskChecks {
         if content.has_own_changes {
             return Ok(known.map(|_| record(CheckOutcome::Green)));
         }
-        if !asks_for_change(&task.subject) {
+        // The owner of the task may have changed its subject.
+        let mut subjects = [&task.subject, &content.subject].into_iter();
+        if !subjects.any(|subject| !subject.is_empty() && asks_for_change(subject)) {
             return Ok(None);
         }
         let is_questioned = known.is_some_and(|known| {

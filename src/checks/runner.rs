@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::cache::LentCache;
 use crate::domain::checks::{CheckOutcome, CheckRecord, CheckSpec, failing_part};
 use crate::domain::ids::Name;
 use crate::domain::redact::Redactor;
@@ -19,7 +20,7 @@ use crate::process::{
     NETWORK_WITHHELD, Reach, WatchedRun, approved_network,
 };
 use crate::store::{
-    CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
+    CACHE_VARIABLE, CHECK_LOG_MAX, CheckStore, StoredCheck, WorktreeCommands, Worktrees, os_errors,
 };
 
 /// Maximum number of bytes of the output that are searched for signs that the sandbox has denied a write.
@@ -54,6 +55,14 @@ pub enum CheckPlace {
 }
 
 impl CheckTarget {
+    /// Returns the store of the checkouts in which the check runs; `None` if it runs in a folder as it is.
+    fn worktrees(&self) -> Option<&Worktrees> {
+        match &self.place {
+            CheckPlace::Folder(_) => None,
+            CheckPlace::Checkout { worktrees, .. } => Some(worktrees),
+        }
+    }
+
     /// Returns what identifies the content: its hash, or its folder.
     fn content(&self) -> String {
         match &self.place {
@@ -79,6 +88,7 @@ type KeyLocks = HashMap<(String, String), Weak<AsyncMutex<()>>>;
 pub struct CheckRunner {
     /// The setup of the settings, which also prepares the checkouts of checks, and the supervisor of the checks.
     commands: WorktreeCommands,
+    root: PathBuf,
     store: CheckStore,
     redactor: Redactor,
     slots: Semaphore,
@@ -100,6 +110,7 @@ impl CheckRunner {
     ) -> CheckRunner {
         CheckRunner {
             commands,
+            root: root.to_path_buf(),
             store: CheckStore::open(root),
             redactor,
             slots: Semaphore::new(at_once.max(1)),
@@ -222,18 +233,39 @@ impl CheckRunner {
         target: &CheckTarget,
         cancel: &CancellationToken,
     ) -> CheckRun {
+        let (root, worktrees) = (self.root.clone(), target.worktrees().cloned());
+        // Until the check has ended. Before the checkout, because build tools compare times.
+        let lent = move || LentCache::lend(&root, worktrees.as_ref());
+        let lent = tokio::task::spawn_blocking(lent).await;
+        let cache = match lent.map_err(std::io::Error::other).flatten() {
+            Ok(cache) => cache,
+            Err(error) => {
+                let text = format!("[the folder for {CACHE_VARIABLE} cannot be created: {error}]");
+                return self.not_begun(spec, target, &text);
+            }
+        };
+        let run = self
+            .run_with_cache(spec, target, cache.added.clone(), cancel)
+            .await;
+        // May delete a large folder.
+        let _ = tokio::task::spawn_blocking(move || drop(cache)).await;
+        run
+    }
+
+    /// As [`CheckRunner::run_in_place`]. `added` are the additions to the environment of the check.
+    async fn run_with_cache(
+        &self,
+        spec: &CheckSpec,
+        target: &CheckTarget,
+        added: AddedEnvironment,
+        cancel: &CancellationToken,
+    ) -> CheckRun {
         let (worktrees, commit) = match &target.place {
             CheckPlace::Folder(dir) => {
-                let added = AddedEnvironment::default();
                 return self.run_once(spec, target, (dir, added), cancel).await;
             }
             CheckPlace::Checkout { worktrees, commit } => (worktrees.clone(), commit.clone()),
         };
-        let store = worktrees.clone();
-        // Until the check has ended. Before the checkout, because build tools compare times.
-        let cache = tokio::task::spawn_blocking(move || store.lend_check_cache()).await;
-        let cache = cache.ok().flatten();
-        let added = cache.as_ref().map(|cache| cache.added.clone());
         let (key, store) = (CheckStore::key(&spec.run, &target.tree), worktrees.clone());
         let made = tokio::task::spawn_blocking(move || store.check_out(&key, &commit)).await;
         let dir = match made.map_err(|e| e.to_string()) {
@@ -242,12 +274,7 @@ impl CheckRunner {
             Err(error) => return self.no_checkout(spec, target, &error),
         };
         let run = self
-            .run_in_checkout(
-                spec,
-                target,
-                (&worktrees, &dir, added.unwrap_or_default()),
-                cancel,
-            )
+            .run_in_checkout(spec, target, (&worktrees, &dir, added), cancel)
             .await;
         let deleted = tokio::task::spawn_blocking(move || worktrees.delete_checkout(&dir)).await;
         if let Ok(Err(error)) = deleted {
@@ -267,21 +294,32 @@ impl CheckRunner {
         (worktrees, dir, added): (&Worktrees, &Path, AddedEnvironment),
         cancel: &CancellationToken,
     ) -> CheckRun {
+        // The time of a check includes the setup of its checkout.
+        let began = Instant::now();
         let prepared = worktrees
             .prepare_checkout(dir, &self.commands, added.clone(), (&self.redactor, cancel))
             .await;
-        if let Err(why) = prepared {
-            let text = format!("[the checkout cannot be prepared by worktree.setup: {why}]");
-            return self.ended(spec, target, CheckOutcome::NotStarted, &text);
-        }
-        self.run_once(spec, target, (dir, added), cancel).await
+        let mut run = match prepared {
+            Ok(()) => self.run_once(spec, target, (dir, added), cancel).await,
+            Err(why) => {
+                let text = format!("[the checkout cannot be prepared by worktree.setup: {why}]");
+                self.ended(spec, target, CheckOutcome::NotStarted, &text)
+            }
+        };
+        run.record.seconds = round_tenths(began.elapsed());
+        run
     }
 
     fn no_checkout(&self, spec: &CheckSpec, target: &CheckTarget, why: &str) -> CheckRun {
         let text = format!("[the content cannot be checked out: {why}]");
+        self.not_begun(spec, target, &text)
+    }
+
+    /// Returns the result of a check that was not started for a reason outside of its content.
+    fn not_begun(&self, spec: &CheckSpec, target: &CheckTarget, text: &str) -> CheckRun {
         CheckRun {
             is_external: true,
-            ..self.ended(spec, target, CheckOutcome::NotStarted, &text)
+            ..self.ended(spec, target, CheckOutcome::NotStarted, text)
         }
     }
 
@@ -294,6 +332,7 @@ impl CheckRunner {
     ) -> CheckRun {
         let began = Instant::now();
         let (reach, is_withheld) = self.reach(spec, &target.by);
+        let cache = added.variables.get(CACHE_VARIABLE).map(PathBuf::from);
         let command = CommandSpec {
             argv: argv(&spec.run),
             dir: dir.to_path_buf(),
@@ -313,18 +352,16 @@ impl CheckRunner {
         let mut output = keep.text().trim_end().to_string();
         if is_filling && let CheckPlace::Checkout { worktrees, .. } = &target.place {
             let store = worktrees.clone();
+            let delete = move || store.delete_check_caches(cache.as_deref());
             // What cannot be deleted is deleted by the next check that fills the disk.
-            let _ = tokio::task::spawn_blocking(move || store.delete_check_cache()).await;
+            let _ = tokio::task::spawn_blocking(delete).await;
         }
         let report = match report {
             Ok(report) => report,
             Err(error) => {
                 let why = os_errors::explain(&error);
                 let text = format!("[the shell cannot be started: {why}]");
-                return CheckRun {
-                    is_external: true,
-                    ..self.ended(spec, target, CheckOutcome::NotStarted, &text)
-                };
+                return self.not_begun(spec, target, &text);
             }
         };
         if let Some(note) = &report.note {

@@ -123,3 +123,18 @@ async fn output_is_bounded_in_the_log_and_the_excerpt() {
     assert!(run.excerpt.len() < 5000);
     assert!(run.excerpt.contains("error: at the end"), "{}", run.excerpt);
 }
+
+#[tokio::test]
+async fn check_outside_of_a_checkout_has_a_temporary_cache_and_ports() {
+    let dir = tempfile::tempdir().unwrap();
+    let runner = runner(dir.path(), 1);
+    let cancel = CancellationToken::new();
+    let check = spec(
+        "test -n \"$CREWDECK_PORT\" && mkdir \"$CREWDECK_CACHE/target\" && echo \"$CREWDECK_CACHE\" > cache",
+    );
+    let run = runner.run(&check, &target(dir.path(), ""), &cancel).await;
+    assert_eq!(run.record.outcome, CheckOutcome::Green, "{run:?}");
+    let cache = std::fs::read_to_string(dir.path().join("cache")).unwrap();
+    assert!(cache.contains("crewdeck-check-"), "{cache}");
+    assert!(!Path::new(cache.trim()).exists());
+}

@@ -185,6 +185,10 @@ fn merge(
         Some(checked) => checked,
         None => worktrees.merge(&tree.name, context.now)?,
     };
+    if matches!(merge, Merge::Merged { .. }) {
+        let skipped = worktrees.skipped_merge_hooks().unwrap_or_default();
+        CommandContext::warn(skipped.as_slice());
+    }
     match &merge {
         Merge::Conflict { into, files } => bail!(
             "{} conflicts with {into} in {}; nothing was changed. In the worktree, merge {into}, resolve the conflicts and commit, then repeat this command",

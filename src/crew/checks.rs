@@ -20,8 +20,9 @@ use crate::domain::checks::{CheckOutcome, CheckRecord, REASON_MAX};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{NewRequest, Request, RequestKind, RequestStatus};
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::team::Activity;
 use crate::domain::text::{clip, one_line};
-use crate::protocol::event::NoticeLevel;
+use crate::protocol::event::{AgentEvent, NoticeLevel};
 use crate::store::TaskSet;
 use crate::tools::host::CheckedCompletion;
 
@@ -94,6 +95,7 @@ impl CrewChecks {
         may.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
         let is_owned = !task.owner.is_empty();
         let (mut result, waiter) = self.join_or_start(owner, id, is_owned)?;
+        self.show_activity(owner, id).await;
         let limit = async {
             match wait_max {
                 Some(limit) => tokio::time::sleep(limit).await,
@@ -123,6 +125,19 @@ impl CrewChecks {
             Some(Err(why)) => Err(why),
             None => Err("the crew is stopping".into()),
         }
+    }
+
+    /// Shows that `owner` waits for the checks of the task `id`.
+    async fn show_activity(&self, owner: &Name, id: TaskId) {
+        if owner.is_user() {
+            return;
+        }
+        let activity = Activity::Tool {
+            tool: "checks".into(),
+            on: format!("the checks of task {id} run"),
+        };
+        let shown = AgentEvent::ActivityChanged { activity }.of(owner.clone());
+        self.context.publish(shown).await;
     }
 
     /// Stops the checks of all tasks that `owner` wants to complete. Returns whether there were any.

@@ -65,6 +65,22 @@ async fn checks_stop_with_the_last_waiting_call_and_with_their_owner() {
 }
 
 #[tokio::test]
+async fn team_shows_whose_checks_run() {
+    let mut crew = TestCrew::new();
+    let (checks, id) = slow_checks(&crew);
+    let soon = Some(Duration::from_millis(200));
+    checks.complete(&bob(), id, soon).await.unwrap();
+    let activity = Activity::Tool {
+        tool: "checks".into(),
+        on: format!("the checks of task {id} run"),
+    };
+    let shown = AgentEvent::ActivityChanged { activity }.of(bob());
+    assert!(crew.take_events().contains(&shown));
+    assert!(checks.stop(&bob()));
+    wait_until_ended(&checks).await;
+}
+
+#[tokio::test]
 async fn checks_stop_when_the_task_loses_its_owner() {
     let crew = TestCrew::new();
     let (checks, id) = slow_checks(&crew);

@@ -1,6 +1,8 @@
 //! Merges the branches of completed tasks, either automatically or when the user or the lead requests it.
 
-use std::collections::BTreeSet;
+mod left;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::MutexGuard;
@@ -18,7 +20,6 @@ use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
 use crate::domain::graph::{NewTask, TaskGraph};
 use crate::domain::ids::TaskId;
-use crate::domain::merge_train::builds_on_open_branch;
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
@@ -39,14 +40,17 @@ pub struct MergeService {
     train: Option<Arc<TrainMerger>>,
     /// The tasks whose branches are to be merged automatically when the current train has ended.
     due: Mutex<BTreeSet<TaskId>>,
-    /// The tasks that automatic trains have left and that are tried again together with the next ones that become due.
-    left: Mutex<BTreeSet<TaskId>>,
+    /// The tasks that automatic trains have left and that are tried again together with the next ones that become due, or when
+    /// their [`Worktrees::landing_state`], which is the value, has changed.
+    left: Mutex<BTreeMap<TaskId, Option<String>>>,
     /// Locked during an automatic merge, so that the branches that become due meanwhile are merged together.
     due_turn: tokio::sync::Mutex<()>,
     /// Locked during a merge or worktree removal that the user requested, so that these run one at a time.
     user_turn: tokio::sync::Mutex<()>,
     /// Stops the merge train that the user has requested; `None` if none runs.
     user_train: Mutex<Option<CancellationToken>>,
+    /// Whether the user has seen that no git hooks run at merges.
+    has_warned_of_hooks: Mutex<bool>,
 }
 
 impl MergeService {
@@ -82,6 +86,7 @@ impl MergeService {
             checks,
             user_turn: tokio::sync::Mutex::default(),
             user_train: Mutex::default(),
+            has_warned_of_hooks: Mutex::default(),
         }
     }
 
@@ -134,21 +139,24 @@ impl MergeService {
         }
     }
 
-    /// Merges the branches that are due, together if checks could apply to one of them. Waits while another automatic merge
-    /// is running. Publishes the result.
-    async fn merge_due(&self) {
+    /// Merges the branches that are due, together if checks could apply to one of them, and with them those that were left.
+    /// If none is due, does nothing unless `is_retry`. Waits while another automatic merge is running. Publishes the result.
+    async fn merge_due(&self, is_retry: bool) {
         let _turn = self.due_turn.lock().await;
         let mut due = std::mem::take(&mut *lock(&self.due));
-        if due.is_empty() {
+        if due.is_empty() && !is_retry {
             // The merge before has taken them along.
             return;
         }
         due.extend(self.take_left().await);
+        if due.is_empty() {
+            return;
+        }
         let due: Vec<TaskId> = due.into_iter().collect();
         let cancel = self.context.stop.child_token();
         match self.merge_together(&due, cancel).await {
             Ok(Some(merged)) => {
-                lock(&self.left).extend(merged.left);
+                self.leave(merged.left).await;
                 self.report_lines(&merged.lines).await;
             }
             Ok(None) => {
@@ -161,44 +169,11 @@ impl MergeService {
             }
             Err(why) => {
                 // For example, a train of another process runs.
-                lock(&self.left).extend(due);
+                self.leave(due).await;
                 let text = format!("Branches are not merged automatically: {why}");
                 self.report_lines(&[(NoticeLevel::Warn, text)]).await;
             }
         }
-    }
-
-    /// Takes those tasks that automatic trains have left and that can be tried again now. Forgets those that are merged, and
-    /// those with an open task in their worktree, whose completion makes the branch due again. Those that build on such a
-    /// branch stay: they have its work, so they would break in the same way.
-    async fn take_left(&self) -> BTreeSet<TaskId> {
-        let left = std::mem::take(&mut *lock(&self.left));
-        let Some(store) = self.worktrees.clone().filter(|_| !left.is_empty()) else {
-            return BTreeSet::new();
-        };
-        let Ok(listed) = run_blocking(move || store.list()).await else {
-            lock(&self.left).extend(left);
-            return BTreeSet::new();
-        };
-        let read = self.board.read(TaskSet::All).await;
-        let graph = read.unwrap_or_else(|| self.board.graph());
-        let is_unmerged = |name: &WorktreeName| {
-            let mut all = listed.worktrees.iter();
-            all.any(|tree| tree.name == *name && tree.merged_at.is_none())
-        };
-        let mut found = BTreeSet::new();
-        for id in left {
-            match mergeable(&graph, id) {
-                Ok((_, name)) if is_unmerged(&name) => {}
-                Ok(_) | Err(_) => continue,
-            }
-            if builds_on_open_branch(&graph, id) {
-                lock(&self.left).insert(id);
-            } else {
-                found.insert(id);
-            }
-        }
-        found
     }
 
     /// Lets the branches of `tasks` land together after checks on their combination. Returns what has become of them;
@@ -225,9 +200,25 @@ impl MergeService {
             .spawn(async move { own.merge(&tasks, &token).await });
         let _stop = cancel.drop_guard();
         let merged = running.await.map_err(|error| error.to_string())??;
+        self.warn_of_skipped_hooks().await;
         let added = merged.added.clone();
         self.board.read(TaskSet::These(added)).await;
         Ok(Some(merged))
+    }
+
+    /// Shows the user once, after a merge, why no git hooks ran at it.
+    async fn warn_of_skipped_hooks(&self) {
+        let Some(store) = self.worktrees.clone() else {
+            return;
+        };
+        if *lock(&self.has_warned_of_hooks) {
+            return;
+        }
+        let skipped = run_blocking(move || store.skipped_merge_hooks()).await;
+        if let Some(text) = skipped.ok().flatten() {
+            *lock(&self.has_warned_of_hooks) = true;
+            self.context.notice(NoticeLevel::Warn, text).await;
+        }
     }
 
     /// Stops the merge train that the user has requested. Returns whether there was one.
@@ -265,7 +256,7 @@ impl MergeService {
         let found = run_blocking(move || store.find(name.as_str())).await;
         if found.is_ok_and(|tree| self.merges(&tree, task.id)) {
             self.add_due(task).await;
-            self.merge_due().await;
+            self.merge_due(false).await;
         }
     }
 
@@ -287,7 +278,7 @@ impl MergeService {
                 self.add_due(task).await;
             }
         }
-        self.merge_due().await;
+        self.merge_due(false).await;
     }
 
     /// Merges the branch of a completed task into the base branch and publishes the result, which can be a conflict.
@@ -343,7 +334,11 @@ impl MergeService {
         let (store, now, tree) = (store.clone(), self.context.now(), name.clone());
         let merged = run_blocking(move || store.merge(&tree, now)).await;
         let branch = name.branch();
-        match merged.map_err(|e| e.to_string())? {
+        let merged = merged.map_err(|e| e.to_string())?;
+        if matches!(merged, Merge::Merged { .. }) {
+            self.warn_of_skipped_hooks().await;
+        }
+        match merged {
             Merge::Merged { into, before, .. } => Ok(MergeResult {
                 level: NoticeLevel::Info,
                 text: format!("{branch} is merged into {into}."),

@@ -298,6 +298,21 @@ async fn partner_that_has_landed_before_is_named() {
 }
 
 #[tokio::test]
+async fn partner_that_has_landed_with_others_is_named() {
+    let mut crew = TestCrew::new();
+    let files = ["a", "b", "c", "d"];
+    let (merges, _) = checked_merges_of(&crew, &files, NOT_BOTH).await;
+    // One commit of the base branch brings three branches.
+    let together = [1, 2, 4].map(TaskId).to_vec();
+    merges.merge_for_user(together).await.unwrap();
+    crew.notices();
+    merges.merge_for_user(vec![TaskId(3)]).await.unwrap();
+    let notices = crew.notices().join("\n");
+    let expected = "#3 is not merged: the checks are red together with #1.";
+    assert!(notices.contains(expected), "{notices}");
+}
+
+#[tokio::test]
 async fn commit_of_the_user_with_which_a_branch_breaks_is_named() {
     let mut crew = TestCrew::new();
     let (merges, board) = checked_merges_of(&crew, &["b", "c"], NOT_BOTH).await;
@@ -365,18 +380,25 @@ async fn overridden_branch_lands_alone_and_hides_no_other_red() {
 }
 
 #[tokio::test]
-async fn override_of_other_content_does_not_count() {
-    let mut crew = TestCrew::new();
-    let (merges, board) = checked_merges_of(&crew, &["b"], "test ! -f b").await;
-    let root = crew.dir.path().to_path_buf();
-    override_check(&board, 1, &git(&root, &["rev-parse", "main^{tree}"]));
-    merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
-    assert!(!root.join("b").exists());
-    let notices = crew.notices().join("\n");
-    assert!(
-        notices.contains("#1 is not merged: the checks are red on main."),
-        "{notices}"
-    );
+async fn override_of_other_or_unknown_content_does_not_count() {
+    for is_known in [true, false] {
+        let mut crew = TestCrew::new();
+        let (merges, board) = checked_merges_of(&crew, &["b"], "test ! -f b").await;
+        let root = crew.dir.path().to_path_buf();
+        let content = if is_known {
+            git(&root, &["rev-parse", "main^{tree}"])
+        } else {
+            String::new()
+        };
+        override_check(&board, 1, &content);
+        merges.merge_for_user(vec![TaskId(1)]).await.unwrap();
+        assert!(!root.join("b").exists());
+        let notices = crew.notices().join("\n");
+        assert!(
+            notices.contains("#1 is not merged: the checks are red on main."),
+            "{notices}"
+        );
+    }
 }
 
 #[tokio::test]

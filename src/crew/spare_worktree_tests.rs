@@ -8,6 +8,7 @@ use pretty_assertions::assert_eq;
 use super::super::test_support::{TestCrew, bob, git, repository};
 use super::*;
 use crate::domain::graph::NewTask;
+use crate::domain::ids::Name;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{WorktreePhase, WorktreeSettings};
 use crate::store::{WorktreeCommands, Worktrees};
@@ -203,4 +204,52 @@ async fn no_spare_worktree_is_created_without_setup_or_without_a_busy_teammate()
         fixture.crew.tasks_end().await;
         assert_eq!(fixture.store.list().unwrap().worktrees, []);
     }
+}
+
+#[tokio::test]
+async fn setup_of_a_claimed_task_does_not_wait_for_that_of_the_spare_worktree() {
+    let waits = "until [ -e ../../go ]; do touch ../../begun; sleep 0.05; done";
+    let fixture = fixture(WorktreeSettings {
+        setup: Some(format!("[ \"$CREWDECK_TASK\" != 2 ] || {{ {waits}; }}")),
+        ..WorktreeSettings::default()
+    });
+    let (first, third) = (fixture.add_task("one"), {
+        fixture.add_task("two");
+        fixture.add_task("three")
+    });
+    fixture.claim(first);
+    fixture.spares.board_changed();
+    let begun = fixture.root.join("begun");
+    fixture.wait(|_| begun.exists()).await;
+    let ann = Claimer {
+        name: Name::member("ann").unwrap(),
+        tags: Vec::new(),
+    };
+    let claimed = fixture.board.store().claim(Some(third), &ann, NOW);
+    let task = claimed.unwrap().unwrap();
+    let worktrees = &fixture.spares.worktrees;
+    let prepared = worktrees.workspace_for(&task, &ann.name, None);
+    let prepared = tokio::time::timeout(Duration::from_secs(60), prepared).await;
+    assert!(prepared.unwrap().unwrap().is_some());
+    std::fs::write(fixture.root.join("go"), "").unwrap();
+    fixture
+        .wait(|spares| matches!(spares, [tree] if !tree.setup_pending))
+        .await;
+}
+
+#[tokio::test]
+async fn no_spare_worktree_is_created_above_the_disk_limit() {
+    let fixture = fixture(WorktreeSettings {
+        disk_limit: Some(100_000),
+        ..with_setup()
+    });
+    let used = fixture.root.join(".worktrees/.used");
+    std::fs::create_dir_all(&used).unwrap();
+    std::fs::write(used.join("file"), vec![1; 1_000_000]).unwrap();
+    let first = fixture.add_task("one");
+    fixture.add_task("two");
+    fixture.claim(first);
+    fixture.spares.board_changed();
+    fixture.crew.tasks_end().await;
+    assert_eq!(fixture.store.list().unwrap().worktrees, []);
 }

@@ -187,6 +187,35 @@ async fn branch_left_by_an_automatic_merge_lands_with_the_next_one() {
 }
 
 #[tokio::test]
+async fn branch_left_by_an_automatic_merge_lands_when_the_user_commits() {
+    let mut crew = TestCrew::new();
+    let root = crew.dir.path().to_path_buf();
+    repository(&root, &["a"]);
+    std::fs::write(root.join("base"), "old").unwrap();
+    git(&root, &["add", "base"]);
+    git(&root, &["commit", "--quiet", "-m", "base"]);
+    let board = crew.board();
+    board.read(TaskSet::All).await.unwrap();
+    let merges = crew.checked_merges(&board, "true");
+    let task = board.graph().require(TaskId(1)).unwrap().clone();
+    let checks = one_check(&root, "true", crew.context.clock);
+    let cancel = CancellationToken::new();
+    checks.run(&task, &bob(), &cancel).await.unwrap();
+    std::fs::write(root.join("base"), "of the user").unwrap();
+    merges.on_task_completed(&task).await;
+    assert!(merges.has_left());
+    crew.notices();
+    // Nothing has changed: the user does not see the same notice again.
+    merges.retry_left().await;
+    assert_eq!(crew.notices(), Vec::<String>::new());
+    git(&root, &["commit", "--quiet", "-a", "-m", "of the user"]);
+    merges.retry_left().await;
+    let notices = crew.notices().join("\n");
+    assert!(notices.contains("#1 is merged into main."), "{notices}");
+    assert!(root.join("a").exists() && !merges.has_left());
+}
+
+#[tokio::test]
 async fn acceptance_holds_for_later_tasks_in_the_same_worktree() {
     let mut crew = TestCrew::new();
     let command = "test ! -f b || { echo 'error: b is there'; exit 1; }";

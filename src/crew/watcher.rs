@@ -122,6 +122,7 @@ impl Watcher {
                     Dirty::Branches => {
                         self.branches.read_head().await;
                         self.branches.read(ScanMode::IfChanged).await;
+                        self.retry_merges();
                     }
                     Dirty::Skills => self.skills.read().await,
                 }
@@ -131,6 +132,19 @@ impl Watcher {
 }
 
 impl Watcher {
+    /// Tries the branches again in the background that automatic merges have left, for example because the user's checkout
+    /// had uncommitted changes.
+    fn retry_merges(&self) {
+        if !self.merges.has_left() {
+            return;
+        }
+        let (busy, merges) = (self.signals.busy(), Arc::clone(&self.merges));
+        self.context.spawn(async move {
+            merges.retry_left().await;
+            drop(busy);
+        });
+    }
+
     /// Returns whether a hook has blocked the message.
     fn is_blocked(&self, message: &MailMessage) -> bool {
         let hooks = self.context.hooks.as_ref();

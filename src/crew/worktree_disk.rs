@@ -1,5 +1,5 @@
 //! Watches the disk usage of worktrees and checks, if the setting `worktree.disk_limit` limits it: above the limit, deletes
-//! the build caches of completed tasks before a worktree is created, and warns the user.
+//! the build caches of completed tasks and of checks before a worktree is created, and warns the user.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,6 +30,8 @@ pub struct WorktreeDiskLimit {
 #[derive(Default)]
 struct DiskLimitState {
     measured_at: Option<Instant>,
+    /// Whether the usage was above the limit after the last measurement.
+    is_exceeded: bool,
     /// Whether the user has been warned since the usage was below the limit.
     is_warned: bool,
 }
@@ -51,9 +53,15 @@ impl WorktreeDiskLimit {
         }
     }
 
+    /// Returns whether the usage is above the limit, as far as [`WorktreeDiskLimit::enforce`] has found out.
+    pub async fn is_exceeded(&self) -> bool {
+        self.state.lock().await.is_exceeded
+    }
+
     /// Measures the disk usage, unless that was done a moment ago. Above the limit, deletes the cache folders of worktrees
-    /// that no open task needs, those of the oldest worktrees first, until the usage is below the limit. Warns the user
-    /// once if that does not suffice. Returns the worktrees whose cache folders were deleted.
+    /// that no open task needs, those of the oldest worktrees first, until the usage is below the limit. If that does not
+    /// suffice, deletes the caches of checks. Warns the user once if the usage is still above the limit. Returns the worktrees
+    /// whose cache folders were deleted.
     pub async fn enforce(&self) -> Vec<WorktreeName> {
         let mut state = self.state.lock().await;
         let is_recent = |at: Instant| at.elapsed() < self.interval;
@@ -64,11 +72,15 @@ impl WorktreeDiskLimit {
             return Vec::new();
         };
         let excess = before.bytes.saturating_sub(self.limit);
-        let (deleted, now) = match excess {
+        let (deleted, mut now) = match excess {
             0 => (Vec::new(), before),
             _ => self.delete_caches(before, excess).await,
         };
+        if now.bytes > self.limit {
+            now = self.delete_check_caches(now).await;
+        }
         state.measured_at = Some(Instant::now());
+        state.is_exceeded = now.bytes > self.limit;
         match self.warning(now) {
             None => state.is_warned = false,
             Some(_) if state.is_warned => {}
@@ -114,6 +126,23 @@ impl WorktreeDiskLimit {
         self.context.notice(NoticeLevel::Info, text).await;
         let now = self.measure().await.unwrap_or(before);
         (deleted, now)
+    }
+
+    /// Deletes the caches of checks that no check uses, and shows it to the user. `before` is the usage until now. Returns the
+    /// disk usage that remains.
+    async fn delete_check_caches(&self, before: DiskUse) -> DiskUse {
+        let store = self.store.clone();
+        let deleted = run_blocking(move || Ok(store.delete_check_caches(None))).await;
+        if deleted.unwrap_or_default() == 0 {
+            return before;
+        }
+        let text = format!(
+            "The build caches of checks were deleted, because worktrees and checks used {}, more than worktree.disk_limit ({}).",
+            before.in_words(),
+            self.limit_text()
+        );
+        self.context.notice(NoticeLevel::Info, text).await;
+        self.measure().await.unwrap_or(before)
     }
 
     /// Returns the warning for the usage `now`; `None` if it is below the limit.
@@ -224,6 +253,26 @@ mod tests {
         assert!(notices[1].ends_with("worktree.disk_limit (2.0 MiB): task-2."));
         assert!(
             notices[2].contains("more than worktree.disk_limit (2.0 MiB). New worktrees are"),
+            "{notices:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn caches_of_checks_are_deleted_if_nothing_else_suffices() {
+        let mut crew = TestCrew::new();
+        let root = crew.context.root.clone();
+        repository(&root, &[]);
+        let store = Worktrees::open(&root);
+        let cache = root.join(".crewdeck/checks/cache/1");
+        std::fs::create_dir_all(&cache).unwrap();
+        std::fs::write(cache.join("file"), vec![1; 4 << 20]).unwrap();
+        let limit = WorktreeDiskLimit::new(crew.context.clone(), crew.board(), store, 2 * MIB);
+        assert_eq!(limit.enforce().await, Vec::new());
+        assert!(!cache.exists() && !limit.is_exceeded().await);
+        let notices = crew.notices();
+        assert_eq!(notices.len(), 1, "{notices:?}");
+        assert!(
+            notices[0].starts_with("The build caches of checks were deleted"),
             "{notices:?}"
         );
     }

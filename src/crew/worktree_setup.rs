@@ -14,7 +14,7 @@ use crate::agent::prompt;
 use crate::domain::ids::Name;
 use crate::domain::team::Activity;
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{RemovalMode, Worktree, WorktreeName};
+use crate::domain::worktree::{RemovalMode, Worktree, WorktreeName, WorktreePhase};
 use crate::process::AddedEnvironment;
 use crate::protocol::event::{AgentEvent, NoticeLevel};
 use crate::store::{CommandTurn, WorktreeCommands, Worktrees};
@@ -27,7 +27,8 @@ pub struct WorktreeSetup {
     context: Arc<CrewContext>,
     store: Worktrees,
     commands: WorktreeCommands,
-    /// Held while a setup command runs, so that only a limited number runs at the same time.
+    /// Held while a setup command runs, so that only a limited number runs at the same time. That of a spare worktree does not
+    /// count.
     slots: Semaphore,
     /// The setups that run, and those that have ended and whose result no caller has got yet.
     runs: Mutex<BTreeMap<WorktreeName, SetupRun>>,
@@ -232,10 +233,16 @@ impl WorktreeSetup {
                 return Some(prompt::setup_failed(&why, "", ""));
             }
         };
-        let _slot = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return None,
-            slot = self.slots.acquire() => slot,
+        let is_spare = |tree: Worktree| tree.phase == WorktreePhase::Spare;
+        let _slot = if self.find(name).await.is_some_and(is_spare) {
+            // Otherwise the owners of claimed tasks would wait for a setup that is done ahead of time. There is only one.
+            None
+        } else {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return None,
+                slot = self.slots.acquire() => slot.ok(),
+            }
         };
         // Another process may have prepared or removed the worktree.
         let tree = self.find(name).await;

@@ -137,12 +137,7 @@ impl TaskWorktrees {
             let text = self.describe(task, owner, &dir).await;
             return Ok(Some(TaskWorkspace { dir, text }));
         }
-        if let Some(limit) = &self.disk_limit {
-            for name in limit.enforce().await {
-                // The variable with the cache folder is set again, which creates the folder.
-                lock(&self.environments).remove(&name);
-            }
-        }
+        self.enforce_disk_limit().await;
         let (trees, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;
         let new = NewWorktree {
@@ -169,6 +164,18 @@ impl TaskWorktrees {
         let text = new_workspace_text(&created, &dir.display().to_string());
         let text = text + &self.environment_text(&dir).await;
         Ok(Some(TaskWorkspace { dir, text }))
+    }
+
+    /// Brings the disk usage below the limit of the settings, as far as possible. Returns whether it is still above it.
+    async fn enforce_disk_limit(&self) -> bool {
+        let Some(limit) = &self.disk_limit else {
+            return false;
+        };
+        for name in limit.enforce().await {
+            // The variable with the cache folder is set again, which creates the folder.
+            lock(&self.environments).remove(&name);
+        }
+        limit.is_exceeded().await
     }
 
     /// Returns the name of the worktree in `dir`; `None` if `dir` is not the folder of a worktree.

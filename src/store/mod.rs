@@ -91,10 +91,10 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, CACHE_VARIABLE, CombineOutcome, CombinedBranch, CombinedBranches, CommandTurn,
-    Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree,
-    OutgoingQuery, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
-    WorktreeCommands, WorktreeList, Worktrees,
+    BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch, CombinedBranches,
+    CommandTurn, Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind,
+    OrphanWorktree, OutgoingQuery, PORT_VARIABLE, ScanMode, Teardown, TrainBranch, TrainLock,
+    TrainPlan, TrainPlans, WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -221,6 +221,24 @@ fn task_without_a_change_is_questioned_once() {
 }
 
 #[test]
+fn new_subject_does_not_avoid_the_question_about_changes() {
+    let renames = r"
+  - agent: bob
+    when: Write it
+    calls:
+      - { tool: task_update, input: { task_id: 1, subject: Review it, status: completed } }
+";
+    let project = project(&with_bob(renames));
+    project.write_user_settings(&settings("true"));
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 4, "{}{}", ran.out(), ran.err());
+    let updates = updates(&ran);
+    assert!(updates[0].contains("no change of its own"), "{updates:?}");
+    assert_eq!(task(&project, 1)["subject"], "Review it");
+    assert_ne!(task(&project, 1)["status"], "completed");
+}
+
+#[test]
 fn check_that_forks_and_writes_forever_ends_at_its_time_limit() {
     let project = project(&with_bob(WRITES_BAD));
     let command = "(while :; do sleep 0.2; sleep 100 & done) & yes 'error: endless output'";

@@ -5,7 +5,7 @@ use crate::domain::ids::TaskId;
 use crate::domain::merge_train::{
     MergeTrain, PartnerSearch, ThrownOutReason, TrainFact, TrainVerdict,
 };
-use crate::store::LandedCommit;
+use crate::store::{LandedCommit, LandedCommits};
 
 /// Maximum number of commits of the base branch that are searched. Seven checks find one of them.
 const SEARCHED_MAX: usize = 64;
@@ -60,16 +60,17 @@ impl TrainRunner {
         let Some(landed) = landed.await? else {
             return Ok(None);
         };
-        let mut search = PartnerSearch::new(landed.commits.len());
-        while let Some(at) = search.step() {
-            let before = at.checked_sub(1).and_then(|last| landed.commits.get(last));
-            let base = before.map_or(&landed.start, |commit| &commit.hash);
-            search.apply(self.verdict_on(base.clone(), task, running).await?);
-        }
-        let found = search.found().and_then(|at| landed.commits.get(at));
-        let Some(commit) = found.cloned() else {
+        let Some(mut commit) = self.search(task, &landed, running).await? else {
             return Ok(None);
         };
+        // A train brings its branches with one commit: which of them is it?
+        let hash = commit.hash.clone();
+        let together = self.with_store(move |store, _| store.merged_together(&hash, SEARCHED_MAX));
+        if let Some(together) = together.await?
+            && let Some(inner) = self.search(task, &together, running).await?
+        {
+            commit = inner;
+        }
         let hash = commit.hash.clone();
         let merged = self.with_store(move |store, _| store.merged_by(&hash));
         let partner = match merged.await?.as_slice() {
@@ -78,6 +79,23 @@ impl TrainRunner {
         };
         let named = partner.map_or(LandedPartner::Commit(commit), LandedPartner::Task);
         Ok(Some(named))
+    }
+
+    /// Finds the commit of `landed` with which `task` breaks; `None` if it is not known.
+    async fn search(
+        &self,
+        task: TaskId,
+        landed: &LandedCommits,
+        running: &mut RunningTrain,
+    ) -> Result<Option<LandedCommit>, String> {
+        let mut search = PartnerSearch::new(landed.commits.len());
+        while let Some(at) = search.step() {
+            let before = at.checked_sub(1).and_then(|last| landed.commits.get(last));
+            let base = before.map_or(&landed.start, |commit| &commit.hash);
+            search.apply(self.verdict_on(base.clone(), task, running).await?);
+        }
+        let found = search.found().and_then(|at| landed.commits.get(at));
+        Ok(found.cloned())
     }
 
     /// Returns the result of the checks on the branch of `task` together with the commit `base`; `None` if they cannot be

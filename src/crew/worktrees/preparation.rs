@@ -19,8 +19,8 @@ impl TaskWorktrees {
         setup.is_some_and(|setup| setup.is_configured())
     }
 
-    /// Creates the spare worktree of a task, and starts its setup. Does nothing if there is a spare worktree or the task has
-    /// a worktree.
+    /// Creates the spare worktree of a task, and starts its setup. Does nothing if there is a spare worktree, if the task has
+    /// a worktree, or if the disk usage is above its limit.
     ///
     /// # Errors
     /// Fails if git or the state files fail.
@@ -28,6 +28,10 @@ impl TaskWorktrees {
         let Some(store) = self.store.clone() else {
             return Ok(());
         };
+        if self.enforce_disk_limit().await {
+            // The worktree of a claimed task is created nevertheless.
+            return Ok(());
+        }
         let (now, id) = (self.context.now(), new.task);
         let created = run_blocking(move || store.create_spare(&new, now)).await?;
         let Some(created) = created else {

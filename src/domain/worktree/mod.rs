@@ -41,7 +41,7 @@ pub use outcome::{
 };
 pub use outgoing::{GitRemote, OUTGOING_COMMITS_MAX, OutgoingBranch};
 pub use paths::PathSummary;
-pub use ports::{PORTS_PER_WORKTREE, free_ports};
+pub use ports::{PORTS_PER_WORKTREE, check_ports, free_ports};
 pub use removal::{RemovalMode, check_removal};
 pub(super) use settings::read_size;
 pub use settings::{CloneFallback, WORKTREE_KEYS, WorktreeSettings};
@@ -177,6 +177,9 @@ pub enum WorktreePhase {
     Spare,
     /// The teardown command has begun in it, but it was not removed. Ends when the setup command has run again.
     TornDown,
+    /// A merge train has merged its branch with content that no check has seen, because a hook has changed it. The branch
+    /// counts as merged only when the checks are green on its base branch.
+    MergedUnchecked,
 }
 
 impl WorktreePhase {
@@ -316,6 +319,9 @@ impl Worktree {
         }
         self.merged_at = Some(now);
         self.merged_commit = commit.into();
+        if self.phase == WorktreePhase::MergedUnchecked {
+            self.phase = WorktreePhase::Used;
+        }
     }
 
     /// Returns whether a merge of the branch is recorded and the worktree was not [reopened](Self::reopen) since. The

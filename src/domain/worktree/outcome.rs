@@ -158,6 +158,8 @@ pub struct TaskContent {
     pub changed: Option<Vec<String>>,
     /// Whether the commits of the branch itself change anything. Merges of other branches do not count.
     pub has_own_changes: bool,
+    /// The subject that the task had when its worktree was created; empty if unknown.
+    pub subject: String,
 }
 
 #[cfg(test)]

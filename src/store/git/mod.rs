@@ -30,7 +30,7 @@ pub use crate::process::history::is_hash;
 pub use error::GitError;
 pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
-pub use push_hooks::PushHooks;
+pub use push_hooks::{PushHooks, merge_hooks_in_project};
 pub use remote::RemoteLogin;
 pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head};
 pub use repo_cache::RepoCache;

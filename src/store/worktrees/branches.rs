@@ -307,9 +307,10 @@ fn heads(git: &Git, base: Option<&str>) -> Result<BTreeMap<String, String>, Stor
     Ok(heads.collect())
 }
 
-/// Returns the newest commits in the first-parent history of `commit`, at most [`NEWEST_MAX`].
+/// Returns the newest commits in the history of `commit`, at most [`NEWEST_MAX`]. The merges of branches that have landed
+/// together are not on the line of first parents.
 fn newest(git: &Git, commit: &str) -> Result<BTreeSet<String>, StoreError> {
     let most = format!("--max-count={NEWEST_MAX}");
-    let answer = git.ok(&["rev-list", "--first-parent", &most, commit, "--"])?;
+    let answer = git.ok(&["rev-list", &most, commit, "--"])?;
     Ok(answer.lines().map(String::from).collect())
 }

@@ -13,22 +13,24 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use tokio_util::sync::CancellationToken;
 
-use super::command_environment::CACHE_VARIABLE;
+use super::command_environment::{CACHE_VARIABLE, PORT_VARIABLE};
 use super::commands::{WorktreeCommandResult, WorktreeCommands, output_end, without_cache};
 use super::{OpenRegistry, Worktrees, cache};
 use crate::domain::folders::{CHECK_CACHE, CHECK_CHECKOUTS};
 use crate::domain::redact::Redactor;
+use crate::domain::worktree::check_ports;
 use crate::process::{AddedEnvironment, ContentOrigin};
 use crate::store::StoreError;
 use crate::store::atomic::Lock;
 
 /// Maximum number of cache folders. More than checks of one process that run at the same time.
-const CACHES_MAX: usize = 32;
+const CACHES_MAX: u16 = 32;
 
 /// A cache folder of checks, which one check uses.
 #[derive(Debug)]
 pub struct CheckCache {
-    /// The additions to the environment of the check: `CREWDECK_CACHE`, the path of the folder.
+    /// The additions to the environment of the check: `CREWDECK_CACHE`, the path of the folder, and `CREWDECK_PORT`, the first
+    /// port that no other check of the project has at this time.
     pub added: AddedEnvironment,
     /// Held until the check has ended.
     _lock: Lock,
@@ -126,14 +128,18 @@ impl Worktrees {
         let all = self.root.join(CHECK_CACHE);
         cache::create_folder(all.clone()).map_err(StoreError::at(&all))?;
         for number in 1..=CACHES_MAX {
-            // Outside of the folders, which checks can write.
-            let lock = self.root.join(format!("{CHECK_CACHE}-{number}.lock"));
-            let Some(lock) = Lock::take_within(&lock, Duration::ZERO)? else {
+            let Some(lock) = self.lock_check_cache(number)? else {
                 continue;
             };
             let path = all.join(number.to_string());
+            if path.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+                // A check has put a file or a link in its place.
+                fs::remove_file(&path).map_err(StoreError::at(&path))?;
+            }
             cache::create_folder(path.clone()).map_err(StoreError::at(&path))?;
             let mut added = AddedEnvironment::default();
+            let port = check_ports(&self.root, number).to_string();
+            added.variables.insert(PORT_VARIABLE.into(), port);
             // The environment of commands is text.
             if let Ok(path) = path.into_os_string().into_string() {
                 added.variables.insert(CACHE_VARIABLE.into(), path);
@@ -143,15 +149,52 @@ impl Worktrees {
         Ok(None)
     }
 
-    /// Deletes the caches of the checks, to free space on the disk.
-    pub fn delete_check_cache(&self) {
-        let path = self.root.join(CHECK_CACHE);
-        cache::make_folders_writable(&path);
-        if let Err(error) = fs::remove_dir_all(&path)
-            && error.kind() != ErrorKind::NotFound
-        {
-            tracing::warn!("the caches of the checks cannot be deleted: {error}");
+    /// Locks the cache folder with this number; `None` if a check uses it.
+    fn lock_check_cache(&self, number: u16) -> Result<Option<Lock>, StoreError> {
+        // Outside of the folders, which checks can write.
+        let lock = self.root.join(format!("{CHECK_CACHE}-{number}.lock"));
+        Lock::take_within(&lock, Duration::ZERO)
+    }
+
+    /// Deletes the caches that no check uses, and `own`, the cache folder of a check that has ended, to free space on the disk.
+    /// The check whose cache disappears would fail for a reason that is not in its content. Returns how many were deleted.
+    pub fn delete_check_caches(&self, own: Option<&Path>) -> usize {
+        let Ok(entries) = fs::read_dir(self.root.join(CHECK_CACHE)) else {
+            return 0;
+        };
+        let mut count = 0;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let mut numbers = 1..=CACHES_MAX;
+            let number = numbers.find(|number| *name == *number.to_string());
+            // Held until the folder is deleted, so that no check begins to use it.
+            let lock = match number {
+                Some(number) if own != Some(&*path) => match self.lock_check_cache(number) {
+                    Ok(Some(lock)) => Some(lock),
+                    Ok(None) => continue,
+                    Err(error) => {
+                        tracing::warn!("a cache of checks cannot be deleted: {error}");
+                        continue;
+                    }
+                },
+                Some(_) | None => None,
+            };
+            cache::make_folders_writable(&path);
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let deleted = if is_folder {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            match deleted {
+                Ok(()) => count += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => tracing::warn!("a cache of checks cannot be deleted: {error}"),
+            }
+            drop(lock);
         }
+        count
     }
 
     /// Deletes a folder of [`Worktrees::check_out`].
@@ -240,5 +283,39 @@ mod tests {
         let third = trees.lend_check_cache().unwrap();
         assert_eq!(path(&third), freed);
         assert!(freed.join("built").exists());
+        let port = |cache: &CheckCache| cache.added.variables[PORT_VARIABLE].clone();
+        assert_ne!(port(&second), port(&third));
+    }
+
+    #[test]
+    fn link_in_place_of_a_cache_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = Worktrees::open(dir.path());
+        let outside = dir.path().join("outside");
+        fs::create_dir(&outside).unwrap();
+        let first = trees.lend_check_cache().unwrap();
+        let path = PathBuf::from(&first.added.variables[CACHE_VARIABLE]);
+        fs::remove_dir(&path).unwrap();
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        drop(first);
+        let again = trees.lend_check_cache().unwrap();
+        assert_eq!(Path::new(&again.added.variables[CACHE_VARIABLE]), path);
+        assert!(path.is_dir() && !path.is_symlink() && outside.exists());
+    }
+
+    #[test]
+    fn only_caches_that_no_other_check_uses_are_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let trees = Worktrees::open(dir.path());
+        let path = |cache: &CheckCache| PathBuf::from(&cache.added.variables[CACHE_VARIABLE]);
+        let [own, used, unused] = [(); 3].map(|()| trees.lend_check_cache().unwrap());
+        let folders = [&own, &used, &unused].map(path);
+        let other = folders[0].with_file_name("other");
+        fs::create_dir(&other).unwrap();
+        drop(unused);
+        assert_eq!(trees.delete_check_caches(Some(&folders[0])), 3);
+        let are_there = folders.each_ref().map(|folder| folder.exists());
+        assert_eq!(are_there, [false, true, false]);
+        assert!(!other.exists());
     }
 }

@@ -11,7 +11,7 @@ use crate::store::StoreError;
 /// The variable with the id of the worktree's task.
 const TASK_VARIABLE: &str = "CREWDECK_TASK";
 /// The variable with the first port that is reserved for the worktree.
-const PORT_VARIABLE: &str = "CREWDECK_PORT";
+pub const PORT_VARIABLE: &str = "CREWDECK_PORT";
 /// The variable with the path of the worktree's cache folder.
 pub const CACHE_VARIABLE: &str = "CREWDECK_CACHE";
 

@@ -56,6 +56,7 @@ impl OpenRegistry {
             tree: self.repo.git.ok(&["rev-parse", "--verify", &hash])?,
             changed,
             has_own_changes: self.has_own_changes(tree, &base, &tip)?,
+            subject: tree.subject.clone(),
             commit: tip,
         })
     }

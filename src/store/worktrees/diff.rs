@@ -9,9 +9,9 @@ use tempfile::TempDir;
 use super::inspect::{status_of, was_merged};
 use super::nested_repos::IGNORE_NESTED_FILES;
 use super::{OpenRegistry, Worktrees};
-use crate::domain::worktree::{WorktreeDiff, WorktreeError, WorktreeName};
+use crate::domain::worktree::{Worktree, WorktreeDiff, WorktreeError, WorktreeName};
 use crate::store::StoreError;
-use crate::store::git::{Git, GitError};
+use crate::store::git::{Git, GitError, is_hash};
 
 /// Maximum size of a diff, in bytes. The rest of a longer diff is cut.
 const DIFF_MAX: usize = 256 * 1024;
@@ -45,7 +45,7 @@ impl Worktrees {
         };
         let is_clean = status.as_ref().is_none_or(|s| s.count == 0);
         let merge = if start == tip && is_clean && was_merged(tree) {
-            work.merge_of(&tip, &base)?
+            work.merge_of(tree, &tip, &base)?
         } else {
             None
         };
@@ -143,20 +143,39 @@ fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 impl OpenRegistry {
-    /// Returns two commits of the base branch: the commit before the merge of the commit `tip`, and the merge commit.
-    /// Returns `None` if `tip` was merged without a merge commit, or more than [`MERGES_MAX`] merges ago.
-    fn merge_of(&self, tip: &str, base: &str) -> Result<Option<(String, String)>, GitError> {
-        let most = format!("--max-count={MERGES_MAX}");
-        let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];
-        let not = format!("^{tip}");
-        let args: Vec<&str> = line.into_iter().chain([base, &not]).collect();
-        let merges = self.repo.git.ok(&args)?;
+    /// Returns two commits of the base branch: the commit before the merge of the commit `tip`, and the merge commit. That is
+    /// the recorded merge commit of the worktree `tree`, which may have landed together with others in one commit. Otherwise
+    /// searches the line of first parents. Returns `None` if `tip` was merged without a merge commit, or more than
+    /// [`MERGES_MAX`] merges ago.
+    fn merge_of(
+        &self,
+        tree: &Worktree,
+        tip: &str,
+        base: &str,
+    ) -> Result<Option<(String, String)>, GitError> {
         let brings = |line: &str| {
             let mut hashes = line.split_whitespace();
             let (merge, before) = (hashes.next()?, hashes.next()?);
             let is_it = hashes.any(|parent| parent == tip);
             is_it.then(|| (before.to_string(), merge.to_string()))
         };
+        let git = &self.repo.git;
+        let known = tree.merged_commit.as_str();
+        // Another program may have written the hash, and the user may have dropped the commit.
+        if is_hash(known) {
+            let line = git.run(&["rev-list", "--parents", "--max-count=1", known, "--"])?;
+            if line.code == 0
+                && let Some(found) = brings(&line.out)
+                && git.succeeds(&["merge-base", "--is-ancestor", known, base])?
+            {
+                return Ok(Some(found));
+            }
+        }
+        let most = format!("--max-count={MERGES_MAX}");
+        let line = ["rev-list", "--first-parent", "--merges", "--parents", &most];
+        let not = format!("^{tip}");
+        let args: Vec<&str> = line.into_iter().chain([base, &not]).collect();
+        let merges = git.ok(&args)?;
         Ok(merges.lines().find_map(brings))
     }
 }

@@ -27,6 +27,17 @@ const LIMIT_WALK_MAX: usize = 3_000_000;
 /// Maximum length of a commit's subject line, in characters.
 const SUBJECT_MAX: usize = 100;
 
+/// The git command that lists the uncommitted files of a worktree without ignored ones. An untracked folder counts as one
+/// file. The output is for [`paths`].
+pub(super) const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v1",
+    "-z",
+    "--no-renames",
+    "--untracked-files=normal",
+    IGNORE_NESTED_FILES,
+];
+
 pub struct UncommittedFiles {
     /// Number of uncommitted files. An untracked folder counts as one file.
     pub count: usize,
@@ -244,18 +255,10 @@ pub(super) fn was_merged(tree: &Worktree) -> bool {
 }
 
 pub fn status_of(git: &Git) -> Result<UncommittedFiles, StoreError> {
-    let args = &[
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--no-renames",
-        "--untracked-files=normal",
-        IGNORE_NESTED_FILES,
-    ];
     // If the output is cut off, the count is too low, but not zero.
-    let answer = git.run(args)?;
+    let answer = git.run(STATUS)?;
     if answer.code != 0 {
-        return Err(answer.to_error(args).into());
+        return Err(answer.to_error(STATUS).into());
     }
     let mut files = paths(&answer.out);
     let count = files.len();

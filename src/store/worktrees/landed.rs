@@ -9,6 +9,14 @@ use crate::store::StoreError;
 const OUTPUT_MAX: usize = 256 * 1024;
 /// Maximum length of a subject, in characters.
 const SUBJECT_MAX: usize = 100;
+/// The git command that lists commits for [`parse_commits`], without the commits.
+const LIST: [&str; 5] = [
+    "log",
+    "--first-parent",
+    "--no-show-signature",
+    "--no-color",
+    "--format=%H %P%x00%s",
+];
 
 /// A commit of a base branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,17 +48,7 @@ impl Worktrees {
     ) -> Result<Option<LandedCommits>, StoreError> {
         let work = self.read()?;
         let (most, without) = (format!("--max-count={max}"), format!("^{tip}"));
-        let args = [
-            "log",
-            "--first-parent",
-            "--no-show-signature",
-            "--no-color",
-            "--format=%H %P%x00%s",
-            &most,
-            base,
-            &without,
-            "--",
-        ];
+        let args = [&LIST[..], &[most.as_str(), base, without.as_str(), "--"]].concat();
         let answer = work.repo.git.run_keeping(&args, OUTPUT_MAX)?;
         if answer.code != 0 {
             return Err(answer.to_error(&args).into());
@@ -58,25 +56,37 @@ impl Worktrees {
         if answer.lost > 0 {
             return Ok(None);
         }
-        let mut commits = Vec::new();
-        let mut start = String::new();
-        for line in answer.out.lines() {
-            let Some((hashes, subject)) = line.split_once('\0') else {
-                continue;
-            };
-            let mut hashes = hashes.split(' ').filter(|hash| !hash.is_empty());
-            // The first commit of the repository has no state before it.
-            let (Some(hash), Some(parent)) = (hashes.next(), hashes.next()) else {
-                break;
-            };
-            start = parent.to_string();
-            commits.push(LandedCommit {
-                hash: hash.to_string(),
-                subject: one_line(&clip(subject, SUBJECT_MAX)),
-            });
+        Ok(parse_commits(&answer.out).map(|found| found.landed))
+    }
+
+    /// Returns the merges of single branches that the commit `hash` of a base branch has brought together; `None` if it has
+    /// not brought several branches as a merge train does. More than `max` merges count as none.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn merged_together(
+        &self,
+        hash: &str,
+        max: usize,
+    ) -> Result<Option<LandedCommits>, StoreError> {
+        let work = self.read()?;
+        // One more than `max` shows that there are too many.
+        let most = format!("--max-count={}", max.saturating_add(1));
+        let (inner, without) = (format!("{hash}^2"), format!("^{hash}^1"));
+        let args = [
+            &LIST[..],
+            &[most.as_str(), inner.as_str(), without.as_str(), "--"],
+        ]
+        .concat();
+        let answer = work.repo.git.run_keeping(&args, OUTPUT_MAX)?;
+        if answer.code != 0 || answer.lost > 0 {
+            // It has one parent, for example.
+            return Ok(None);
         }
-        commits.reverse();
-        Ok((!commits.is_empty()).then_some(LandedCommits { start, commits }))
+        let found = parse_commits(&answer.out);
+        Ok(found
+            .filter(|found| found.are_merges && found.landed.commits.len() <= max)
+            .map(|found| found.landed))
     }
 
     /// Returns the worktrees whose branches the commit `hash` of a base branch has merged; none if another program has
@@ -113,4 +123,38 @@ impl Worktrees {
             .map(|tree| tree.name.clone())
             .collect())
     }
+}
+
+struct ParsedCommits {
+    landed: LandedCommits,
+    /// Whether each commit is a merge.
+    are_merges: bool,
+}
+
+/// Parses the output of [`LIST`], newest commit first. Returns `None` if there are no commits with a parent.
+fn parse_commits(out: &str) -> Option<ParsedCommits> {
+    let mut commits = Vec::new();
+    let mut start = String::new();
+    let mut are_merges = true;
+    for line in out.lines() {
+        let Some((hashes, subject)) = line.split_once('\0') else {
+            continue;
+        };
+        let mut hashes = hashes.split(' ').filter(|hash| !hash.is_empty());
+        // The first commit of the repository has no state before it.
+        let (Some(hash), Some(parent)) = (hashes.next(), hashes.next()) else {
+            break;
+        };
+        are_merges &= hashes.next().is_some();
+        start = parent.to_string();
+        commits.push(LandedCommit {
+            hash: hash.to_string(),
+            subject: one_line(&clip(subject, SUBJECT_MAX)),
+        });
+    }
+    commits.reverse();
+    (!commits.is_empty()).then_some(ParsedCommits {
+        landed: LandedCommits { start, commits },
+        are_merges,
+    })
 }

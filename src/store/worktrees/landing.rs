@@ -1,7 +1,5 @@
 //! Moves the base branch to a combination.
 
-use std::path::PathBuf;
-
 use super::combination::{CombinedBranches, commit_tree};
 use super::landing_record::{LAND, LandingBranch, LandingRecord, remove_record};
 use super::log::LogEntry;
@@ -9,13 +7,9 @@ use super::merge::{MergeOutcome, try_merge};
 use super::train::TrainBranch;
 use super::{OpenRegistry, Worktrees};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::WorktreeError;
+use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::store::StoreError;
-use crate::store::git::{Git, Hooks, commit_of};
-
-/// The hooks that git runs when it creates a merge commit. If the user has one of them, git itself merges in the main
-/// worktree, so that it runs.
-const MERGE_HOOKS: [&str; 3] = ["pre-merge-commit", "prepare-commit-msg", "commit-msg"];
+use crate::store::git::{Git, commit_of};
 
 /// The result of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +62,8 @@ impl Worktrees {
     /// Moves the base branch `into` to a combination, if it is still the commit that was combined. If the main worktree
     /// has the base branch checked out, its files are updated too; it must have no uncommitted changes in tracked files
     /// then. If another branch is checked out there, no checkout is touched. The merge commits are signed if the user's
-    /// settings say so. If the user has hooks for merge commits, they run once, for one merge commit around all
-    /// branches.
+    /// settings say so. If the user has hooks for merge commits that agents cannot change, they run once, for one merge commit
+    /// around all branches.
     ///
     /// # Errors
     /// When the base branch is checked out in a worktree that cannot be updated, a file would be overwritten, or a hook
@@ -146,6 +140,7 @@ impl Worktrees {
             Ok(BaseMove::Unchecked(why)) => {
                 let failed = LogEntry::of("train.land.failed", &work.train_entry()?).error(&why);
                 work.log.record(failed, now)?;
+                work.record_unchecked(&record)?;
                 remove_record(&work.dir)?;
                 Err(WorktreeError::LandedUnchecked(why).into())
             }
@@ -163,6 +158,17 @@ impl Worktrees {
     pub fn check_landing(&self, into: &str) -> Result<(), StoreError> {
         self.read()?.landing_place(into)?;
         Ok(())
+    }
+
+    /// Returns a text that changes when the base branch of the worktree `name` moves; `None` if nothing can land on it now.
+    ///
+    /// # Errors
+    /// When there is no worktree with that name, the registry cannot be read, or git fails.
+    pub fn landing_state(&self, name: &WorktreeName) -> Result<Option<String>, StoreError> {
+        let work = self.read()?;
+        let (base, commit) = work.base_of(work.index.find(name)?)?;
+        let base = base.filter(|base| work.landing_place(base).is_ok());
+        Ok(base.map(|base| format!("{base} {commit}")))
     }
 }
 
@@ -208,14 +214,6 @@ impl OpenRegistry {
         }
     }
 
-    /// Returns whether the user has a hook that runs when git creates a merge commit.
-    fn has_merge_hooks(&self) -> Result<bool, StoreError> {
-        let git = self.repo.git.with_hooks(Hooks::Run);
-        let ask = ["rev-parse", "--path-format=absolute", "--git-path", "hooks"];
-        let folder = PathBuf::from(git.ok(&ask)?);
-        Ok(MERGE_HOOKS.iter().any(|hook| folder.join(hook).exists()))
-    }
-
     /// Creates the merge commits as they are to land, and returns the record of the landing.
     fn new_record(
         &self,
@@ -241,6 +239,13 @@ impl OpenRegistry {
             }
             branches.push(LandingBranch::of(&step.branch, &by));
         }
+        let merges = branches.iter().filter(|branch| !branch.commit.is_empty());
+        if !is_merged && merges.count() > 1 {
+            // Only the content after the last merge was checked. So the others are not on the line of first parents: one
+            // commit brings them all. If git merges, it creates this commit.
+            let (tree, message) = (&combined.tree, message(combined));
+            at = commit_tree(&git, tree, (&combined.base, &at), &message, flags)?;
+        }
         Ok(LandingRecord {
             into: into.into(),
             before: combined.base.clone(),
@@ -263,7 +268,7 @@ impl OpenRegistry {
             let why = format!("{into} is not checked out any more, or was moved at the same time");
             return Ok(BaseMove::Unmoved(why));
         }
-        let git = self.repo.git.with_hooks(Hooks::Run).committer()?;
+        let git = self.git_with_merge_hooks()?.committer()?;
         let own = self.repo.git_dir();
         let flags: &[&str] = if record.is_merged {
             &["--no-ff"]
@@ -355,7 +360,7 @@ impl OpenRegistry {
     /// Moves the base branch, which no worktree has checked out. Git compares its old value, so that a commit of another
     /// program is never lost.
     fn move_branch(&self, record: &LandingRecord) -> Result<BaseMove, StoreError> {
-        let git = self.repo.git.with_hooks(Hooks::Run);
+        let git = self.git_with_merge_hooks()?;
         let full = format!("refs/heads/{}", record.into);
         let answer = git.run(&[
             "update-ref",

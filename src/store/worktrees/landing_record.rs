@@ -13,7 +13,7 @@ use super::log::LogEntry;
 use super::train::TrainBranch;
 use crate::domain::text::{join_names, one_line};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{GitOperation, Worktree, WorktreeError, WorktreeName};
+use crate::domain::worktree::{GitOperation, Worktree, WorktreeError, WorktreeName, WorktreePhase};
 use crate::store::git::{commit_of, is_hash, locks};
 use crate::store::{StoreError, atomic, regular_file};
 
@@ -128,6 +128,9 @@ impl OpenRegistry {
             } else {
                 MergeCheck::Checked
             };
+            if matches!(check, MergeCheck::Kept(_)) {
+                self.record_unchecked(&record)?;
+            }
             let failed = match check {
                 MergeCheck::Checked => None,
                 MergeCheck::TakenBack(why) => Some(format!(
@@ -200,6 +203,17 @@ impl OpenRegistry {
             line.push_str(&format!("; your changes were kept: {shown}"));
         }
         Ok(Some(line))
+    }
+
+    /// Records that the branches of a landing were merged with content that no check has seen.
+    pub(super) fn record_unchecked(&mut self, record: &LandingRecord) -> Result<(), StoreError> {
+        for branch in &record.branches {
+            if self.index.get(&branch.name).is_some() {
+                let change = |tree: &mut Worktree| tree.phase = WorktreePhase::MergedUnchecked;
+                self.index.change(&branch.name, change)?;
+            }
+        }
+        self.save()
     }
 
     /// Records that the branches of a landing are merged, and that the landing has ended.

@@ -13,7 +13,7 @@ use crate::domain::worktree::{
     FILES_MAX, FolderState, GitOperation, Merge, Worktree, WorktreeError, WorktreeName,
 };
 use crate::store::StoreError;
-use crate::store::git::{Git, GitError, Hooks, busy_in, commit_of, head, is_hash};
+use crate::store::git::{Git, GitError, busy_in, commit_of, head, is_hash};
 
 pub enum MergeOutcome {
     Merged,
@@ -75,8 +75,9 @@ impl Worktrees {
 
     /// Merges a worktree's branch into its base branch. If the base branch already has the branch's content, only
     /// records this. Otherwise, the main worktree must have the base branch checked out and have no uncommitted changes
-    /// in tracked files. The task's worktree must be clean. The user's hooks run, and the commit is signed if the
-    /// user's settings say so. If the merge has conflicts, undoes it and returns [`Merge::Conflict`].
+    /// in tracked files. The task's worktree must be clean. The user's hooks run, unless agents can change one of them, and
+    /// the commit is signed if the user's settings say so. If the merge has conflicts, undoes it and returns
+    /// [`Merge::Conflict`].
     ///
     /// # Errors
     /// When the merge cannot be started, or something other than a conflict prevents it. Nothing was changed then.
@@ -111,7 +112,7 @@ impl Worktrees {
         work.check_no_overwrite(&branch, &diff)?;
         let started = LogEntry::of(super::debris::MERGE, &tree).head(&commit);
         work.log.record(started, now)?;
-        let git = work.repo.git.with_hooks(Hooks::Run).committer()?;
+        let git = work.git_with_merge_hooks()?.committer()?;
         match try_merge(
             &git,
             work.repo.git_dir(),

@@ -137,8 +137,8 @@ impl BranchChanges {
 /// The history of a base branch, with results that are reused during one scan.
 pub(super) struct BaseHistory {
     pub(super) commit: String,
-    /// The newest commits in the first-parent history of the base branch. A merge that was undone with `git reset` is
-    /// not among these commits.
+    /// The newest commits in the history of the base branch. A merge that was undone with `git reset` is not among these
+    /// commits.
     pub(super) newest: BTreeSet<String>,
     /// Maps an older commit of the base branch to the files that the base branch has changed since that commit.
     since: BTreeMap<String, FileHashes>,

@@ -25,6 +25,7 @@ mod landing_record;
 mod local_files;
 mod log;
 mod merge;
+mod merge_hooks;
 mod merge_status;
 mod missing_content;
 mod nested_repos;
@@ -55,8 +56,9 @@ use crate::domain::worktree::{
 use log::{LogEntry, WorktreeLog};
 
 pub use branches::{BranchSnapshot, ScanMode};
+pub use checkout::CheckCache;
 pub use combination::{CombineOutcome, CombinedBranch, CombinedBranches};
-pub use command_environment::CACHE_VARIABLE;
+pub use command_environment::{CACHE_VARIABLE, PORT_VARIABLE};
 pub use commands::WorktreeCommands;
 pub use create::NewWorktree;
 pub use debris::Debris;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::merge::check_state_untouched;
 use super::{OpenRegistry, Worktrees, lock_path};
 use crate::domain::timestamp::Timestamp;
-use crate::domain::worktree::{Worktree, WorktreeError, WorktreeName};
+use crate::domain::worktree::{Worktree, WorktreeError, WorktreeName, WorktreePhase};
 use crate::store::StoreError;
 use crate::store::atomic::Lock;
 
@@ -135,7 +135,9 @@ impl OpenRegistry {
         };
         self.check_finished(&tree.name)?;
         let (base, commit) = self.base_of(&tree)?;
-        if self.repo.contains(&commit, &tip)? {
+        // What was merged unchecked is checked on the base branch, which has it.
+        let is_unchecked = tree.phase == WorktreePhase::MergedUnchecked && base.is_some();
+        if !is_unchecked && self.repo.contains(&commit, &tip)? {
             self.record_merged(&tree, &commit, now)?;
             let into = base.unwrap_or(commit);
             return Ok(PlannedBranch::Merged { into });

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Worktrees;
-use super::inspect::paths;
-use super::nested_repos::IGNORE_NESTED_FILES;
+use super::inspect::{STATUS, paths};
 use crate::domain::worktree::WorktreeName;
 use crate::store::StoreError;
 
@@ -25,17 +24,9 @@ impl Worktrees {
 
     fn list_uncommitted(&self, name: &WorktreeName) -> Result<BTreeSet<String>, StoreError> {
         let (git, _) = self.read()?.valid_folder(name)?;
-        let args = &[
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--no-renames",
-            "--untracked-files=normal",
-            IGNORE_NESTED_FILES,
-        ];
-        let answer = git.run(args)?;
+        let answer = git.run(STATUS)?;
         if answer.code != 0 {
-            return Err(answer.to_error(args).into());
+            return Err(answer.to_error(STATUS).into());
         }
         Ok(paths(&answer.out).into_iter().collect())
     }

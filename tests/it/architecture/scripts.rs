@@ -14,6 +14,11 @@ const ENDLESS: f64 = 100.0;
 /// Sleeps on which no precondition depends: the file, the command and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     (
+        "tests/it/checks/preparation.rs",
+        "|| sleep 1.2",
+        "The time that the command takes is measured.",
+    ),
+    (
         "tests/it/crash/script.yaml",
         "sleep 0.1; cat aaa.txt",
         "The job only takes some time, so that a kill can hit it.",

@@ -4,6 +4,10 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use super::{project, settings, task};
+use crate::common::project::git;
+use crate::common::repository::NOW;
+use crewdeck::domain::ids::TaskId;
+use crewdeck::store::{Board, NewWorktree, Worktrees};
 
 /// Returns the arguments that complete task 1, with `more` after `--as`.
 fn done_1<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -44,6 +48,31 @@ fn task_done_runs_the_checks_and_only_the_user_overrides_them() {
     project.json(&["task", "start", "2", "--as", "bob"]);
     let done = project.json(&["task", "done", "2", "--as", "bob"]);
     assert_eq!(done["checks"][0]["outcome"], "green");
+}
+
+#[test]
+fn override_of_checks_that_cannot_run_names_the_content() {
+    let project = project("");
+    project.write_user_settings(&settings("true"));
+    project.run(&["task", "add", "one"]);
+    project.json(&["task", "start", "1", "--as", "bob"]);
+    let (trees, board) = (Worktrees::open(project.path()), Board::open(project.path()));
+    let new = NewWorktree {
+        task: TaskId(1),
+        ..NewWorktree::default()
+    };
+    let tree = trees.create(&new, NOW).unwrap().worktree.name;
+    board.bind(TaskId(1), &tree, NOW).unwrap();
+    project.write(".worktrees/task-1/b.txt", "new\n");
+    trees.commit_leftovers(&tree, "work").unwrap();
+    // Another commit is checked out, so the checks do not run.
+    let detach = ["-C", ".worktrees/task-1", "switch", "--quiet", "--detach"];
+    git(&project, &detach);
+    project.expect_refusal(&done_1(&["bob"]));
+    let done = project.json(&done_1(&["user", "--override", "known failure"]));
+    assert_eq!(done["checks"][0]["outcome"], "not_started");
+    let content = git(&project, &["rev-parse", "wt/task-1^{tree}"]);
+    assert_eq!(done["checks"][0]["tree"], content.trim());
 }
 
 #[test]

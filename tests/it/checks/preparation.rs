@@ -24,8 +24,8 @@ fn setup_prepares_a_checkout_and_the_cache_is_kept() {
 "#;
     let project = project(&with_bob(&format!("{COMPLETES}{again}")));
     project.write(".gitignore", "script.yaml\n.config/\n.local/\ndeps/\n");
-    // The second run finds in the cache what the first has written.
-    let check = "test -f deps/installed && echo run >> \"$CREWDECK_CACHE/runs\" && test $(wc -l < \"$CREWDECK_CACHE/runs\") = 2";
+    // The second run finds in the cache what the first has written. There are ports for a server of the check.
+    let check = "test -f deps/installed && test $CREWDECK_PORT -ge 16000 && echo run >> \"$CREWDECK_CACHE/runs\" && test $(wc -l < \"$CREWDECK_CACHE/runs\") = 2";
     let worktree = "[worktree]\nsetup = \"mkdir -p deps && touch deps/installed\"\n";
     project.write_user_settings(&format!("{}{worktree}", settings(check)));
     let ran = run(&project, &[]);
@@ -37,6 +37,17 @@ fn setup_prepares_a_checkout_and_the_cache_is_kept() {
     assert_eq!(left, 0, "checkouts are deleted");
     let runs = std::fs::read_to_string(checks.join("cache/1/runs")).unwrap();
     assert_eq!(runs, "run\nrun\n");
+}
+
+#[test]
+fn time_of_a_check_includes_the_setup_of_its_checkout() {
+    let project = project(&with_bob(COMPLETES));
+    let worktree = "[worktree]\nsetup = \"test ! -f b.txt || sleep 1.2\"\n";
+    project.write_user_settings(&format!("{}{worktree}", settings("true")));
+    let ran = run(&project, &[]);
+    assert_eq!(ran.code(), 0, "{}{}", ran.out(), ran.err());
+    let seconds = task(&project, 1)["checks"][0]["seconds"].as_f64().unwrap();
+    assert!(seconds >= 1.2, "{seconds}");
 }
 
 #[test]

@@ -1,25 +1,14 @@
 //! Shell scripts in the place of the clients of GitHub and GitLab.
 
 use std::path::Path;
-use std::process::Command;
 
 use super::project::{Project, RunResult};
 
-/// Writes the shell script `script` as the program `path`.
-pub fn write_program(path: &Path, script: &str) {
-    // Another process writes the script. If this process wrote it, a test that starts a program at the same time could
-    // pass the open file on, and the script could not be started ("text file busy").
-    let written = Command::new("sh")
-        .args([
-            "-c",
-            r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod 755 "$2""#,
-            "sh",
-            script,
-        ])
-        .arg(path)
-        .status();
-    assert!(written.unwrap().success());
-}
+/// The unit tests use the same file.
+#[path = "../../../src/store/fake_program.rs"]
+mod fake_program;
+
+pub use fake_program::write as write_program;
 
 /// A folder outside of the project with a fake client.
 pub struct FakeClient {

@@ -161,11 +161,6 @@ fn branches_land_together_and_update_a_clean_checkout() {
     }
     let trees = r.worktrees().list().unwrap().worktrees;
     assert!(trees.iter().all(|t| t.status == WorktreeStatus::Merged));
-    let first_line = ["log", "--first-parent", "--format=%s", "-3"];
-    assert_eq!(
-        r.git(&first_line),
-        "task #3: Subject 3\ntask #2: Subject 2\ntask #1: Subject 1"
-    );
     for tree in &trees {
         let parents = r.git(&["rev-list", "--parents", "-1", &tree.merged_commit]);
         assert_eq!(parents.split(' ').count(), 3);
@@ -175,6 +170,32 @@ fn branches_land_together_and_update_a_clean_checkout() {
     // One command takes all of them back.
     r.git(&["reset", "--quiet", "--keep", &before]);
     assert_eq!(files(&r, "main"), ["a.txt"]);
+}
+
+#[test]
+fn only_checked_commits_are_on_the_line_of_first_parents() {
+    let r = repository(3);
+    let first_line = |range: &str| r.git(&["log", "--first-parent", "--format=%s", range]);
+    let before = r.git(&["rev-parse", "main"]);
+    land(&r, &[1, 2]).unwrap();
+    let train = "Merge 2 branches: wt/task-1, wt/task-2";
+    assert_eq!(first_line(&format!("{before}..main")), train);
+    assert_eq!(r.git(&["rev-parse", "main^1"]), before);
+    // The single merges are behind it, in the order of the train, and each shows its own changes.
+    assert_eq!(
+        first_line(&format!("{before}..main^2")),
+        "task #2: Subject 2\ntask #1: Subject 1"
+    );
+    for task in 1..=2 {
+        let diff = r.worktrees().diff(&name(&format!("task-{task}"))).unwrap();
+        assert_eq!(diff.text.matches("diff --git").count(), 1, "{}", diff.text);
+        assert!(diff.stat.contains(&format!("{task}.txt")), "{}", diff.stat);
+    }
+    // One branch needs no further commit.
+    let before = r.git(&["rev-parse", "main"]);
+    land(&r, &[3]).unwrap();
+    let range = format!("{before}..main");
+    assert_eq!(first_line(&range), "task #3: Subject 3");
 }
 
 #[test]
@@ -289,6 +310,26 @@ fn hooks_for_merge_commits_run_once_for_the_train() {
 }
 
 #[test]
+fn hooks_that_a_branch_brings_do_not_run() {
+    let r = repository(1);
+    let tree = r.worktree_path(&r.create(2, &[]));
+    let hook = tree.join(".husky/post-merge");
+    fs::create_dir(tree.join(".husky")).unwrap();
+    fs::write(&hook, "#!/bin/sh\ntouch .git/escaped\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    git(&tree, &["add", ".husky"]);
+    git(&tree, &["commit", "--quiet", "-m", "hook"]);
+    assert_eq!(r.worktrees().skipped_merge_hooks().unwrap(), None);
+    r.git(&["config", "core.hooksPath", ".husky"]);
+    land(&r, &[2]).unwrap();
+    r.worktrees().merge(&name("task-1"), NOW).unwrap();
+    assert_eq!(files(&r, "main"), [".husky/post-merge", "1.txt", "a.txt"]);
+    assert!(!r.root().join(".git/escaped").exists());
+    let why = r.worktrees().skipped_merge_hooks().unwrap().unwrap();
+    assert!(why.contains("agents can change .husky."), "{why}");
+}
+
+#[test]
 fn later_commits_of_a_branch_do_not_land() {
     let r = repository(1);
     let plan = plan(&r, &[1]);
@@ -353,6 +394,14 @@ git update-ref HEAD $(git commit-tree -p HEAD -m bump $(git write-tree))";
     let all = ["1.txt", "a.txt", "more.txt", "version.txt"];
     assert_eq!(files(&r, "main"), all);
     assert_eq!(r.worktrees().debris().unwrap(), []);
+    // The branch is not merged before the checks are green on the base branch, as it is now.
+    let head = r.git(&["rev-parse", "main"]);
+    assert_eq!(combine(&r, &plan(&r, &[1])).commit, head);
+    land(&r, &[1]).unwrap();
+    assert_eq!(r.git(&["rev-parse", "main"]), head);
+    let tree = &r.worktrees().list().unwrap().worktrees[0];
+    assert_eq!(tree.status, WorktreeStatus::Merged);
+    assert_eq!(plans(&r, &[1]).merged.len(), 1);
 }
 
 /// Makes git sign commits with a program that runs `script` first.

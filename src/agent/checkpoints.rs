@@ -1,76 +1,30 @@
 //! Records checkpoints before an agent changes files, and rewinds the agent to a checkpoint.
 
-use tokio::sync::oneshot;
-
+use super::checkpoint_state::{AgentCheckpoints, RewindOrder};
 use super::driver::{Driver, LogCompleteness};
 use super::published_calls::summarise_call;
 use super::turn::TurnInput;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::checkpoint::{
-    Checkpoint, CheckpointId, CheckpointLimits, CheckpointReason, ConversationPlace, NewCheckpoint,
-    RestoredFiles, RewindScope,
+    Checkpoint, CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
+    RewindScope,
 };
 use crate::domain::conversation::Conversation;
-use crate::domain::ids::Name;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{CheckpointError, Checkpoints, FoundPlace, GitError, StoreError};
 use crate::tools::{Access, path_below_root};
 
-/// The checkpoints of a crew, as its agents use them.
-#[derive(Clone)]
-pub struct AgentCheckpoints {
-    pub store: Checkpoints,
-    pub session: String,
-    pub limits: CheckpointLimits,
-}
-
-/// What the next checkpoint needs to know about the current turn.
-#[derive(Debug, Default)]
-pub struct TurnCheckpoints {
-    /// The place in the conversation before the turn; `None` if the conversation was empty.
-    before: Option<ConversationPlace>,
-    /// The text with which the turn began; empty if it is not known yet.
-    label: String,
-    is_recorded: bool,
-    /// Whether no more checkpoints are recorded in this turn, because one could not be recorded.
-    has_failed: bool,
-    /// The last error that was reported to the user.
-    reported: String,
-}
-
-/// An order of the user to rewind an agent.
-#[derive(Debug)]
-pub struct RewindOrder {
-    pub checkpoint: Checkpoint,
-    pub scope: RewindScope,
-    /// Receives the error if the agent was not rewound.
-    pub reply: oneshot::Sender<Result<(), String>>,
-}
-
-impl RewindOrder {
-    /// Refuses the order because the agent is in a turn.
-    pub fn refuse(self) {
-        // The sender of the order may have gone.
-        let _ = self.reply.send(Err(busy(&self.checkpoint.content.agent)));
-    }
-}
-
-/// Returns why an agent in a turn cannot be rewound.
-pub fn busy(agent: &Name) -> String {
-    format!("{agent} is working: interrupt it, or wait until it is idle, then rewind.")
-}
-
 impl Driver {
     /// Remembers the place at which a turn begins.
     pub(super) fn begin_turn_of_checkpoints(&mut self) {
-        if self.checkpoints.is_none() {
+        if self.state.checkpoint.used.is_none() {
             return;
         }
         let turn = &mut self.state.checkpoint;
         turn.label.clear();
-        turn.is_recorded = false;
+        turn.recorded_at = None;
         turn.has_failed = false;
         let messages = self.state.turn.messages();
         // A place that cannot be computed counts as the start of the conversation, which is then not offered.
@@ -80,7 +34,7 @@ impl Driver {
     /// Takes the label of the turn from the first message that it adds to the conversation. `prompt` is the text of the
     /// user in the message, if there is one.
     pub(super) fn label_checkpoints(&mut self, message: &Message, prompt: Option<&str>) {
-        if self.checkpoints.is_none() || !self.state.checkpoint.label.is_empty() {
+        if self.state.checkpoint.used.is_none() || !self.state.checkpoint.label.is_empty() {
             return;
         }
         let first = message.blocks.iter().find_map(|block| match block {
@@ -96,7 +50,12 @@ impl Driver {
         let Some(first) = calls.iter().find(|call| self.can_change_files(call)) else {
             return;
         };
-        let (reason, label, place) = if self.state.checkpoint.is_recorded {
+        // The calls of one answer have one place in the conversation, so they have one checkpoint.
+        let recorded_at = self.state.checkpoint.recorded_at;
+        if recorded_at == Some(self.state.turn.messages().len()) {
+            return;
+        }
+        let (reason, label, place) = if recorded_at.is_some() {
             let on = summarise_call(first);
             let label = NewCheckpoint::label_of(&format!("before {} {on}", first.name));
             let messages = self.state.turn.messages();
@@ -117,7 +76,7 @@ impl Driver {
 
     /// Records a checkpoint before an external agent works on a prompt. Its conversation cannot be rewound.
     pub(super) async fn record_checkpoint_of_external(&mut self) {
-        if self.tool_runner.is_external && !self.state.checkpoint.is_recorded {
+        if self.tool_runner.is_external && self.state.checkpoint.recorded_at.is_none() {
             let label = self.state.checkpoint.label.clone();
             self.record_checkpoint(CheckpointReason::Turn, label, None)
                 .await;
@@ -143,7 +102,7 @@ impl Driver {
         label: String,
         place: Option<ConversationPlace>,
     ) {
-        let Some(checkpoints) = self.checkpoints.clone() else {
+        let Some(checkpoints) = self.state.checkpoint.used.clone() else {
             return;
         };
         if self.state.checkpoint.has_failed {
@@ -153,7 +112,7 @@ impl Driver {
         let store = checkpoints.store.clone();
         match blocking(move || store.record(&new)).await {
             Ok(_) => {
-                self.state.checkpoint.is_recorded = true;
+                self.state.checkpoint.recorded_at = Some(self.state.turn.messages().len());
                 clean_up(checkpoints, self.event_sender.clone(), (self.clock)());
             }
             Err(error) => {
@@ -170,7 +129,12 @@ impl Driver {
         place: Option<ConversationPlace>,
     ) -> NewCheckpoint {
         let folder = path_below_root(&self.tool_runner.root, &self.tool_runner.workdir);
-        let session = self.checkpoints.as_ref().map(|c| c.session.clone());
+        let session = self
+            .state
+            .checkpoint
+            .used
+            .as_ref()
+            .map(|c| c.session.clone());
         NewCheckpoint {
             agent: self.name.clone(),
             session: session.unwrap_or_default(),
@@ -294,8 +258,7 @@ impl Driver {
         id: CheckpointId,
         place: Option<ConversationPlace>,
     ) -> RestoredFiles {
-        let label = format!("before rewind to {id}");
-        let new = self.new_checkpoint(CheckpointReason::Rewind, label, place);
+        let new = self.new_checkpoint(CheckpointReason::Rewind, id.undo_label(), place);
         let store = self.checkpoint_store();
         let undo = blocking(move || store.record(&new)).await.ok().flatten();
         RestoredFiles {
@@ -305,7 +268,7 @@ impl Driver {
     }
 
     fn checkpoint_store(&self) -> Checkpoints {
-        match &self.checkpoints {
+        match &self.state.checkpoint.used {
             Some(checkpoints) => checkpoints.store.clone(),
             None => Checkpoints::open(&self.tool_runner.root),
         }

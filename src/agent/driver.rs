@@ -8,7 +8,7 @@ use futures::future::join_all;
 use tokio::sync::mpsc;
 
 use super::budget_gate::BudgetGate;
-use super::checkpoints::{AgentCheckpoints, RewindOrder};
+use super::checkpoint_state::RewindOrder;
 pub use super::driver_state::DriverState;
 pub(super) use super::driver_state::LogCompleteness;
 use super::driver_state::{FailedModel, Streamed};
@@ -76,8 +76,6 @@ pub struct Driver {
     /// The share of the context window, in percent, at which the conversation is compacted.
     pub compact_at: u64,
     pub transcript: TranscriptFile,
-    /// The checkpoints that are recorded before the agent changes files; `None` if none are recorded.
-    pub checkpoints: Option<AgentCheckpoints>,
     pub clock: fn() -> Timestamp,
     /// Returns a random number from 0 to 1. It varies the wait before a retry, so that agents do not retry at the same
     /// time.
@@ -133,7 +131,7 @@ impl Driver {
         self.publish(AgentEvent::TurnStarted.of(self.name.clone()))
             .await;
         self.budget_gate.begin(&self.name);
-        self.state.began = (self.clock)();
+        self.state.current.began = (self.clock)();
         self.troubles().clear();
         self.begin_turn_of_checkpoints();
         if let Some(hooks) = &self.tool_runner.hooks {
@@ -300,7 +298,7 @@ impl Driver {
     }
 
     fn troubles(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        let troubles = self.state.troubles.lock();
+        let troubles = self.state.current.troubles.lock();
         troubles.unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use super::checkpoints::TurnCheckpoints;
+use super::checkpoint_state::{AgentCheckpoints, TurnCheckpoints};
 use super::external::calls::ExternalCalls;
 use super::model_config::ModelConfig;
 use super::published_calls::PublishedCalls;
@@ -104,6 +104,15 @@ pub(super) struct PublishedAnswer {
     pub context: Option<ContextUsage>,
 }
 
+/// Facts about the current turn.
+#[derive(Debug, Default)]
+pub(super) struct CurrentTurn {
+    /// The time at which the turn started.
+    pub began: Timestamp,
+    /// The reports of file errors in the turn. The same report is made only once per turn.
+    pub troubles: Mutex<BTreeSet<String>>,
+}
+
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
 pub struct DriverState {
     /// The conversation and the state of the current turn.
@@ -141,10 +150,7 @@ pub struct DriverState {
     pub(super) refused: ModelRefusals,
     pub(super) announced: PublishedCalls,
     pub(super) checkpoint: TurnCheckpoints,
-    /// The time at which the current turn started.
-    pub(super) began: Timestamp,
-    /// The reports of file errors in this turn. The same report is made only once per turn.
-    pub(super) troubles: Mutex<BTreeSet<String>>,
+    pub(super) current: CurrentTurn,
 }
 
 impl DriverState {
@@ -169,8 +175,14 @@ impl DriverState {
             refused: ModelRefusals::default(),
             announced: PublishedCalls::default(),
             checkpoint: TurnCheckpoints::default(),
-            began: Timestamp::default(),
-            troubles: Mutex::default(),
+            current: CurrentTurn::default(),
         }
+    }
+
+    /// Returns the state of an agent for which checkpoints are recorded.
+    #[must_use]
+    pub fn with_checkpoints(mut self, used: Option<AgentCheckpoints>) -> DriverState {
+        self.checkpoint.used = used;
+        self
     }
 }

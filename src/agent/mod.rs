@@ -2,6 +2,7 @@
 
 mod attachments;
 pub mod budget_gate;
+pub mod checkpoint_state;
 pub mod checkpoints;
 pub mod compact;
 pub mod driver;

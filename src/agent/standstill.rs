@@ -69,7 +69,7 @@ impl Driver {
     /// Returns a fingerprint of the files in the work directory; `None` if it cannot be computed.
     async fn files_state(&self) -> Option<u64> {
         let workdir = self.tool_runner.workdir.clone();
-        let since = Duration::try_from_secs_f64(self.state.began.0).unwrap_or_default();
+        let since = Duration::try_from_secs_f64(self.state.current.began.0).unwrap_or_default();
         let since = SystemTime::UNIX_EPOCH + since;
         run_blocking(move || Ok(files_state(&workdir, since)))
             .await

@@ -223,7 +223,7 @@ impl Driver {
         }
         let root = self.tool_runner.root.clone();
         let workdir = self.tool_runner.workdir.clone();
-        let since = Duration::try_from_secs_f64(self.state.began.0).unwrap_or_default();
+        let since = Duration::try_from_secs_f64(self.state.current.began.0).unwrap_or_default();
         let since = SystemTime::UNIX_EPOCH + since;
         run_blocking(move || Ok(work_state(&root, &workdir, since)))
             .await

@@ -188,7 +188,6 @@ async fn start_crew(
             uses: settings.r#use.clone(),
             calls_max,
         },
-        checkpoints: settings.checkpoints.limits(),
         worktrees: settings.worktrees().then(|| WorktreeParts {
             merge: settings.merge.unwrap_or_default(),
             settings: settings.worktree.clone(),
@@ -198,6 +197,7 @@ async fn start_crew(
         limits: TeamLimits {
             agents_max: settings.agents_max.unwrap_or_else(team_size::agents),
             idle_timeout: settings.idle_timeout(),
+            checkpoints: settings.checkpoints.limits(),
         },
         budgets: BudgetParts {
             budgets: settings.budget,

@@ -13,7 +13,7 @@ use super::roles::{AppliedRole, RoleBook};
 use super::skills::SkillWatch;
 use crate::acp::AcpAgent;
 use crate::agent::budget_gate::BudgetGate;
-use crate::agent::checkpoints::AgentCheckpoints;
+use crate::agent::checkpoint_state::AgentCheckpoints;
 use crate::agent::driver::{AgentModel, Control, Driver, DriverState};
 use crate::agent::external::{ExternalModel, ExternalPermissions, OwnTools, SessionMemory};
 use crate::agent::external_tools::ExternalTools;
@@ -381,6 +381,9 @@ impl AgentBuilder {
         let model = Arc::clone(&spec.model);
         let (mut handle, control) = AgentHandle::new(mailbox, model, spec.tags, limits);
         handle.effort = role.and_then(|r| r.role.effort);
+        // The checkpoint of the parent, before it starts a subagent, also covers what the subagent changes.
+        let is_subagent = spec.name.parent().is_some();
+        let checkpoints = self.stores.checkpoints.clone().filter(|_| !is_subagent);
         let driver = Driver {
             system: (spec.system)(&prompt_context),
             specs,
@@ -406,20 +409,14 @@ impl AgentBuilder {
             compact_at: self.settings.compact_at,
             requests: self.stores.requests.clone(),
             transcript: self.context.transcript(&spec.name),
-            // The checkpoint of the parent, before it starts a subagent, also covers what the subagent changes.
-            checkpoints: spec
-                .name
-                .parent()
-                .is_none()
-                .then(|| self.stores.checkpoints.clone())
-                .flatten(),
             clock: self.context.clock,
             jitter: self.settings.jitter,
             state: DriverState::new(Turn::new(TurnLimits {
                 parallel_tools: side_by_side,
                 rounds,
                 ..spec.limits
-            })),
+            }))
+            .with_checkpoints(checkpoints),
             name: spec.name,
         };
         Agent {

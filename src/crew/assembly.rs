@@ -11,7 +11,7 @@ use super::board_view::BoardView;
 use super::budget::TeamBudget;
 use super::checkpoints::CheckpointService;
 use super::checks::CrewChecks;
-use super::commands::Commands;
+use super::commands::{Commands, DirectoryCommands};
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
 use super::external_agents::ExternalAgents;
@@ -40,7 +40,7 @@ use super::user_shell::UserShell;
 use super::watcher::Watcher;
 use super::worktree_removal::WorktreeRemoval;
 use crate::agent::budget_gate::BudgetGate;
-use crate::agent::checkpoints::AgentCheckpoints;
+use crate::agent::checkpoint_state::AgentCheckpoints;
 use crate::checks::{CheckRunner, TaskChecks, TaskChecksParts};
 use crate::domain::environment::Environment;
 use crate::domain::graph::TaskGraph;
@@ -227,26 +227,28 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     ));
     let program = parts.supervisor.as_ref().map(|s| s.program.clone());
     let servers = CrewServers::new(context.clone(), parts.extensions.servers, program.clone());
-    let shell = UserShell::new(
-        context.clone(),
-        registry.clone(),
-        board.clone(),
-        worktrees.clone(),
-        parts.supervisor.clone(),
-    );
-    let checkpoints = parts.checkpoints.map(|limits| AgentCheckpoints {
+    let checkpoints = parts.limits.checkpoints.map(|limits| AgentCheckpoints {
         store: Checkpoints::open(&context.root),
         session: context.session.clone(),
         limits,
     });
-    let checkpoint_service = CheckpointService::new(
-        context.clone(),
-        registry.clone(),
-        board.clone(),
-        worktrees.clone(),
-        jobs.clone(),
-        checkpoints.clone(),
-    );
+    let directories = DirectoryCommands {
+        shell: UserShell::new(
+            context.clone(),
+            registry.clone(),
+            board.clone(),
+            worktrees.clone(),
+            parts.supervisor.clone(),
+        ),
+        checkpoints: CheckpointService::new(
+            context.clone(),
+            registry.clone(),
+            board.clone(),
+            worktrees.clone(),
+            jobs.clone(),
+            checkpoints.clone(),
+        ),
+    };
     let budget_gate: Arc<dyn BudgetGate> = budget.clone();
     let builder = Arc::new(AgentBuilder::new(
         context.clone(),
@@ -366,7 +368,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             board: board.clone(),
         },
         commands: Commands {
-            checkpoints: checkpoint_service,
+            directories,
             user_actions: UserActions::new(
                 context.clone(),
                 signals.clone(),
@@ -395,7 +397,6 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             shutdowns,
             merges,
             models,
-            shell,
             budget: budget.clone(),
             teammates: teammates.clone(),
             host: host.clone(),

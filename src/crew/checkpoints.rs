@@ -11,9 +11,8 @@ use super::jobs::JobRunner;
 use super::registry::AgentRegistry;
 use super::work_directory::work_directory;
 use super::worktrees::TaskWorktrees;
-use crate::agent::checkpoints::{
-    AgentCheckpoints, RewindOrder, busy, is_outside_of_repository, rewound_note,
-};
+use crate::agent::checkpoint_state::{AgentCheckpoints, RewindOrder, busy};
+use crate::agent::checkpoints::{is_outside_of_repository, rewound_note};
 use crate::agent::driver::Control;
 use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, RestoredFiles, RewindPreview, RewindScope,

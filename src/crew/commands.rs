@@ -54,12 +54,17 @@ pub struct Commands {
     pub merges: Arc<MergeService>,
     pub removal: WorktreeRemoval,
     pub models: Arc<ModelSwitch>,
-    pub shell: UserShell,
+    pub directories: DirectoryCommands,
     pub budget: Arc<TeamBudget>,
     pub teammates: Arc<Teammates>,
     pub host: Arc<dyn Host>,
     pub servers: Option<Arc<CrewServers>>,
     pub waits: PromptWaits,
+}
+
+/// Carries out the commands that act in the work directories of agents.
+pub struct DirectoryCommands {
+    pub shell: UserShell,
     pub checkpoints: CheckpointService,
 }
 
@@ -72,8 +77,10 @@ impl CommandHandler for Commands {
                 attachments,
             } => self.prompt(to, text, attachments).await,
             Command::RecallPrompt { text } => self.recall_prompt(text).await,
-            Command::RunShell { agent, command } => self.shell.run(&agent, command).await,
-            Command::Interrupt { agent } if self.shell.interrupt(&agent) => Ok(()),
+            Command::RunShell { agent, command } => {
+                self.directories.shell.run(&agent, command).await
+            }
+            Command::Interrupt { agent } if self.directories.shell.interrupt(&agent) => Ok(()),
             Command::Interrupt { agent } => {
                 let hooks = self.context.hooks.as_ref();
                 let hooks_ran = hooks.is_some_and(|hooks| hooks.interrupt(&agent));
@@ -91,15 +98,20 @@ impl CommandHandler for Commands {
             }
             Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
             Command::Clear { agent } => self.control(&agent, Control::Clear),
-            Command::ListCheckpoints { agent } => self.checkpoints.list(&agent).await,
+            Command::ListCheckpoints { agent } => self.directories.checkpoints.list(&agent).await,
             Command::ShowCheckpoint { agent, checkpoint } => {
-                self.checkpoints.show(&agent, checkpoint).await
+                self.directories.checkpoints.show(&agent, checkpoint).await
             }
             Command::Rewind {
                 agent,
                 checkpoint,
                 scope,
-            } => self.checkpoints.rewind(&agent, checkpoint, scope).await,
+            } => {
+                self.directories
+                    .checkpoints
+                    .rewind(&agent, checkpoint, scope)
+                    .await
+            }
             Command::KillJob { job } => self.jobs.kill(&job, &Name::user()),
             Command::Decide(decision) => self.broker.decide(decision).await.map(|_| ()),
             Command::Allow { request, scope } => self.permissions.allow(&request, scope).await,

@@ -12,7 +12,7 @@ use super::message_delivery::MessageDelivery;
 use super::progress::is_news;
 use super::registry::{AgentRegistry, AgentState};
 use super::signals::CrewSignals;
-use crate::agent::checkpoints::RewindOrder;
+use crate::agent::checkpoint_state::RewindOrder;
 use crate::agent::driver::{Control, run_blocking};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};

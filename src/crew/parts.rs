@@ -64,6 +64,8 @@ pub struct TeamLimits {
     pub agents_max: usize,
     /// Time after which an idle teammate shuts down; `None` for no limit.
     pub idle_timeout: Option<Duration>,
+    /// How long the checkpoints of agents are kept; `None` if none are recorded.
+    pub checkpoints: Option<CheckpointLimits>,
 }
 
 /// The limits at which an agent pauses until the user decides whether it continues.
@@ -165,8 +167,6 @@ pub struct CrewParts {
     /// team.
     pub preset: Option<TeamPreset>,
     pub extensions: ExtensionParts,
-    /// How long checkpoints are kept; `None` if none are recorded.
-    pub checkpoints: Option<CheckpointLimits>,
     /// How worktrees are used. With `None`, worktrees are not used and all agents work in the project directory.
     pub worktrees: Option<WorktreeParts>,
     pub event_sender: EventSender,

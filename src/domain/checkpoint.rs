@@ -87,6 +87,13 @@ impl CheckpointSettings {
 #[serde(transparent)]
 pub struct CheckpointId(pub u64);
 
+impl CheckpointId {
+    /// Returns the label of the checkpoint that is recorded before a rewind to this one.
+    pub fn undo_label(self) -> String {
+        format!("before rewind to {self}")
+    }
+}
+
 impl fmt::Display for CheckpointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -10,10 +10,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::CheckpointError;
 use super::directory::SnapshotDirectory;
+use super::error::CheckpointError;
 use super::files::{folder_flags, shown, state_of};
-use super::known::{FileState, split};
+use super::known::{DiskFileState, split};
 use super::plan::{RewindAction, RewindStep, WrittenKind};
 use super::repository::{CheckpointMeta, CheckpointRepository};
 use crate::domain::checkpoint::{CheckpointId, RestoredFiles};
@@ -197,7 +197,7 @@ fn make_file(
     name: &str,
     bytes: &[u8],
     kind: WrittenKind,
-    present: Option<FileState>,
+    present: Option<DiskFileState>,
     is_private: bool,
 ) -> Result<(), String> {
     if kind == WrittenKind::Symlink {
@@ -246,7 +246,7 @@ fn make_folder(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, String> {
     Ok(folder)
 }
 
-fn is_folder(state: FileState) -> bool {
+fn is_folder(state: DiskFileState) -> bool {
     state.file_type() == FileType::Directory
 }
 

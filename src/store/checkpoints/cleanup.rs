@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::checkpoints::Checkpoints;
+use super::error::CheckpointError;
 use super::repository::{CheckpointRepository, StoredCheckpoint};
-use super::{CheckpointError, Checkpoints};
 use crate::domain::checkpoint::{CheckpointId, CheckpointLimits};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{StoreError, atomic};
@@ -107,6 +108,7 @@ impl CheckpointRepository {
         let git = self.git();
         git.ok(&["repack", "-a", "-d", "-l", "--quiet"])?;
         git.ok(&["prune", "--expire=now"])?;
+        self.remove_crash_reports();
         Ok(())
     }
 

@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 
-use super::CheckpointError;
+use super::error::CheckpointError;
 use super::files::{self, NoContent};
-use super::known::{FileState, KnownContent, KnownFiles, StoredContent, join};
+use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent, join};
 use super::repository::{
     CheckpointMessage, CheckpointMeta, CheckpointRepository, SnapshotRef, TreeChanges,
 };
@@ -257,7 +257,7 @@ impl SnapshotDirectory {
     }
 
     /// Returns the state of a file in the last snapshot; `None` if the snapshot does not contain the file.
-    pub fn known_state(&self, path: &[u8]) -> Option<FileState> {
+    pub fn known_state(&self, path: &[u8]) -> Option<DiskFileState> {
         match &self.known.find(path)?.content {
             KnownContent::Stored(stored) => Some(stored.state),
             KnownContent::Skipped | KnownContent::Unknown => None,
@@ -327,7 +327,7 @@ fn private_files(found: &DirectoryScan) -> Vec<Vec<u8>> {
     paths
 }
 
-fn stored(state: FileState, read_at: i64, hash: Option<Box<[u8; 32]>>) -> KnownContent {
+fn stored(state: DiskFileState, read_at: i64, hash: Option<Box<[u8; 32]>>) -> KnownContent {
     KnownContent::Stored(StoredContent {
         is_recent: state.latest() >= read_at - RECENT,
         state,

@@ -10,7 +10,7 @@ use ring::digest::{SHA256, digest};
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::known::{FileState, split};
+use super::known::{DiskFileState, split};
 
 /// Maximum size of a file that a snapshot contains, in bytes. Larger files are left out.
 pub const FILE_MAX: u64 = 64 * 1024 * 1024;
@@ -20,7 +20,7 @@ const RULES_MAX: u64 = 1024 * 1024;
 /// The content of a file as it was read, with the state that the file had right before.
 pub struct ReadContent {
     pub bytes: Vec<u8>,
-    pub state: FileState,
+    pub state: DiskFileState,
 }
 
 /// Why the content of a file is not in a snapshot.
@@ -55,9 +55,9 @@ pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
 }
 
 /// Returns the state of the entry `name`; `None` if there is none.
-pub fn state_of(folder: &OwnedFd, name: &[u8]) -> Result<Option<FileState>, Errno> {
+pub fn state_of(folder: &OwnedFd, name: &[u8]) -> Result<Option<DiskFileState>, Errno> {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(FileState::of(&stat))),
+        Ok(stat) => Ok(Some(DiskFileState::of(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error),
     }
@@ -111,7 +111,7 @@ pub fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-fn open_file(folder: &OwnedFd, name: &[u8]) -> Result<(File, FileState), NoContent> {
+fn open_file(folder: &OwnedFd, name: &[u8]) -> Result<(File, DiskFileState), NoContent> {
     // Without NONBLOCK, opening a pipe would wait for its other end.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty()).map_err(reason)?;
@@ -119,7 +119,7 @@ fn open_file(folder: &OwnedFd, name: &[u8]) -> Result<(File, FileState), NoConte
     if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
         return Err(NoContent::Gone);
     }
-    Ok((File::from(file), FileState::of(&stat)))
+    Ok((File::from(file), DiskFileState::of(&stat)))
 }
 
 fn reason(error: Errno) -> NoContent {

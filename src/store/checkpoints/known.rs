@@ -7,7 +7,7 @@ use rustix::fs::{FileType, Stat};
 /// The state of a file. If it is equal at two times, the content of the file is the same, unless the file was written
 /// within the resolution of the time stamps: see [`StoredContent::is_recent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileState {
+pub struct DiskFileState {
     pub mode: u32,
     pub size: u64,
     inode: u64,
@@ -20,6 +20,9 @@ pub struct FileState {
 #[derive(Debug, Clone)]
 pub struct KnownFile {
     pub name: Box<[u8]>,
+    /// Whether the file was in the commit with which the snapshots began. Such a file is recorded even if git ignores
+    /// its name, as git does.
+    pub is_tracked: bool,
     pub content: KnownContent,
 }
 
@@ -35,7 +38,7 @@ pub enum KnownContent {
 
 #[derive(Debug, Clone)]
 pub struct StoredContent {
-    pub state: FileState,
+    pub state: DiskFileState,
     /// Whether the file was written so shortly before it was read that a later write may have left the same time
     /// stamps. Its content is then compared instead.
     pub is_recent: bool,
@@ -52,21 +55,21 @@ pub struct KnownFiles {
 
 /// A file that a scan found.
 #[derive(Debug)]
-pub struct FoundFile {
+pub struct ScannedFile {
     pub name: Box<[u8]>,
-    pub state: FileState,
+    pub state: DiskFileState,
 }
 
 /// The differences between what is known and a scan. Paths are relative to the work directory.
 #[derive(Debug, Default)]
 pub struct Differences {
     /// New files, and files whose content must be read again, with the state that the scan found.
-    pub changed: Vec<(Vec<u8>, FileState)>,
+    pub changed: Vec<(Vec<u8>, DiskFileState)>,
     /// Files that no longer exist.
     pub gone: Vec<Vec<u8>>,
 }
 
-impl FileState {
+impl DiskFileState {
     // The types of the fields differ between platforms; all values fit.
     #[allow(
         clippy::cast_possible_wrap,
@@ -74,8 +77,8 @@ impl FileState {
         clippy::cast_possible_truncation,
         clippy::unnecessary_cast
     )]
-    pub fn of(stat: &Stat) -> FileState {
-        FileState {
+    pub fn of(stat: &Stat) -> DiskFileState {
+        DiskFileState {
             mode: stat.st_mode as u32,
             size: stat.st_size as u64,
             inode: stat.st_ino as u64,
@@ -134,6 +137,7 @@ impl KnownFiles {
         let content = KnownContent::Unknown;
         self.folder(folder).push(KnownFile {
             name: name.into(),
+            is_tracked: true,
             content,
         });
     }
@@ -158,6 +162,7 @@ impl KnownFiles {
                 at,
                 KnownFile {
                     name: name.into(),
+                    is_tracked: false,
                     content,
                 },
             ),
@@ -174,7 +179,7 @@ impl KnownFiles {
     }
 
     /// Compares what is known with the files that a scan found, by folder.
-    pub fn compare(&self, found: &HashMap<Box<[u8]>, Vec<FoundFile>>) -> Differences {
+    pub fn compare(&self, found: &HashMap<Box<[u8]>, Vec<ScannedFile>>) -> Differences {
         let mut out = Differences::default();
         for (folder, files) in found {
             let known = self.files(folder);

@@ -1,10 +1,11 @@
 //! Compares a checkpoint with the present files: what a rewind changes, and what it leaves alone.
 
 use super::directory::{SnapshotDirectory, UnchangedFiles};
+use super::error::CheckpointError;
 use super::files::shown;
 use super::repository::{CheckpointMeta, CheckpointRepository, SnapshotRef, StoredCheckpoint};
-use super::{CheckpointError, CheckpointId};
-use crate::domain::checkpoint::{PathList, RewindPreview};
+use crate::domain::checkpoint::{CheckpointId, PathList, RewindPreview};
+use crate::store::git::GitError;
 
 /// Maximum size of the list of differences between two trees, in bytes.
 const LIST_MAX: usize = 256 * 1024 * 1024;
@@ -48,6 +49,8 @@ pub struct RewindPlan {
 
 /// Two trees with their [`CheckpointMeta`]: the present files, and those of a checkpoint.
 pub struct RewindTrees<'a> {
+    /// The checkpoint.
+    pub id: CheckpointId,
     /// The names of the trees for git commands in the repository of checkpoints.
     pub from: &'a str,
     pub to: &'a str,
@@ -75,8 +78,15 @@ impl RewindPlan {
             &to,
         ];
         let listed = repository.git().run_bytes(&args, LIST_MAX)?;
-        if listed.code != 0 || listed.lost > 0 {
-            return Err(listed.to_error(&args).into());
+        if listed.code != 0 {
+            // The present files were just stored, so a folder of the checkpoint is missing.
+            return Err(CheckpointError::Gone {
+                id: trees.id,
+                path: "a folder".into(),
+            });
+        }
+        if listed.lost > 0 {
+            return Err(GitError::TooLong("diff-tree".into()).into());
         }
         let mut plan = RewindPlan::default();
         let mut writes = Vec::new();
@@ -92,7 +102,11 @@ impl RewindPlan {
                 continue;
             }
             let path = path.to_vec();
-            if trees.target.leaves_alone(&path) || trees.present.is_skipped(&path) {
+            let is_skipped = trees.target.is_skipped(&path) || trees.present.is_skipped(&path);
+            // The file was ignored at the checkpoint, so it may have existed. A file that is recorded although it is ignored
+            // now is tracked.
+            let was_ignored = trees.target.was_ignored(&path) && !trees.present.was_ignored(&path);
+            if is_skipped || (mode == "000000" && was_ignored) {
                 plan.left_alone.push(path);
                 continue;
             }
@@ -150,6 +164,7 @@ pub fn preview(
         CheckpointRepository::files_of(target.id),
     );
     let trees = RewindTrees {
+        id: target.id,
         from,
         to: &to,
         present: &taken.meta,
@@ -224,11 +239,4 @@ fn commits_since(directory: &SnapshotDirectory, target: &StoredCheckpoint) -> us
     let git = &directory.folder.git;
     let count = git.ok(&["rev-list", "--count", &format!("{old}..{new}")]);
     count.ok().and_then(|count| count.parse().ok()).unwrap_or(0)
-}
-
-impl CheckpointId {
-    /// Returns the label of the checkpoint that is recorded before a rewind to this one.
-    pub(super) fn undo_label(self) -> String {
-        format!("before rewind to {self}")
-    }
 }

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::CheckpointError;
+use super::error::CheckpointError;
 use crate::domain::checkpoint::{Checkpoint, CheckpointId, NewCheckpoint};
 use crate::store::git::{Git, Repo, is_hash};
-use crate::store::{StoreError, atomic, os_errors};
+use crate::store::{StoreError, atomic};
 
 /// The folder of the store in the project's root.
 const STORE: &str = ".crewdeck/checkpoints";
@@ -56,7 +56,7 @@ pub struct StoredCheckpoint {
 /// Facts about a work directory that a tree cannot hold. All paths are relative to the work directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CheckpointMeta {
-    /// Files and folders that git ignored. A rewind does not touch them.
+    /// Files and folders that git ignored. A rewind does not delete what is in them.
     pub ignored: Vec<Vec<u8>>,
     /// Files and folders that exist but are not in the tree. A rewind does not touch them.
     pub skipped: Vec<Vec<u8>>,
@@ -198,6 +198,20 @@ impl CheckpointRepository {
         &self.git
     }
 
+    /// Deletes the reports that a failed `git fast-import` leaves behind.
+    pub fn remove_crash_reports(&self) {
+        for entry in fs::read_dir(self.dir()).into_iter().flatten().flatten() {
+            if entry
+                .file_name()
+                .as_bytes()
+                .starts_with(b"fast_import_crash_")
+            {
+                // A file that cannot be deleted does no harm.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     pub fn ref_file(&self, id: CheckpointId) -> PathBuf {
         self.dir().join(format!("{REFS}{id}"))
     }
@@ -274,7 +288,8 @@ impl CheckpointRepository {
     ) -> Result<Option<String>, CheckpointError> {
         changes.put(b"M 100644 inline \"meta\"\n")?;
         changes.data(&meta.format())?;
-        changes.put(b"ls :1 \"files\"\ndone\n")?;
+        // The empty line ends the commit.
+        changes.put(b"\nls :1 \"files\"\ndone\n")?;
         let flush = |error: std::io::Error| StoreError::at(&self.folder)(error);
         let mut file = changes
             .out
@@ -308,7 +323,7 @@ impl TreeChanges {
         self.path(path)
     }
 
-    /// Adds or replaces a file. `mode` is git's: see [`super::known::FileState::git_mode`].
+    /// Adds or replaces a file. `mode` is git's: see [`super::known::DiskFileState::git_mode`].
     pub fn write(&mut self, path: &[u8], mode: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
         self.put(format!("M {mode} inline ").as_bytes())?;
         self.path(path)?;
@@ -341,11 +356,12 @@ impl TreeChanges {
 }
 
 impl CheckpointMeta {
-    /// Returns whether a rewind must not touch `path`: git ignored it or a folder above it, or it was not recorded.
-    pub fn leaves_alone(&self, path: &[u8]) -> bool {
-        covers(&self.ignored, path) || self.is_skipped(path)
+    /// Returns whether git ignored `path` or a folder above it.
+    pub fn was_ignored(&self, path: &[u8]) -> bool {
+        covers(&self.ignored, path)
     }
 
+    /// Returns whether `path`, or a folder above it, existed but was not recorded.
     pub fn is_skipped(&self, path: &[u8]) -> bool {
         covers(&self.skipped, path)
     }
@@ -412,20 +428,6 @@ impl StoredCheckpoint {
     }
 }
 
-impl CheckpointError {
-    pub(super) fn read(path: &[u8], error: rustix::io::Errno) -> CheckpointError {
-        let path = if path.is_empty() {
-            b".".as_slice()
-        } else {
-            path
-        };
-        CheckpointError::Unreadable {
-            path: super::files::shown(path),
-            why: os_errors::explain(&error.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,10 +448,10 @@ mod tests {
             ("targets", false),
             ("a/node_modules/b/c", true),
             ("a", false),
-            ("big.bin", true),
-            (".env", false),
+            ("big.bin", false),
         ] {
-            assert_eq!(meta.leaves_alone(path.as_bytes()), expected, "{path}");
+            assert_eq!(meta.was_ignored(path.as_bytes()), expected, "{path}");
         }
+        assert!(meta.is_skipped(b"big.bin") && !meta.is_skipped(b".env"));
     }
 }

@@ -5,10 +5,12 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
+use super::apply::{apply, find_contents};
+use super::checkpoints::Checkpoints;
 use super::directory::{SnapshotDirectory, UnchangedFiles};
+use super::error::CheckpointError;
 use super::plan::{RewindPlan, RewindStep, RewindTrees};
 use super::repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
-use super::{CheckpointError, Checkpoints, apply};
 use crate::domain::checkpoint::{
     CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
 };
@@ -92,13 +94,14 @@ impl Checkpoints {
         let taken = directory.snapshot(repository, reference, before, UnchangedFiles::Store)?;
         let meta = repository.meta(target.id)?;
         let trees = RewindTrees {
+            id: target.id,
             from: &CheckpointRepository::files_of(undo),
             to: &CheckpointRepository::files_of(target.id),
             present: &taken.meta,
             target: &meta,
         };
         let plan = RewindPlan::between(repository, &trees)?;
-        let contents = apply::find_contents(repository, target.id, &plan.steps)?;
+        let contents = find_contents(repository, target.id, &plan.steps)?;
         let pending = PendingRewind {
             folder: before.folder.clone(),
             target: target.id,
@@ -109,7 +112,7 @@ impl Checkpoints {
             &path,
             &serde_json::to_vec(&pending).map_err(StoreError::from)?,
         )?;
-        let mut done = apply::apply(repository, directory, &plan.steps, &contents, &meta)?;
+        let mut done = apply(repository, directory, &plan.steps, &contents, &meta)?;
         for path in &plan.left_alone {
             if taken.meta.is_skipped(path) || meta.is_skipped(path) {
                 let path = super::files::shown(path);
@@ -176,6 +179,7 @@ impl Checkpoints {
                 RewindPlan::between(
                     repository,
                     &RewindTrees {
+                        id: pending.target,
                         from,
                         to,
                         present: &now.meta,
@@ -183,7 +187,7 @@ impl Checkpoints {
                     },
                 )
             };
-            // A file that is neither as before the rewind nor as after it was changed by somebody else.
+            // A file that is neither as before the rewind nor as after it was changed by another program since.
             let path_of = |step: RewindStep| step.path;
             let part_of_rewind: HashSet<Vec<u8>> = between(&before, &after)?
                 .steps
@@ -199,8 +203,8 @@ impl Checkpoints {
             plan.steps.retain(|step| {
                 part_of_rewind.contains(&step.path) && !changed_since.contains(&step.path)
             });
-            let contents = apply::find_contents(repository, target.id, &plan.steps)?;
-            apply::apply(repository, directory, &plan.steps, &contents, &meta)?;
+            let contents = find_contents(repository, target.id, &plan.steps)?;
+            apply(repository, directory, &plan.steps, &contents, &meta)?;
             Ok(())
         })
     }

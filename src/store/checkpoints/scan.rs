@@ -8,9 +8,9 @@ use std::thread;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, openat, statat};
 use rustix::io::Errno;
 
-use super::CheckpointError;
+use super::error::CheckpointError;
 use super::files::{self, folder_flags, open_below};
-use super::known::{FileState, FoundFile, KnownFiles, join};
+use super::known::{DiskFileState, KnownFiles, ScannedFile, join};
 use super::rules::IgnoreRules;
 use crate::domain::folders::is_reserved;
 
@@ -28,7 +28,7 @@ const THREADS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub struct DirectoryScan {
     /// The files by folder, each list sorted by name.
-    pub folders: HashMap<Box<[u8]>, Vec<FoundFile>>,
+    pub folders: HashMap<Box<[u8]>, Vec<ScannedFile>>,
     /// Files and folders that git ignores, sorted. What is below an ignored folder is not listed.
     pub ignored: Vec<Vec<u8>>,
     /// Folders that could not be read, sorted.
@@ -39,7 +39,7 @@ pub struct DirectoryScan {
 struct ScannedFolder {
     path: Vec<u8>,
     rules: IgnoreRules,
-    /// Whether git ignores the folder. It is then scanned only for known files.
+    /// Whether git ignores the folder. It is then scanned only for tracked files.
     is_ignored: bool,
 }
 
@@ -59,7 +59,7 @@ struct ScanState {
     error: Option<CheckpointError>,
 }
 
-/// Scans the work directory `top`. Files that `known` contains are found even if git ignores them. Nested repositories,
+/// Scans the work directory `top`. Tracked files are found even if git ignores their names. Nested repositories,
 /// and the folders of crewdeck in the top folder, are left out.
 ///
 /// # Errors
@@ -233,8 +233,11 @@ impl ScanQueue<'_> {
                     }
                 }
                 Some(FileType::RegularFile | FileType::Symlink) => {
-                    let is_known = known.binary_search_by(|file| file.name.cmp(&name)).is_ok();
-                    if !is_known && is_ignored(false) {
+                    let at = known.binary_search_by(|file| file.name.cmp(&name)).ok();
+                    let is_tracked = at
+                        .and_then(|at| known.get(at))
+                        .is_some_and(|f| f.is_tracked);
+                    if !is_tracked && is_ignored(false) {
                         out.ignored.push(path);
                         continue;
                     }
@@ -242,8 +245,8 @@ impl ScanQueue<'_> {
                     // found by the next scan.
                     let is_file = |stat: &Stat| !FileType::from_raw_mode(stat.st_mode).is_dir();
                     if let Some(stat) = stat().filter(is_file) {
-                        let state = FileState::of(&stat);
-                        out.files.push(FoundFile { name, state });
+                        let state = DiskFileState::of(&stat);
+                        out.files.push(ScannedFile { name, state });
                     }
                 }
                 // Pipes, sockets and devices.
@@ -258,7 +261,7 @@ impl ScanQueue<'_> {
 /// The content of one folder.
 #[derive(Default)]
 struct FolderContent {
-    files: Vec<FoundFile>,
+    files: Vec<ScannedFile>,
     folders: Vec<ScannedFolder>,
     ignored: Vec<Vec<u8>>,
     is_unreadable: bool,

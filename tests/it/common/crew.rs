@@ -72,6 +72,7 @@ pub fn crew_parts(
         limits: TeamLimits {
             agents_max: 16,
             idle_timeout: Some(Duration::from_secs(1)),
+            checkpoints: None,
         },
         budgets: BudgetParts::default(),
         rules: PermissionRules::default(),
@@ -87,7 +88,6 @@ pub fn crew_parts(
         },
         preset: None,
         extensions: ExtensionParts::default(),
-        checkpoints: None,
         worktrees: None,
         event_sender,
         clock,

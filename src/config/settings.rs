@@ -383,7 +383,7 @@ settings! {
         /// `disk_limit` (2 GiB if not set), the space above which the oldest are removed. See
         /// [checkpoints](checkpoints.md).
         checkpoints: CheckpointSettings {
-            default: "enabled",
+            default: "enabled, 7 days, 2 GiB",
             example: "{ enabled = true, keep_days = 3, disk_limit = \"500 MiB\" }",
             in_project: InProject::NeedsApproval { effect: "decides whether checkpoints are recorded, and how long they are kept" },
             keys: CHECKPOINT_KEYS,

@@ -260,7 +260,7 @@ impl SnapshotDirectory {
     pub fn known_state(&self, path: &[u8]) -> Option<DiskFileState> {
         match &self.known.find(path)?.content {
             KnownContent::Stored(stored) => Some(stored.state),
-            KnownContent::Skipped | KnownContent::Unknown => None,
+            KnownContent::Skipped | KnownContent::Unknown | KnownContent::Gone => None,
         }
     }
 

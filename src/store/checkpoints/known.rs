@@ -34,6 +34,8 @@ pub enum KnownContent {
     Skipped,
     /// The file is in the first tree, but its present content is not known yet.
     Unknown,
+    /// The file is tracked, but no longer exists.
+    Gone,
 }
 
 #[derive(Debug, Clone)]
@@ -169,12 +171,16 @@ impl KnownFiles {
         }
     }
 
+    /// Removes a file that no longer exists. A tracked file stays known, because it may come back.
     pub fn remove(&mut self, path: &[u8]) {
         let (folder, name) = split(path);
         if let Some(files) = self.folders.get_mut(folder)
             && let Ok(at) = files.binary_search_by(|file| (*file.name).cmp(name))
         {
-            files.remove(at);
+            match files.get_mut(at) {
+                Some(file) if file.is_tracked => file.content = KnownContent::Gone,
+                _ => drop(files.remove(at)),
+            }
         }
     }
 
@@ -186,7 +192,7 @@ impl KnownFiles {
             for file in files {
                 let is_same = find(known, &file.name).is_some_and(|known| match &known.content {
                     KnownContent::Stored(stored) => !stored.is_recent && stored.state == file.state,
-                    KnownContent::Skipped | KnownContent::Unknown => false,
+                    KnownContent::Skipped | KnownContent::Unknown | KnownContent::Gone => false,
                 });
                 if !is_same {
                     out.changed.push((join(folder, &file.name), file.state));
@@ -195,7 +201,8 @@ impl KnownFiles {
         }
         for (folder, known) in &self.folders {
             let files = found.get(folder).map_or(&[][..], Vec::as_slice);
-            for file in known {
+            let was_there = |file: &&KnownFile| !matches!(file.content, KnownContent::Gone);
+            for file in known.iter().filter(was_there) {
                 let is_there = files.binary_search_by(|f| f.name.cmp(&file.name)).is_ok();
                 if !is_there {
                     out.gone.push(join(folder, &file.name));

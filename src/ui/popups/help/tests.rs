@@ -87,7 +87,7 @@ fn entry_of_other_context_says_where_it_works() {
             "Not available here. Works in: Composer.",
         ),
         (
-            "esc 3 ? / \"@name\" enter enter",
+            "esc 3 ? / \"to that agent\" enter enter",
             "Type this in the composer; it is not a key.",
         ),
     ];

@@ -129,7 +129,13 @@ impl RewindDialog {
     fn area(&self, screen: Rect) -> Rect {
         let rows = u16::try_from(self.lines(screen).len()).unwrap_or(u16::MAX);
         let height = rows.saturating_add(MARGIN_ROWS);
-        centered_rect(screen, RewindDialog::width(screen), height)
+        // A dialog over the whole height leaves no narrow strips of the screen beside it.
+        let width = if height >= screen.height {
+            screen.width
+        } else {
+            RewindDialog::width(screen)
+        };
+        centered_rect(screen, width, height)
     }
 
     /// Sends the rewind if it would change something. The dialog stays open until the crew answers.

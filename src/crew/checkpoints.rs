@@ -178,7 +178,10 @@ impl CheckpointService {
             let files = if scope.includes_files() {
                 store.restore(id, now)?
             } else {
-                RestoredFiles::default()
+                RestoredFiles {
+                    undo: store.record_undo(&checkpoint, now)?,
+                    ..RestoredFiles::default()
+                }
             };
             let log = if scope.includes_conversation() {
                 Some(rewind_log(&root, &checkpoint)?)
@@ -252,7 +255,7 @@ fn removed_messages(root: &Path, checkpoint: &Checkpoint) -> Option<u64> {
     let content = &checkpoint.content;
     let log = TranscriptFile::open(root, &content.session, &content.agent);
     let found = log.find_place(checkpoint).ok()?;
-    let present = log.count_messages().ok()?;
+    let present = log.messages().ok()?.len();
     let left = found.conversation.messages.len();
     Some(present.saturating_sub(left) as u64)
 }

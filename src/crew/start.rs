@@ -9,7 +9,7 @@ use crate::agent::driver::run_blocking;
 use crate::domain::environment::Environment;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{StoreError, Worktrees, local_time_zone};
+use crate::store::{Checkpoints, StoreError, Worktrees, local_time_zone};
 
 /// Maximum time that the start of a crew waits for the facts about machine and project that the lead's system prompt
 /// contains.
@@ -37,11 +37,16 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
     let used = parts.worktrees.clone()?;
     let store = Worktrees::open(&parts.root);
     let (check, now) = (store.clone(), (parts.clock)());
+    let checkpoints = Checkpoints::open(&parts.root);
     let answer = tokio::spawn(run_blocking(move || {
         check.check()?;
         // If the repair fails, worktrees can still be used.
         let failed = |why: StoreError| vec![format!("the repair was not completed: {why}")];
-        Ok(check.repair(now).unwrap_or_else(failed))
+        let mut notices = check.repair(now).unwrap_or_else(failed);
+        if let Err(why) = checkpoints.finish_interrupted() {
+            notices.push(format!("an interrupted rewind was not finished: {why}"));
+        }
+        Ok(notices)
     }));
     Some(GitCheck {
         parts: used,

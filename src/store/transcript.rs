@@ -230,16 +230,24 @@ impl TranscriptFile {
         Ok(None)
     }
 
-    /// Returns the number of messages in the log.
+    /// Returns the messages in the log; empty if there is no log.
     ///
     /// # Errors
     /// When the log exists but cannot be read.
-    pub fn count_messages(&self) -> Result<usize, StoreError> {
+    pub fn messages(&self) -> Result<Vec<Message>, StoreError> {
         match regular_file::read(&self.path, READ_MAX) {
-            Ok(bytes) => Ok(Conversation::from_records(parse(&bytes).0).messages.len()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+            Ok(bytes) => Ok(Conversation::from_records(parse(&bytes).0).messages),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(StoreError::at(&self.path)(error)),
         }
+    }
+
+    /// Returns the place after the last message in the log; `None` if the log has no messages.
+    ///
+    /// # Errors
+    /// When the log exists but cannot be read.
+    pub fn place_at_end(&self) -> Result<Option<ConversationPlace>, StoreError> {
+        self.place_after(&self.messages()?)
     }
 
     /// Returns the archives of the log, newest first.

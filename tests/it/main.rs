@@ -11,6 +11,7 @@ mod board;
 mod budgets;
 mod chaos;
 mod checkpoint_cli;
+mod checkpoint_kills;
 mod checks;
 mod cli;
 mod cli_edge_cases;

@@ -121,6 +121,14 @@ pub fn report(checkpoint: &Checkpoint, report: &RestoreReport) -> String {
             report.conversation_error.trim_end_matches('.')
         ));
     }
+    if let Some(undo) = report.undo {
+        let scope = match (&report.files, &report.conversation) {
+            (Some(_), None) => " --files",
+            (None, Some(_)) => " --conversation",
+            _ => "",
+        };
+        lines.push(format!("Undo: crewdeck checkpoint restore {undo}{scope}"));
+    }
     lines.join("\n")
 }
 
@@ -142,9 +150,6 @@ fn add_files(lines: &mut Vec<String>, checkpoint: &Checkpoint, files: &RestoredF
         let count = count_noun(files.skipped.count, "file");
         lines.push(format!("Left as it is: {count}"));
         add_paths(lines, &files.skipped);
-    }
-    if let Some(undo) = files.undo {
-        lines.push(format!("Undo: crewdeck checkpoint restore {undo} --files"));
     }
 }
 
@@ -289,16 +294,17 @@ pub mod tests {
                 session: "0190abcd".into(),
             }),
             conversation_error: String::new(),
+            undo: Some(CheckpointId(9)),
         };
         assert_eq!(
             report(&checkpoint(3), &changed),
             "Restored the files of bob in .worktrees/task-1 to checkpoint 3: 4 files changed.\n  \
              a.txt\n  b.txt\n  and 2 more\n\
              Left as it is: 1 file\n  big.bin: changed during the rewind\n\
-             Undo: crewdeck checkpoint restore 9 --files\n\
              Restored the conversation of bob to checkpoint 3: 4 messages removed, 1 left.\n\
              The whole conversation is in .transcripts/0190abcd-bob.whole-1.jsonl\n\
-             Continue: crewdeck --resume 0190abcd"
+             Continue: crewdeck --resume 0190abcd\n\
+             Undo: crewdeck checkpoint restore 9"
         );
     }
 
@@ -309,6 +315,7 @@ pub mod tests {
             files: Some(RestoredFiles::default()),
             conversation: None,
             conversation_error: "it was compacted since.".into(),
+            undo: None,
         };
         assert_eq!(
             report(&checkpoint(3), &unchanged),

@@ -20,6 +20,8 @@ pub struct RestoreReport {
     /// Why the conversation was not restored although the user did not ask for the files only; else empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub conversation_error: String,
+    /// The checkpoint that undoes the restore; `None` if there is none.
+    pub undo: Option<CheckpointId>,
 }
 
 #[derive(Serialize)]
@@ -51,9 +53,14 @@ pub fn run(
         files: None,
         conversation: None,
         conversation_error: String::new(),
+        undo: None,
     };
     if scope.includes_files() {
-        report.files = Some(checkpoints.restore(checkpoint.id, context.now)?);
+        let files = checkpoints.restore(checkpoint.id, context.now)?;
+        report.undo = files.undo;
+        report.files = Some(files);
+    } else {
+        report.undo = checkpoints.record_undo(&checkpoint, context.now)?;
     }
     if scope.includes_conversation() {
         match rewind_log(context.root, &checkpoint) {

@@ -21,7 +21,7 @@ const NAMED_MAX: usize = 5;
 /// The checkpoints of a project. Clones share what they know about the work directories.
 #[derive(Clone)]
 pub struct Checkpoints {
-    root: PathBuf,
+    pub(super) root: PathBuf,
     worktrees: Worktrees,
     pub(super) repository: CheckpointRepository,
     /// The work directories of which this process has taken snapshots, by path.

@@ -12,11 +12,11 @@ use super::error::CheckpointError;
 use super::plan::{RewindPlan, RewindStep, RewindTrees};
 use super::repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
 use crate::domain::checkpoint::{
-    CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
+    Checkpoint, CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
 };
 use crate::domain::timestamp::Timestamp;
 use crate::store::git::busy_in;
-use crate::store::{StoreError, atomic, regular_file};
+use crate::store::{StoreError, TranscriptFile, atomic, regular_file};
 
 /// The file that describes a rewind that has begun.
 const PENDING: &str = "pending.json";
@@ -55,22 +55,13 @@ impl Checkpoints {
                 return Err(CheckpointError::InProgress(busy.to_string(), dir));
             }
             let undo = self.next_id();
-            let label = id.undo_label();
-            let starts_conversation = content.has_conversation() && place.is_none();
-            let before = NewCheckpoint {
-                at: now,
-                reason: CheckpointReason::Rewind,
-                label,
-                place: place.clone(),
-                starts_conversation,
-                ..content.clone()
-            };
+            let before = undo_of(id, content, now, place.clone());
             self.restore_in(directory, &target, undo, &before)
         })
     }
 
-    /// As [`Checkpoints::restore_at`], for an agent that does not run. The checkpoint that undoes the rewind has no
-    /// place in the conversation.
+    /// As [`Checkpoints::restore_at`], for an agent that does not run: its place in the conversation is read from its
+    /// log.
     ///
     /// # Errors
     /// As [`Checkpoints::restore_at`].
@@ -79,7 +70,30 @@ impl Checkpoints {
         id: CheckpointId,
         now: Timestamp,
     ) -> Result<RestoredFiles, CheckpointError> {
-        self.restore_at(id, now, None)
+        let target = self.find(id)?;
+        let place = self.place_on_disk(&target.content)?;
+        self.restore_at(id, now, place)
+    }
+
+    /// Records a checkpoint before only the conversation of an agent that does not run is rewound to `target`.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::record`].
+    pub fn record_undo(
+        &self,
+        target: &Checkpoint,
+        now: Timestamp,
+    ) -> Result<Option<CheckpointId>, CheckpointError> {
+        let place = self.place_on_disk(&target.content)?;
+        self.record(&undo_of(target.id, &target.content, now, place))
+    }
+
+    fn place_on_disk(
+        &self,
+        content: &NewCheckpoint,
+    ) -> Result<Option<ConversationPlace>, CheckpointError> {
+        let log = TranscriptFile::open(&self.root, &content.session, &content.agent);
+        Ok(log.place_at_end()?)
     }
 
     fn restore_in(
@@ -207,5 +221,23 @@ impl Checkpoints {
             apply(repository, directory, &plan.steps, &contents, &meta)?;
             Ok(())
         })
+    }
+}
+
+/// Returns the checkpoint that is recorded before a rewind to `target`. `place` is the present place in the
+/// conversation; `None` if the conversation is empty.
+fn undo_of(
+    id: CheckpointId,
+    target: &NewCheckpoint,
+    now: Timestamp,
+    place: Option<ConversationPlace>,
+) -> NewCheckpoint {
+    NewCheckpoint {
+        at: now,
+        reason: CheckpointReason::Rewind,
+        label: id.undo_label(),
+        starts_conversation: target.has_conversation() && place.is_none(),
+        place,
+        ..target.clone()
     }
 }

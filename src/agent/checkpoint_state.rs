@@ -2,7 +2,9 @@
 
 use tokio::sync::oneshot;
 
-use crate::domain::checkpoint::{Checkpoint, CheckpointLimits, ConversationPlace, RewindScope};
+use crate::domain::checkpoint::{
+    Checkpoint, CheckpointLimits, ConversationPlace, PathList, RewindScope,
+};
 use crate::domain::ids::Name;
 use crate::store::Checkpoints;
 
@@ -36,8 +38,8 @@ pub struct TurnCheckpoints {
 pub struct RewindOrder {
     pub checkpoint: Checkpoint,
     pub scope: RewindScope,
-    /// Receives the error if the agent was not rewound.
-    pub reply: oneshot::Sender<Result<(), String>>,
+    /// Receives the files that were changed, or why the agent was not rewound.
+    pub reply: oneshot::Sender<Result<PathList, String>>,
 }
 
 impl RewindOrder {

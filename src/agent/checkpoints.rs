@@ -1,20 +1,27 @@
 //! Records checkpoints before an agent changes files, and rewinds the agent to a checkpoint.
 
+use std::time::Duration;
+
 use super::checkpoint_state::{AgentCheckpoints, RewindOrder};
 use super::driver::{Driver, LogCompleteness};
 use super::published_calls::summarise_call;
 use super::turn::TurnInput;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::checkpoint::{
-    Checkpoint, CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
-    RewindScope,
+    Checkpoint, CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, PathList,
+    RestoredFiles, RewindScope,
 };
 use crate::domain::conversation::Conversation;
+use crate::domain::team::Activity;
+use crate::domain::text::one_line;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 use crate::store::{CheckpointError, Checkpoints, FoundPlace, GitError, StoreError};
 use crate::tools::{Access, path_below_root};
+
+/// Time after which the user sees that a checkpoint is being recorded.
+const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
 impl Driver {
     /// Remembers the place at which a turn begins.
@@ -110,13 +117,24 @@ impl Driver {
         }
         let new = self.new_checkpoint(reason, label, place);
         let store = checkpoints.store.clone();
-        match blocking(move || store.record(&new)).await {
+        let work = blocking(move || store.record(&new));
+        tokio::pin!(work);
+        let recorded = tokio::select! {
+            recorded = &mut work => recorded,
+            () = tokio::time::sleep(SHOWN_AFTER) => {
+                let (tool, on) = ("checkpoint".into(), "recording the files".into());
+                self.activity(Activity::Tool { tool, on }).await;
+                work.await
+            }
+        };
+        match recorded {
             Ok(_) => {
                 self.state.checkpoint.recorded_at = Some(self.state.turn.messages().len());
                 clean_up(checkpoints, self.event_sender.clone(), (self.clock)());
             }
             Err(error) => {
-                self.state.checkpoint.has_failed = true;
+                // Another process uses the checkpoints only for a while.
+                self.state.checkpoint.has_failed = !matches!(error, CheckpointError::Busy);
                 self.report_checkpoint_error(&error).await;
             }
         }
@@ -155,7 +173,7 @@ impl Driver {
     /// list of checkpoints says.
     async fn report_checkpoint_error(&mut self, error: &CheckpointError) {
         let text = format!("No checkpoint was recorded: {error}");
-        if is_outside_of_repository(error) || self.state.checkpoint.reported == text {
+        if is_without_repository(error) || self.state.checkpoint.reported == text {
             return;
         }
         self.state.checkpoint.reported.clone_from(&text);
@@ -172,11 +190,10 @@ impl Driver {
             scope,
             reply,
         } = order;
-        let done = self.rewind_to(&checkpoint, scope).await;
-        let done = match done {
-            Ok(event) => {
+        let done = match self.rewind_to(&checkpoint, scope).await {
+            Ok((event, changed)) => {
                 self.publish(event.of(self.name.clone())).await;
-                Ok(())
+                Ok(changed)
             }
             Err(error) => Err(format!("Nothing was rewound: {error}.")),
         };
@@ -188,7 +205,7 @@ impl Driver {
         &mut self,
         checkpoint: &Checkpoint,
         scope: RewindScope,
-    ) -> Result<AgentEvent, CheckpointError> {
+    ) -> Result<(AgentEvent, PathList), CheckpointError> {
         self.repair_log().await;
         let place = self.transcript.place_after(&self.state.turn.messages())?;
         // Everything that can fail comes before the files are changed.
@@ -212,16 +229,22 @@ impl Driver {
                 transcript = archive;
                 messages = Some(self.state.turn.messages().len() as u64);
             }
-            None => self.tool_runner.mailbox.note(rewound_note(&files)),
+            None => {
+                let note = rewound_note(&checkpoint.content.folder, &files.changed);
+                note.into_iter()
+                    .for_each(|note| self.tool_runner.mailbox.note(note));
+            }
         }
-        Ok(AgentEvent::Rewound {
+        let changed = files.changed.clone();
+        let event = AgentEvent::Rewound {
             checkpoint: checkpoint.id,
             scope,
             files,
             transcript,
             messages,
             prompt,
-        })
+        };
+        Ok((event, changed))
     }
 
     /// Finds the conversation at a checkpoint and archives the present one. Returns the path of the archive too.
@@ -282,6 +305,7 @@ impl Driver {
         self.state.turn.step(TurnInput::TodoSet(is_open));
         self.state.todo.clone_from(&conversation.todo);
         self.state.unanswered.clear();
+        self.tool_runner.snapshots.replace(conversation.files);
         self.replace().await;
         self.record_turn_end().await;
         let list = conversation.todo;
@@ -307,29 +331,48 @@ impl Driver {
     }
 }
 
-/// Returns the note that tells an agent that the files in its directory were rewound.
-pub fn rewound_note(files: &RestoredFiles) -> String {
-    let changed = &files.changed;
-    let mut names = changed.paths.join(", ");
+/// Returns the note that tells an agent which files in the directory `folder` were rewound; `None` if none were.
+pub fn rewound_note(folder: &str, changed: &PathList) -> Option<String> {
+    if changed.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = changed.paths.iter().map(|path| one_line(path)).collect();
+    let mut names = names.join(", ");
     if changed.count > changed.paths.len() {
         names.push_str(&format!(
             " and {} more",
             changed.count - changed.paths.len()
         ));
     }
-    format!(
-        "The user restored files in your work directory to an earlier state: {names}. Read them again before you edit them."
-    )
+    let folder = match folder {
+        "." => "the project directory".into(),
+        folder => one_line(folder),
+    };
+    Some(format!(
+        "The user restored files in {folder} to an earlier state: {names}. Read them again before you edit them."
+    ))
 }
 
-/// Returns whether no checkpoint can be recorded because the project is not a git repository.
-pub fn is_outside_of_repository(error: &CheckpointError) -> bool {
-    matches!(
-        error,
-        CheckpointError::Store(StoreError::Git(
-            GitError::NoRepository(_) | GitError::Missing
-        )) | CheckpointError::Git(GitError::NoRepository(_) | GitError::Missing)
-    )
+/// Returns whether an error says that there is no repository that can be used. The crew reports that at its start.
+fn is_without_repository(error: &CheckpointError) -> bool {
+    let (CheckpointError::Git(git) | CheckpointError::Store(StoreError::Git(git))) = error else {
+        return false;
+    };
+    match git {
+        GitError::Missing
+        | GitError::TooOld(_)
+        | GitError::NoRepository(_)
+        | GitError::Bare(_)
+        | GitError::Damaged(_)
+        | GitError::OwnedByOther(_)
+        | GitError::LineBreak(_) => true,
+        GitError::Start(_)
+        | GitError::TimedOut(_)
+        | GitError::Stopped(_)
+        | GitError::Failed { .. }
+        | GitError::TooLong(_)
+        | GitError::NoCommits => false,
+    }
 }
 
 /// Removes old checkpoints in the background, if it is time.

@@ -316,7 +316,11 @@ impl Driver {
         if let Some(stop) = self.check_progress(control, inputs).await {
             return stop;
         }
-        self.record_checkpoint_of_external().await;
+        let recording = self.record_checkpoint_of_external();
+        if until_interrupt(control, inputs, recording).await.is_none() {
+            let partial = String::new();
+            return TurnInput::Interrupt { partial };
+        }
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
         self.publish_model(&model_config).await;
@@ -386,7 +390,11 @@ impl Driver {
         control: &mut mpsc::Receiver<Control>,
         inputs: &mut VecDeque<TurnInput>,
     ) {
-        self.record_checkpoint_before(&calls).await;
+        let recording = self.record_checkpoint_before(&calls);
+        if until_interrupt(control, inputs, recording).await.is_none() {
+            let partial = String::new();
+            return inputs.push_back(TurnInput::Interrupt { partial });
+        }
         for event in self.state.announced.record_starts(&self.name, &calls) {
             self.publish(event).await;
         }

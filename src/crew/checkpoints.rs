@@ -12,10 +12,11 @@ use super::registry::AgentRegistry;
 use super::work_directory::work_directory;
 use super::worktrees::TaskWorktrees;
 use crate::agent::checkpoint_state::{AgentCheckpoints, RewindOrder, busy};
-use crate::agent::checkpoints::{is_outside_of_repository, rewound_note};
+use crate::agent::checkpoints::rewound_note;
 use crate::agent::driver::Control;
 use crate::domain::checkpoint::{
-    Checkpoint, CheckpointId, RestoredFiles, RewindPreview, RewindScope,
+    Checkpoint, CheckpointId, ConversationChange, PathList, RestoredFiles, RewindPreview,
+    RewindScope,
 };
 use crate::domain::ids::Name;
 use crate::protocol::event::AgentEvent;
@@ -73,9 +74,6 @@ impl CheckpointService {
         let (checkpoints, error) = blocking(read).await.map_err(|e| e.to_string())?;
         let off = match (&self.used, error) {
             (None, _) => "the setting checkpoints.enabled is false".to_string(),
-            (Some(_), Some(error)) if is_outside_of_repository(&error) => {
-                "this directory is not a git repository".to_string()
-            }
             (Some(_), Some(error)) => error.to_string(),
             (Some(_), None) => String::new(),
         };
@@ -89,17 +87,17 @@ impl CheckpointService {
         let (store, root) = (self.store.clone(), self.context.root.clone());
         let read = move || {
             let checkpoint = store.find(id)?;
-            let messages = removed_messages(&root, &checkpoint);
-            let preview = store.preview(id)?;
-            Ok((
-                checkpoint,
-                RewindPreview {
-                    messages,
-                    ..preview
-                },
-            ))
+            let conversation = conversation_change(&root, &checkpoint);
+            let preview = RewindPreview {
+                conversation,
+                ..store.preview(id)?
+            };
+            Ok((checkpoint, preview))
         };
         let (checkpoint, mut preview) = blocking(read).await.map_err(|e| e.to_string())?;
+        if checkpoint.content.session != self.context.session {
+            preview.conversation = None;
+        }
         preview.shared_with = self.others_in(agent, &self.folder_of(&checkpoint)).await;
         let event = AgentEvent::CheckpointShown {
             checkpoint: id,
@@ -130,13 +128,19 @@ impl CheckpointService {
                 "Checkpoint {id} belongs to {owner}: rewind {owner} to it."
             ));
         }
+        if scope.includes_conversation() && checkpoint.content.session != self.context.session {
+            return Err(format!(
+                "Checkpoint {id} is from another session: only its files can be restored."
+            ));
+        }
         let folder = self.folder_of(&checkpoint);
+        let folder_name = checkpoint.content.folder.clone();
         let others = self.others_in(agent, &folder).await;
         if scope.includes_files() {
             self.check_idle(&others)?;
         }
         self.check_idle(std::slice::from_ref(agent))?;
-        match self.registry.find(agent) {
+        let changed = match self.registry.find(agent) {
             Some(handle) => {
                 let (reply, answer) = oneshot::channel();
                 let order = RewindOrder {
@@ -147,15 +151,14 @@ impl CheckpointService {
                 let sent = handle.control.try_send(Control::Rewind(Box::new(order)));
                 sent.map_err(|_| busy(agent))?;
                 let gone = || format!("{agent} ended before it was rewound.");
-                answer.await.map_err(|_| gone())??;
+                answer.await.map_err(|_| gone())??
             }
             None => self.rewind_absent(agent, checkpoint, scope).await?,
-        }
-        if scope.includes_files() {
-            for name in others {
-                if let Some(mailbox) = self.registry.mailbox_of(&name) {
-                    mailbox.note(rewound_note(&RestoredFiles::default()));
-                }
+        };
+        for name in others {
+            let note = rewound_note(&folder_name, &changed);
+            if let Some((mailbox, note)) = self.registry.mailbox_of(&name).zip(note) {
+                mailbox.note(note);
             }
         }
         Ok(())
@@ -167,14 +170,19 @@ impl CheckpointService {
         agent: &Name,
         checkpoint: Checkpoint,
         scope: RewindScope,
-    ) -> Result<(), String> {
+    ) -> Result<PathList, String> {
         let (store, root, now) = (
             self.store.clone(),
             self.context.root.clone(),
             self.context.now(),
         );
         let id = checkpoint.id;
+        let log = self.context.transcript(agent);
         let work = move || {
+            // Everything that can fail comes before the files are changed.
+            if scope.includes_conversation() {
+                log.find_place(&checkpoint)?;
+            }
             let files = if scope.includes_files() {
                 store.restore(id, now)?
             } else {
@@ -195,6 +203,7 @@ impl CheckpointService {
             Some(log) => (log.transcript, Some(log.messages)),
             None => (String::new(), None),
         };
+        let changed = files.changed.clone();
         let event = AgentEvent::Rewound {
             checkpoint: id,
             scope,
@@ -204,7 +213,7 @@ impl CheckpointService {
             prompt: String::new(),
         };
         self.context.publish(event.of(agent.clone())).await;
-        Ok(())
+        Ok(changed)
     }
 
     /// Checks that none of `agents` is in a turn or has a background job.
@@ -249,15 +258,13 @@ impl CheckpointService {
     }
 }
 
-/// Returns the number of messages that a rewind removes from the conversation on disk; `None` if the conversation at the
-/// checkpoint is not available.
-fn removed_messages(root: &Path, checkpoint: &Checkpoint) -> Option<u64> {
+/// Returns what a rewind changes in the conversation on disk; `None` if the conversation at the checkpoint is not
+/// available.
+fn conversation_change(root: &Path, checkpoint: &Checkpoint) -> Option<ConversationChange> {
     let content = &checkpoint.content;
     let log = TranscriptFile::open(root, &content.session, &content.agent);
     let found = log.find_place(checkpoint).ok()?;
-    let present = log.messages().ok()?.len();
-    let left = found.conversation.messages.len();
-    Some(present.saturating_sub(left) as u64)
+    Some(found.change_of(&log.messages().ok()?))
 }
 
 async fn blocking<T: Send + 'static>(

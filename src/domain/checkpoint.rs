@@ -16,8 +16,8 @@ use super::worktree::read_size;
 pub const CHECKPOINT_KEYS: &[&str] = &["enabled", "keep_days", "disk_limit"];
 /// The highest accepted value of `keep_days`.
 const KEEP_DAYS_MAX: u64 = 365;
-/// How long checkpoints are kept if `keep_days` is not set. git keeps objects that no branch has for two weeks, and
-/// checkpoints borrow objects of the project's repository.
+/// How long checkpoints are kept if `keep_days` is not set. Checkpoints borrow objects of the project's repository, and
+/// `git gc` deletes those that no branch has after two weeks.
 const KEEP_DAYS_DEFAULT: u64 = 7;
 const DISK_LIMIT_DEFAULT: u64 = 2 * 1024 * 1024 * 1024;
 
@@ -213,6 +213,19 @@ impl PathList {
     }
 }
 
+/// What a rewind changes in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConversationChange {
+    /// Nothing.
+    Unchanged,
+    /// The last messages are removed. The value is their number.
+    Removed(u64),
+    /// The conversation was compacted, emptied or rewound since, so another one takes its place. The value is the number
+    /// of its messages.
+    Replaced(u64),
+}
+
 /// What a rewind to a checkpoint would change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RewindPreview {
@@ -227,9 +240,9 @@ pub struct RewindPreview {
     pub not_recorded: PathList,
     /// The number of commits that were made in the work directory since the checkpoint. They stay on the branch.
     pub commits: usize,
-    /// The number of messages that the rewind removes from the conversation; `None` if the conversation cannot be
-    /// restored.
-    pub messages: Option<u64>,
+    /// What the rewind changes in the conversation; `None` if the conversation cannot be restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationChange>,
     /// Other agents that work in the same directory, whose files the rewind also changes.
     pub shared_with: Vec<Name>,
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::checkpoints::CheckpointError;
 use super::transcript::TranscriptFile;
-use crate::domain::checkpoint::Checkpoint;
+use crate::domain::chat::Message;
+use crate::domain::checkpoint::{Checkpoint, ConversationChange};
 use crate::domain::conversation::{Conversation, TurnState};
 
 /// The conversation at a checkpoint.
@@ -21,8 +22,8 @@ pub struct RewoundLog {
     pub transcript: String,
     /// The number of messages that are left.
     pub messages: u64,
-    /// The number of messages that were removed; 0 if the conversation was compacted since the checkpoint.
-    pub removed: u64,
+    /// What has changed.
+    pub change: ConversationChange,
 }
 
 impl TranscriptFile {
@@ -49,6 +50,18 @@ impl TranscriptFile {
 }
 
 impl FoundPlace {
+    /// Returns what changes if the conversation takes the place of one with these messages.
+    pub fn change_of(&self, present: &[Message]) -> ConversationChange {
+        let found = &self.conversation.messages;
+        if present == found.as_slice() {
+            ConversationChange::Unchanged
+        } else if present.starts_with(found) {
+            ConversationChange::Removed((present.len() - found.len()) as u64)
+        } else {
+            ConversationChange::Replaced(found.len() as u64)
+        }
+    }
+
     /// Returns the conversation at the place with those parts of `present` that a rewind does not take back: what was
     /// spent, and what was already delivered to the agent.
     pub fn with_present(self, present: Conversation) -> Conversation {
@@ -81,7 +94,7 @@ pub fn rewind_log(root: &Path, checkpoint: &Checkpoint) -> Result<RewoundLog, Ch
     let log = TranscriptFile::open(root, &content.session, &content.agent);
     let found = log.find_place(checkpoint)?;
     let present = log.load()?.conversation;
-    let before = present.messages.len() as u64;
+    let change = found.change_of(&present.messages);
     let transcript = log.archive()?;
     let rewound = found.with_present(present);
     let messages = rewound.messages.len() as u64;
@@ -89,6 +102,6 @@ pub fn rewind_log(root: &Path, checkpoint: &Checkpoint) -> Result<RewoundLog, Ch
     Ok(RewoundLog {
         transcript,
         messages,
-        removed: before.saturating_sub(messages),
+        change,
     })
 }

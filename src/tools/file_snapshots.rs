@@ -150,6 +150,12 @@ impl FileSnapshots {
         }
     }
 
+    /// Forgets all files and adds those that the agent had seen at an earlier time, as [`FileSnapshots::restore`] does.
+    pub fn replace(&self, seen: Vec<SeenFile>) {
+        self.lock().clear();
+        self.restore(seen);
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<Snapshot>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::restore::{RestoreReport, RestoredConversation};
 use crate::commands::table::table;
-use crate::domain::checkpoint::{Checkpoint, PathList, RestoredFiles, RewindPreview};
+use crate::domain::checkpoint::{
+    Checkpoint, ConversationChange, PathList, RestoredFiles, RewindPreview,
+};
 use crate::domain::ids::Name;
 use crate::domain::text::{clip, count_noun, join_names, one_line};
 use crate::domain::timestamp::Timestamp;
@@ -175,16 +177,19 @@ fn add_conversation(
         let end = if n == 1 { "" } else { "s" };
         format!("{n} message{end}")
     };
-    if conversation.removed == 0 {
-        lines.push(format!(
-            "The conversation of {agent} has no message after checkpoint {id}."
-        ));
-        return;
-    }
+    let change = match conversation.change {
+        ConversationChange::Unchanged => {
+            lines.push(format!(
+                "The conversation of {agent} has no message after checkpoint {id}."
+            ));
+            return;
+        }
+        ConversationChange::Removed(n) => format!("{} removed", count(n)),
+        ConversationChange::Replaced(_) => "an earlier conversation is back".into(),
+    };
     lines.push(format!(
-        "Restored the conversation of {agent} to checkpoint {id}: {} removed, {} left.",
-        count(conversation.removed),
-        conversation.messages
+        "Restored the conversation of {agent} to checkpoint {id}: {change}, {} in it now.",
+        count(conversation.messages)
     ));
     if !conversation.transcript.is_empty() {
         lines.push(format!(
@@ -290,7 +295,7 @@ pub mod tests {
             conversation: Some(RestoredConversation {
                 transcript: ".transcripts/0190abcd-bob.whole-1.jsonl".into(),
                 messages: 1,
-                removed: 4,
+                change: ConversationChange::Removed(4),
                 session: "0190abcd".into(),
             }),
             conversation_error: String::new(),
@@ -301,7 +306,7 @@ pub mod tests {
             "Restored the files of bob in .worktrees/task-1 to checkpoint 3: 4 files changed.\n  \
              a.txt\n  b.txt\n  and 2 more\n\
              Left as it is: 1 file\n  big.bin: changed during the rewind\n\
-             Restored the conversation of bob to checkpoint 3: 4 messages removed, 1 left.\n\
+             Restored the conversation of bob to checkpoint 3: 4 messages removed, 1 message in it now.\n\
              The whole conversation is in .transcripts/0190abcd-bob.whole-1.jsonl\n\
              Continue: crewdeck --resume 0190abcd\n\
              Undo: crewdeck checkpoint restore 9"

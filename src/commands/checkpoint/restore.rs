@@ -6,8 +6,10 @@ use serde::Serialize;
 use super::format;
 use crate::cli::RestoreArgs;
 use crate::commands::{CommandContext, CommandOutcome, CrewStatus};
-use crate::domain::checkpoint::{Checkpoint, CheckpointId, RestoredFiles, RewindScope};
-use crate::store::{Checkpoints, RewoundLog, rewind_log};
+use crate::domain::checkpoint::{
+    Checkpoint, CheckpointId, ConversationChange, RestoredFiles, RewindScope,
+};
+use crate::store::{Checkpoints, RewoundLog, TranscriptFile, rewind_log};
 
 /// What `crewdeck checkpoint restore` has changed.
 #[derive(Serialize)]
@@ -30,8 +32,9 @@ pub struct RestoredConversation {
     pub transcript: String,
     /// The number of messages that are left.
     pub messages: u64,
-    /// The number of messages that were removed.
-    pub removed: u64,
+    /// What has changed: `unchanged`, or an object with the number of messages that were `removed`, or of those in the
+    /// conversation that has `replaced` the present one.
+    pub change: ConversationChange,
     /// The session of the conversation.
     pub session: String,
 }
@@ -42,7 +45,7 @@ pub fn run(
     context: &CommandContext<'_>,
 ) -> Result<CommandOutcome> {
     let checkpoint = checkpoints.find(args.id)?;
-    let scope = scope(args, &checkpoint)?;
+    let mut scope = scope(args, &checkpoint)?;
     // Held until the end, so that no crew starts meanwhile.
     let crew = (context.crew)()?;
     if let CrewStatus::Running(process) = &crew {
@@ -55,6 +58,24 @@ pub fn run(
         conversation_error: String::new(),
         undo: None,
     };
+    if scope.includes_conversation() {
+        let log = TranscriptFile::open(
+            context.root,
+            &checkpoint.content.session,
+            &checkpoint.content.agent,
+        );
+        // Looked for before the files are changed.
+        match log.find_place(&checkpoint) {
+            Ok(_) => {}
+            Err(error) if scope == RewindScope::Both => {
+                report.conversation_error = error.to_string();
+                scope = RewindScope::Files;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    } else if !args.files {
+        report.conversation_error = no_conversation(&checkpoint);
+    }
     if scope.includes_files() {
         let files = checkpoints.restore(checkpoint.id, context.now)?;
         report.undo = files.undo;
@@ -69,8 +90,6 @@ pub fn run(
             Err(error) if report.files.is_some() => report.conversation_error = error.to_string(),
             Err(error) => return Err(error.into()),
         }
-    } else if !args.files {
-        report.conversation_error = no_conversation(&checkpoint);
     }
     drop(crew);
     context.print(&report, || format::report(&checkpoint, &report))?;
@@ -135,7 +154,7 @@ fn conversation(log: RewoundLog, checkpoint: &Checkpoint) -> RestoredConversatio
     RestoredConversation {
         transcript: log.transcript,
         messages: log.messages,
-        removed: log.removed,
+        change: log.change,
         session: checkpoint.content.session.clone(),
     }
 }

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 
 use super::directory::SnapshotDirectory;
 use super::error::CheckpointError;
-use super::files::{folder_flags, shown, state_of};
+use super::files::{FILE_MAX, folder_flags, is_foreign, open_below, shown, state_of};
 use super::known::{DiskFileState, split};
 use super::plan::{RewindAction, RewindStep, WrittenKind};
-use super::repository::{CheckpointMeta, CheckpointRepository};
+use super::repository::{CheckpointMeta, CheckpointRepository, next_object};
 use crate::domain::checkpoint::{CheckpointId, RestoredFiles};
 use crate::store::os_errors;
 
@@ -61,7 +61,7 @@ pub fn find_contents(
     Ok(RewindContents(out))
 }
 
-/// Carries out the steps of a plan. `directory` knows the states of the files on which the plan is based. A step that
+/// Carries out the steps of a plan, whose contents [`find_contents`] has found. `directory` knows the states of the files on which the plan is based. A step that
 /// fails is reported, and the others are carried out.
 pub fn apply(
     repository: &CheckpointRepository,
@@ -69,7 +69,7 @@ pub fn apply(
     steps: &[RewindStep],
     contents: &RewindContents,
     target: &CheckpointMeta,
-) -> Result<RestoredFiles, CheckpointError> {
+) -> RestoredFiles {
     let mut done = RestoredFiles::default();
     let mut report = |path: &[u8], result: Result<(), String>| match result {
         Ok(()) => done.changed.add(shown(path)),
@@ -94,11 +94,16 @@ pub fn apply(
         let (now, later) = writes.split_at(count);
         let (batch, rest) = contents.split_at(count.min(contents.len()));
         let names: Vec<&str> = batch.iter().map(|(name, _)| name.as_str()).collect();
+        // A single content that is too large is cut off and not used.
         let bytes: u64 = batch.iter().map(|(_, size)| size + 200).sum();
-        let read = repository.cat_file("--batch", &names, bytes)?;
+        let bytes = bytes.min(BATCH_MAX + 200 * batch.len() as u64);
+        // The rewind has begun, so a failure concerns only these files.
+        let read = repository.cat_file("--batch", &names, bytes);
+        let read = read.unwrap_or_default();
         let mut read = read.as_slice();
         for (step, (_, size)) in now.iter().zip(batch) {
-            let written = match next_content(&mut read, *size) {
+            let written = match next_object(&mut read) {
+                _ if *size > FILE_MAX => Err(TOO_LARGE.into()),
                 Some(bytes) => write(directory, step, bytes, target),
                 None => Err("its content cannot be read from git".into()),
             };
@@ -107,27 +112,25 @@ pub fn apply(
         (writes, contents) = (later, rest);
     }
     sync(directory.top());
-    Ok(done)
-}
-
-/// Takes the next content from the output of `git cat-file --batch`: a line, the content, and a line break.
-fn next_content<'a>(read: &mut &'a [u8], size: u64) -> Option<&'a [u8]> {
-    let size = usize::try_from(size).ok()?;
-    let at = read.iter().position(|byte| *byte == b'\n')? + 1;
-    let bytes = read.get(at..at + size)?;
-    *read = read.get(at + size + 1..)?;
-    Some(bytes)
+    done
 }
 
 fn delete(directory: &SnapshotDirectory, path: &[u8]) -> Result<(), String> {
+    if is_foreign(path) {
+        return Err(FOREIGN.into());
+    }
+    let known = directory.known_state(path);
+    if known.is_some_and(|state| state.size > FILE_MAX) {
+        return Err(TOO_LARGE.into());
+    }
     let (folder, name) = split(path);
-    let opened = match super::files::open_below(directory.top(), folder) {
+    let opened = match open_below(directory.top(), folder) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
         opened => opened.map_err(explain)?,
     };
     match state_of(&opened, name).map_err(explain)? {
         None => return Ok(()),
-        Some(state) if Some(state) != directory.known_state(path) => return Err(CHANGED.into()),
+        Some(state) if Some(state) != known => return Err(CHANGED.into()),
         Some(_) => {}
     }
     unlinkat(&opened, name, AtFlags::empty()).map_err(explain)?;
@@ -140,8 +143,8 @@ fn remove_empty(top: &OwnedFd, folder: &[u8]) {
     let mut folder = folder;
     while !folder.is_empty() {
         let (above, name) = split(folder);
-        let removed = super::files::open_below(top, above)
-            .and_then(|above| unlinkat(&above, name, AtFlags::REMOVEDIR));
+        let removed =
+            open_below(top, above).and_then(|above| unlinkat(&above, name, AtFlags::REMOVEDIR));
         if removed.is_err() {
             return;
         }
@@ -150,6 +153,9 @@ fn remove_empty(top: &OwnedFd, folder: &[u8]) {
 }
 
 const CHANGED: &str = "it has changed during the rewind";
+const UNRECORDED: &str = "its present content is not recorded";
+const FOREIGN: &str = "a rewind writes nothing there";
+const TOO_LARGE: &str = "it is larger than 64 MiB";
 
 fn write(
     directory: &SnapshotDirectory,
@@ -160,6 +166,9 @@ fn write(
     let RewindAction::Write { kind, .. } = &step.action else {
         return Ok(());
     };
+    if is_foreign(&step.path) {
+        return Err(FOREIGN.into());
+    }
     let (folder, name) = split(&step.path);
     let folder = make_folder(directory.top(), folder)?;
     let present = state_of(&folder, name).map_err(explain)?;
@@ -172,7 +181,7 @@ fn write(
             removed.map_err(|_| "a folder with unrecorded files is in its place".to_string())?;
         }
         (None, _) => {}
-        (Some(_), None) => return Err("its present content is not recorded".into()),
+        (Some(_), None) => return Err(UNRECORDED.into()),
         (Some(_), Some(_)) => return Err(CHANGED.into()),
     }
     // git ignores files with such a name, so a file that is left behind by a crash is never committed.
@@ -185,11 +194,38 @@ fn write(
         present,
         target.is_private(&step.path),
     );
-    let placed = made.and_then(|()| renameat(&folder, &*temp, &folder, name).map_err(explain));
+    // Writing can take long, so the file is looked at once more.
+    let placed = made.and_then(|()| match present.filter(|state| !is_folder(*state)) {
+        Some(present) if state_of(&folder, name).map_err(explain)? == Some(present) => {
+            renameat(&folder, &*temp, &folder, name).map_err(explain)
+        }
+        Some(_) => Err(CHANGED.into()),
+        None => rename_new(&folder, &temp, name),
+    });
     placed.inspect_err(|_| {
         // The temporary file may not exist, and only the first error matters.
         let _ = unlinkat(&folder, &*temp, AtFlags::empty());
     })
+}
+
+/// Renames a file to a name that no file has yet.
+#[cfg(target_os = "linux")]
+fn rename_new(folder: &OwnedFd, from: &str, to: &[u8]) -> Result<(), String> {
+    let flags = rustix::fs::RenameFlags::NOREPLACE;
+    match rustix::fs::renameat_with(folder, from, folder, to, flags) {
+        // The file system does not know the flag.
+        Err(Errno::INVAL | Errno::NOSYS) => renameat(folder, from, folder, to).map_err(explain),
+        Err(Errno::EXIST) => Err(UNRECORDED.into()),
+        renamed => renamed.map_err(explain),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_new(folder: &OwnedFd, from: &str, to: &[u8]) -> Result<(), String> {
+    match state_of(folder, to).map_err(explain)? {
+        None => renameat(folder, from, folder, to).map_err(explain),
+        Some(_) => Err(UNRECORDED.into()),
+    }
 }
 
 fn make_file(
@@ -217,6 +253,7 @@ fn make_file(
         let read_bits = present.mode & 0o444;
         let run = if run_bits != 0 { read_bits >> 2 } else { 0 };
         let mode = present.mode & 0o666 | run;
+        let mode = if is_private { mode & 0o700 } else { mode };
         fchmod(&file, mode_of(mode)).map_err(explain)?;
     }
     File::from(file)

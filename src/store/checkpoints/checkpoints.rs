@@ -13,10 +13,11 @@ use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, CheckpointReason, NewCheckpoint, RewindPreview,
 };
 use crate::store::Worktrees;
-use crate::store::git::GitError;
 
 /// Maximum number of checkpoint numbers that an error lists.
 const NAMED_MAX: usize = 5;
+/// Number of work directories from which on those are forgotten that are not in use.
+const DIRECTORIES_MAX: usize = 8;
 
 /// The checkpoints of a project. Clones share what they know about the work directories.
 #[derive(Clone)]
@@ -84,7 +85,7 @@ impl Checkpoints {
     }
 
     /// Records a checkpoint of the folder that `new` names. A checkpoint before later calls of a turn
-    /// ([`CheckpointReason::Calls`]) is recorded only if a file has changed since the last snapshot. Blocks.
+    /// ([`CheckpointReason::Calls`]) is recorded only if a file has changed since the last checkpoint of the folder. Blocks.
     ///
     /// # Errors
     /// When the project is not a git repository, too much has changed, or git fails.
@@ -103,7 +104,8 @@ impl Checkpoints {
         })
     }
 
-    /// Returns what a rewind of the files to a checkpoint would change. Changes no file.
+    /// Returns what a rewind of the files to a checkpoint would change. Changes no file, except that it finishes a rewind
+    /// that was interrupted by a crash.
     ///
     /// # Errors
     /// As [`Checkpoints::restore`].
@@ -122,30 +124,33 @@ impl Checkpoints {
         CheckpointId(self.repository.ids().into_iter().max().unwrap_or(0) + 1)
     }
 
-    /// Runs `work` with the work directory `folder`, a path relative to the root. If it fails, it is run once more with
-    /// a freshly opened directory, because the objects of an earlier snapshot may have been removed.
+    /// Runs `work` with the work directory `folder`, a path relative to the root.
     pub(super) fn with_directory<T>(
         &self,
         folder: &str,
-        work: impl Fn(&mut SnapshotDirectory) -> Result<T, CheckpointError>,
+        work: impl FnOnce(&mut SnapshotDirectory) -> Result<T, CheckpointError>,
     ) -> Result<T, CheckpointError> {
         let dir = self.dir_of(folder);
-        let entry = Arc::clone(self.directories().entry(dir.clone()).or_default());
+        let entry = self.entry_of(&dir);
         let mut slot = entry.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(directory) = slot.as_mut() {
-            match work(directory) {
-                Err(CheckpointError::Git(GitError::Failed { .. })) => {}
-                done => return done,
+        let directory = match &mut *slot {
+            Some(directory) => directory,
+            none => {
+                self.repository.prepare(&self.worktrees.repository()?)?;
+                none.insert(SnapshotDirectory::open(self.worktrees.work_folder(&dir)?)?)
             }
+        };
+        work(directory)
+    }
+
+    /// Returns the entry of a work directory. Forgets other directories that are not in use if there are too many, because
+    /// each one can know many files.
+    fn entry_of(&self, dir: &Path) -> Arc<Mutex<Option<SnapshotDirectory>>> {
+        let mut all = self.directories();
+        if !all.contains_key(dir) && all.len() >= DIRECTORIES_MAX {
+            all.retain(|_, entry| Arc::strong_count(entry) > 1);
         }
-        *slot = None;
-        self.repository.prepare(&self.worktrees.repository()?)?;
-        let mut directory = SnapshotDirectory::open(self.worktrees.work_folder(&dir)?)?;
-        let done = work(&mut directory);
-        if done.is_ok() {
-            *slot = Some(directory);
-        }
-        done
+        Arc::clone(all.entry(dir.to_path_buf()).or_default())
     }
 
     /// Returns the path of a work directory that is given relative to the root; `.` and an empty text are the root.

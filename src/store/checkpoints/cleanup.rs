@@ -15,6 +15,8 @@ const COUNT_MAX: usize = 2000;
 const STAMP: &str = "cleaned";
 /// Minimum time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(600);
+/// Number of objects that are not packed above which they are packed.
+const LOOSE_MAX: u64 = 5000;
 
 /// The result of a cleanup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl Checkpoints {
     /// kept. Does nothing and returns `None` if the last cleanup was less than ten minutes ago. Blocks.
     ///
     /// # Errors
-    /// When git fails. The next call tries again.
+    /// When git fails. A call after ten minutes tries again.
     pub fn clean_up(
         &self,
         limits: CheckpointLimits,
@@ -44,9 +46,9 @@ impl Checkpoints {
         if !self.repository.exists() || age.is_some_and(|age| age < INTERVAL) {
             return Ok(None);
         }
-        let done = self.remove_old(limits, now)?;
+        // Written first, so that a failure is not repeated at each checkpoint.
         atomic::write(&stamp, b"")?;
-        Ok(Some(done))
+        self.remove_old(limits, now).map(Some)
     }
 
     /// As [`Checkpoints::clean_up`], at any time.
@@ -64,9 +66,11 @@ impl Checkpoints {
             .take_while(|checkpoint| !is_old(checkpoint))
             .count()
             .max(1);
-        let mut removed = all.get(kept..).unwrap_or_default();
-        loop {
+        let removed = all.get(kept..).unwrap_or_default();
+        if !removed.is_empty() || self.repository.loose_objects() > LOOSE_MAX {
             self.remove(removed)?;
+        }
+        loop {
             let size = self.disk_use();
             if size <= limits.disk || kept <= 1 {
                 let is_too_large = size > limits.disk;
@@ -74,7 +78,7 @@ impl Checkpoints {
             }
             // The size of a single checkpoint is not known, because checkpoints share their contents.
             let fewer = kept / 2;
-            removed = all.get(fewer..kept).unwrap_or_default();
+            self.remove(all.get(fewer..kept).unwrap_or_default())?;
             kept = fewer;
         }
     }
@@ -103,24 +107,49 @@ impl CheckpointRepository {
         }
     }
 
-    /// Deletes the objects that no checkpoint uses, and packs the others. The caller holds the lock.
+    /// Deletes the objects that no checkpoint uses, and packs the others. Checkpoints that have lost objects are deleted
+    /// if they prevent that. The caller holds the lock.
     fn collect(&self) -> Result<(), CheckpointError> {
-        let git = self.git();
-        git.ok(&["repack", "-a", "-d", "-l", "--quiet"])?;
-        git.ok(&["prune", "--expire=now"])?;
+        if self.repack().is_err() {
+            for id in self.ids().into_iter().map(CheckpointId) {
+                let name = format!("refs/checkpoints/{id}");
+                let args = ["rev-list", "--objects", "--quiet", &name];
+                if self.git().run(&args)?.code != 0 {
+                    self.delete(id)?;
+                }
+            }
+            // The preview may have lost objects too; the next one makes it anew.
+            self.git().run(&["update-ref", "-d", "refs/preview"])?;
+            self.repack()?;
+        }
         self.remove_crash_reports();
         Ok(())
     }
 
+    fn repack(&self) -> Result<(), CheckpointError> {
+        self.git().ok(&["repack", "-a", "-d", "-l", "--quiet"])?;
+        self.git().ok(&["prune", "--expire=now"])?;
+        Ok(())
+    }
+
+    /// Returns the number of objects that are not packed; 0 if it cannot be determined.
+    fn loose_objects(&self) -> u64 {
+        self.counted(&["count"])
+    }
+
     fn size(&self) -> u64 {
+        self.counted(&["size", "size-pack", "size-garbage"]) * 1024
+    }
+
+    /// Returns the sum of numbers that `git count-objects` prints under these names.
+    fn counted(&self, names: &[&str]) -> u64 {
         let Ok(counted) = self.git().ok(&["count-objects", "-v"]) else {
             return 0;
         };
-        let kibibytes = counted.lines().filter_map(|line| {
+        let numbers = counted.lines().filter_map(|line| {
             let (name, value) = line.split_once(": ")?;
-            let value = value.parse::<u64>().ok()?;
-            matches!(name, "size" | "size-pack" | "size-garbage").then_some(value)
+            names.contains(&name).then(|| value.parse::<u64>().ok())?
         });
-        kibibytes.sum::<u64>() * 1024
+        numbers.sum()
     }
 }

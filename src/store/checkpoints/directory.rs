@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use super::error::CheckpointError;
-use super::files::{self, NoContent};
+use super::files::{self, NoContent, is_foreign};
 use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent, join};
 use super::repository::{
     CheckpointMessage, CheckpointMeta, CheckpointRepository, SnapshotRef, TreeChanges,
@@ -16,9 +16,8 @@ use super::repository::{
 use super::rules::IgnoreRules;
 use super::scan::{DirectoryScan, scan};
 use crate::domain::checkpoint::NewCheckpoint;
-use crate::domain::folders::is_reserved;
 use crate::store::WorkFolder;
-use crate::store::git::{GitError, is_hash};
+use crate::store::git::{Git, GitError, is_hash};
 use crate::store::regular_file;
 
 /// Maximum size of all contents that one snapshot adds, in bytes.
@@ -44,6 +43,12 @@ pub struct SnapshotDirectory {
     known: KnownFiles,
     /// The tree of the last snapshot; `None` if it has no files.
     tree: Option<String>,
+    /// The tree of the last checkpoint; differs from `tree` after a preview.
+    checkpoint_tree: Option<String>,
+    /// The commit whose files are known as tracked.
+    tracked: Option<String>,
+    /// Paths in `tree` that must not be in a snapshot. Empty after the first snapshot.
+    foreign: Vec<Vec<u8>>,
 }
 
 /// The files of a work directory at one time, as stored in the repository.
@@ -71,7 +76,11 @@ impl SnapshotDirectory {
             top,
             known: KnownFiles::default(),
             tree: None,
+            checkpoint_tree: None,
+            tracked: None,
+            foreign: Vec::new(),
         };
+        directory.tracked = directory.head();
         // Without a usable commit, everything is read.
         if let Ok(Some((tree, listed))) = directory.committed() {
             directory.start_with(tree, &listed)?;
@@ -82,7 +91,7 @@ impl SnapshotDirectory {
     /// Reads the tree of the last commit; `None` if there is no commit. The files are a list of `MODE TYPE HASH
     /// SIZE<TAB>PATH`, each ending with a NUL byte.
     fn committed(&self) -> Result<Option<(String, Vec<u8>)>, GitError> {
-        let git = self.folder.git.without_fetching();
+        let git = self.git();
         let found = git.run(&["rev-parse", "--verify", "--quiet", "HEAD^{tree}"])?;
         if found.code != 0 {
             return Ok(None);
@@ -101,8 +110,13 @@ impl SnapshotDirectory {
             let (facts, path) = (String::from_utf8_lossy(&line[..at]), &line[at + 1..]);
             let mut facts = facts.split_whitespace();
             let (mode, size) = (facts.next().unwrap_or_default(), facts.nth(2));
+            if is_foreign(path) {
+                self.foreign.push(path.to_vec());
+                continue;
+            }
             // The entry of a submodule stays in the tree.
-            if mode == "160000" || is_in_reserved(path) {
+            if mode == "160000" {
+                self.known.submodules.insert(path.to_vec());
                 continue;
             }
             let size = size.and_then(|size| size.parse::<u64>().ok());
@@ -111,28 +125,22 @@ impl SnapshotDirectory {
         }
         self.known.sort();
         // The states must be older than git's comparison: a file that changes in between is then read again.
+        let now = now_seconds();
         let found = self.scan()?;
-        let git = self.folder.git.without_fetching();
-        let args = [
-            "diff-index",
-            "--name-only",
-            "-z",
-            "--ignore-submodules=all",
-            "HEAD",
-        ];
-        let changed = git.run_bytes(&args, LIST_MAX)?;
-        if changed.code != 0 || changed.lost > 0 {
-            self.known = KnownFiles::default();
-            return Ok(());
-        }
-        let changed: HashSet<&[u8]> = changed.out.split(|byte| *byte == 0).collect();
+        let changed = match self.changed_since_commit()? {
+            Some(changed) => changed,
+            None => {
+                self.known = KnownFiles::default();
+                return Ok(());
+            }
+        };
+        let changed: HashSet<&[u8]> = changed.iter().map(Vec::as_slice).collect();
         let mut states = HashMap::new();
         for (folder, files) in &found.folders {
             for file in files {
                 states.insert(join(folder, &file.name), file.state);
             }
         }
-        let now = now_seconds();
         for (path, mode, size) in sizes {
             let Some(state) = states.get(path) else {
                 continue;
@@ -150,6 +158,40 @@ impl SnapshotDirectory {
         Ok(())
     }
 
+    /// Returns the tracked files of which git does not know that they are as in the commit; `None` if git fails.
+    fn changed_since_commit(&self) -> Result<Option<Vec<Vec<u8>>>, GitError> {
+        let git = self.git();
+        // The user can tell git to look at less than all of a file's state, also for single files.
+        let strict = ["-c", "core.checkStat=default", "-c", "core.trustctime=true"];
+        let args = [
+            "diff-index",
+            "--name-only",
+            "-z",
+            "--no-renames",
+            "--ignore-submodules=all",
+            "HEAD",
+        ];
+        let changed = git.run_bytes(&[&strict[..], &args].concat(), LIST_MAX)?;
+        let marked = git.run_bytes(&["ls-files", "-v", "-z"], LIST_MAX)?;
+        if changed.code != 0 || changed.lost > 0 || marked.code != 0 || marked.lost > 0 {
+            return Ok(None);
+        }
+        let changed = changed.out.split(|byte| *byte == 0).map(Vec::from);
+        // A lower-case letter marks files that git assumes to be unchanged, `S` those that it skips.
+        let is_marked = |line: &&[u8]| {
+            let mark = line.first();
+            mark.is_some_and(|mark| mark.is_ascii_lowercase() || *mark == b'S')
+        };
+        let marked = marked.out.split(|byte| *byte == 0).filter(is_marked);
+        let marked = marked.filter_map(|line| line.get(2..)).map(Vec::from);
+        Ok(Some(changed.chain(marked).collect()))
+    }
+
+    /// Returns a git that reads objects as they are.
+    fn git(&self) -> Git {
+        self.folder.git.without_fetching().without_replacements()
+    }
+
     fn scan(&self) -> Result<DirectoryScan, CheckpointError> {
         let exclude = self.folder.common.join("info/exclude");
         let exclude = regular_file::read(&exclude, EXCLUDE_MAX).unwrap_or_default();
@@ -158,7 +200,7 @@ impl SnapshotDirectory {
     }
 
     /// Stores the present files under `reference`. With [`UnchangedFiles::Leave`], stores nothing if no file has changed
-    /// since the last snapshot. The caller holds the lock of the repository.
+    /// since the last checkpoint. The caller holds the lock of the repository.
     ///
     /// # Errors
     /// When too much has changed, a file cannot be written or git fails. What is known then stays as it was.
@@ -169,9 +211,28 @@ impl SnapshotDirectory {
         content: &NewCheckpoint,
         unchanged: UnchangedFiles,
     ) -> Result<StoredSnapshot, CheckpointError> {
+        match self.try_snapshot(repository, reference, content, unchanged) {
+            // Objects of an earlier snapshot may have been removed, so it begins from the commit again.
+            Err(CheckpointError::Git(GitError::Failed { .. })) => {
+                *self = SnapshotDirectory::open(self.folder.clone())?;
+                self.try_snapshot(repository, reference, content, unchanged)
+            }
+            taken => taken,
+        }
+    }
+
+    fn try_snapshot(
+        &mut self,
+        repository: &CheckpointRepository,
+        reference: SnapshotRef,
+        content: &NewCheckpoint,
+        unchanged: UnchangedFiles,
+    ) -> Result<StoredSnapshot, CheckpointError> {
         // The directory may have been removed and created again at the same path.
         self.top = open_top(&self.folder.dir)?;
         let started = now_seconds();
+        let head = self.head();
+        self.track_files_of(head.as_deref());
         let found = self.scan()?;
         let differences = self.known.compare(&found.folders);
         let mut meta = CheckpointMeta {
@@ -190,13 +251,15 @@ impl SnapshotDirectory {
             reference,
             message: CheckpointMessage {
                 content: content.clone(),
-                head: self.head(),
+                head,
             },
             base: self.tree.as_deref(),
             gone: &gone,
+            foreign: &self.foreign,
             begun: None,
         };
-        if !gone.is_empty() || unchanged == UnchangedFiles::Store {
+        let differs = self.tree != self.checkpoint_tree;
+        if !gone.is_empty() || differs || unchanged == UnchangedFiles::Store {
             changes.begin()?;
         }
         let mut size = 0;
@@ -242,7 +305,11 @@ impl SnapshotDirectory {
         let begun = changes.begun.take();
         let is_stored = begun.is_some();
         if let Some(begun) = begun {
-            self.tree = repository.commit(begun, &meta)?;
+            self.tree = repository.commit(reference, begun, &meta)?;
+            self.foreign = Vec::new();
+            if matches!(reference, SnapshotRef::Checkpoint(_)) {
+                self.checkpoint_tree.clone_from(&self.tree);
+            }
         }
         for path in &gone {
             self.known.remove(path);
@@ -254,6 +321,37 @@ impl SnapshotDirectory {
             }
         }
         Ok(StoredSnapshot { meta, is_stored })
+    }
+
+    /// Marks the files as tracked that the commit `head` has added since the last snapshot. If git cannot list them, they
+    /// count as not tracked, which matters only for files with an ignored name.
+    fn track_files_of(&mut self, head: Option<&str>) {
+        let Some(head) = head.filter(|head| self.tracked.as_deref() != Some(*head)) else {
+            return;
+        };
+        let git = self.git();
+        let listed = match &self.tracked {
+            Some(old) => {
+                let args = [
+                    "diff-tree",
+                    "-r",
+                    "-z",
+                    "--name-only",
+                    "--no-renames",
+                    "--diff-filter=A",
+                ];
+                git.run_bytes(&[&args[..], &[old, head]].concat(), LIST_MAX)
+            }
+            None => git.run_bytes(&["ls-tree", "-r", "-z", "--name-only", head], LIST_MAX),
+        };
+        let Ok(listed) = listed else {
+            return;
+        };
+        let paths = listed.out.split(|byte| *byte == 0);
+        for path in paths.filter(|path| !path.is_empty() && !is_foreign(path)) {
+            self.known.track(path);
+        }
+        self.tracked = Some(head.to_string());
     }
 
     /// Returns the state of a file in the last snapshot; `None` if the snapshot does not contain the file.
@@ -294,6 +392,7 @@ struct SnapshotChanges<'a> {
     message: CheckpointMessage,
     base: Option<&'a str>,
     gone: &'a [Vec<u8>],
+    foreign: &'a [Vec<u8>],
     begun: Option<TreeChanges>,
 }
 
@@ -307,7 +406,7 @@ impl SnapshotChanges<'_> {
                 let mut begun = self
                     .repository
                     .begin(self.reference, &self.message, self.base)?;
-                for path in self.gone {
+                for path in self.foreign.iter().chain(self.gone) {
                     begun.delete(path)?;
                 }
                 begun
@@ -345,10 +444,4 @@ fn open_top(dir: &Path) -> Result<OwnedFd, CheckpointError> {
         Errno::NOENT | Errno::NOTDIR => CheckpointError::NoFolder(dir.display().to_string()),
         error => CheckpointError::read(b"", error),
     })
-}
-
-/// Returns whether a path lies in a folder of crewdeck or git in the top folder.
-fn is_in_reserved(path: &[u8]) -> bool {
-    let first = path.split(|byte| *byte == b'/').next().unwrap_or_default();
-    std::str::from_utf8(first).is_ok_and(is_reserved)
 }

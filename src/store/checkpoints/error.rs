@@ -31,11 +31,16 @@ pub enum CheckpointError {
     #[error("the work directory has more than {0} files: let git ignore what need not be kept")]
     TooManyFiles(usize),
     #[error(
-        "more than {0} MiB of files have changed that git does not ignore: commit them, or add what need not be kept to .gitignore"
+        "more than {0} MiB of files that git does not ignore are new or have changed: commit them, or add what need not be kept to .gitignore"
     )]
     TooMuch(u64),
     #[error("more than {0} files are too large or cannot be read: let git ignore them")]
     TooManySkipped(usize),
+    /// The checkpoint of the files before the rewind, and why the rewind could not be finished.
+    #[error(
+        "a rewind that was interrupted could not be finished: {1}. Checkpoint {0} has the files before it"
+    )]
+    NotFinished(CheckpointId, String),
     #[error("{path} cannot be read: {why}")]
     Unreadable { path: String, why: String },
     #[error("another crewdeck is using the checkpoints: try again in a moment")]

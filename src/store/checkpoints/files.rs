@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::known::{DiskFileState, split};
+use crate::domain::folders::is_reserved;
 
 /// Maximum size of a file that a snapshot contains, in bytes. Larger files are left out.
 pub const FILE_MAX: u64 = 64 * 1024 * 1024;
@@ -52,6 +53,14 @@ pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
         folder = openat(&folder, name, folder_flags(), Mode::empty())?;
     }
     Ok(folder)
+}
+
+/// Returns whether the entry `name` of `folder`, a `.git`, makes the folder a repository or a worktree.
+pub fn is_repository(folder: &OwnedFd, name: &[u8]) -> bool {
+    match openat(folder, name, folder_flags(), Mode::empty()) {
+        Ok(git) => matches!(state_of(&git, b"HEAD"), Ok(Some(_))),
+        Err(_) => read_small(folder, name).is_some_and(|text| text.starts_with(b"gitdir:")),
+    }
 }
 
 /// Returns the state of the entry `name`; `None` if there is none.
@@ -104,6 +113,16 @@ pub fn hash(bytes: &[u8]) -> Box<[u8; 32]> {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, bytes).as_ref());
     Box::new(out)
+}
+
+/// Returns whether a path must not be in a snapshot and is never written: it lies in a folder of crewdeck or of git, or
+/// it could lead out of the work directory. Agents can make commits with such paths.
+pub fn is_foreign(path: &[u8]) -> bool {
+    let mut names = path.split(|byte| *byte == b'/');
+    let first = names.clone().next().unwrap_or_default();
+    std::str::from_utf8(first).is_ok_and(is_reserved)
+        || names
+            .any(|name| matches!(name, b"" | b"." | b"..") || name.eq_ignore_ascii_case(b".git"))
 }
 
 /// Returns a path as text for the user.

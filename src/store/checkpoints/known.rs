@@ -1,6 +1,6 @@
 //! What is known about the files of a work directory since its last snapshot, and how a scan differs from it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rustix::fs::{FileType, Stat};
 
@@ -20,8 +20,8 @@ pub struct DiskFileState {
 #[derive(Debug, Clone)]
 pub struct KnownFile {
     pub name: Box<[u8]>,
-    /// Whether the file was in the commit with which the snapshots began. Such a file is recorded even if git ignores
-    /// its name, as git does.
+    /// Whether the file is, or was since the first snapshot, in the commit that is checked out. Such a file is recorded
+    /// even if git ignores its name.
     pub is_tracked: bool,
     pub content: KnownContent,
 }
@@ -52,6 +52,8 @@ pub struct StoredContent {
 /// entry too, which may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct KnownFiles {
+    /// The folders of submodules. They are not recorded.
+    pub submodules: HashSet<Vec<u8>>,
     folders: HashMap<Box<[u8]>, Vec<KnownFile>>,
 }
 
@@ -147,6 +149,20 @@ impl KnownFiles {
     pub fn sort(&mut self) {
         for files in self.folders.values_mut() {
             files.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+    }
+
+    /// Marks a file as tracked; adds it as one that does not exist if it is not known.
+    pub fn track(&mut self, path: &[u8]) {
+        if self.find(path).is_none() {
+            self.set(path, KnownContent::Gone);
+        }
+        let (folder, name) = split(path);
+        let files = self.folder(folder);
+        if let Ok(at) = files.binary_search_by(|file| (*file.name).cmp(name))
+            && let Some(file) = files.get_mut(at)
+        {
+            file.is_tracked = true;
         }
     }
 

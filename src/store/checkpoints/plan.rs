@@ -2,7 +2,7 @@
 
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::error::CheckpointError;
-use super::files::shown;
+use super::files::{is_foreign, shown};
 use super::repository::{CheckpointMeta, CheckpointRepository, SnapshotRef, StoredCheckpoint};
 use crate::domain::checkpoint::{CheckpointId, PathList, RewindPreview};
 use crate::store::git::GitError;
@@ -51,7 +51,7 @@ pub struct RewindPlan {
 pub struct RewindTrees<'a> {
     /// The checkpoint.
     pub id: CheckpointId,
-    /// The names of the trees for git commands in the repository of checkpoints.
+    /// The trees of the files, for git commands in the repository of checkpoints.
     pub from: &'a str,
     pub to: &'a str,
     pub present: &'a CheckpointMeta,
@@ -63,10 +63,6 @@ impl RewindPlan {
         repository: &CheckpointRepository,
         trees: &RewindTrees,
     ) -> Result<RewindPlan, CheckpointError> {
-        let (from, to) = (
-            existing(repository, trees.from)?,
-            existing(repository, trees.to)?,
-        );
         let args = [
             "diff-tree",
             "-r",
@@ -74,15 +70,15 @@ impl RewindPlan {
             "--raw",
             "--no-renames",
             "--no-abbrev",
-            &from,
-            &to,
+            trees.from,
+            trees.to,
         ];
         let listed = repository.git().run_bytes(&args, LIST_MAX)?;
         if listed.code != 0 {
             // The present files were just stored, so a folder of the checkpoint is missing.
             return Err(CheckpointError::Gone {
                 id: trees.id,
-                path: "a folder".into(),
+                path: "one of its folders".into(),
             });
         }
         if listed.lost > 0 {
@@ -98,7 +94,7 @@ impl RewindPlan {
                 continue;
             };
             let is_submodule = [":160000", "160000"].contains(&old_mode) || mode == "160000";
-            if is_submodule {
+            if is_submodule || is_foreign(path) {
                 continue;
             }
             let path = path.to_vec();
@@ -134,16 +130,6 @@ impl RewindPlan {
     }
 }
 
-/// Returns the tree `name`, or the empty tree if a checkpoint has no files.
-fn existing(repository: &CheckpointRepository, name: &str) -> Result<String, CheckpointError> {
-    let git = repository.git();
-    let found = git.run(&["rev-parse", "--verify", "--quiet", name])?;
-    if found.code == 0 {
-        return Ok(found.out.trim().to_string());
-    }
-    Ok(git.ok(&["hash-object", "-t", "tree", "-w", "/dev/null"])?)
-}
-
 /// Returns what a rewind to `target` would change. Stores the present files first, so that git can compare them. The
 /// caller holds the lock of the repository.
 pub fn preview(
@@ -159,13 +145,11 @@ pub fn preview(
         UnchangedFiles::Store,
     )?;
     let meta = repository.meta(target.id)?;
-    let (from, to) = (
-        "refs/preview:files",
-        CheckpointRepository::files_of(target.id),
-    );
+    let from = repository.files_of(SnapshotRef::Preview, target.id)?;
+    let to = repository.files_of(SnapshotRef::Checkpoint(target.id), target.id)?;
     let trees = RewindTrees {
         id: target.id,
-        from,
+        from: &from,
         to: &to,
         present: &taken.meta,
         target: &meta,
@@ -195,10 +179,6 @@ fn text(
     plan: &RewindPlan,
     form: &str,
 ) -> Result<String, CheckpointError> {
-    let (from, to) = (
-        existing(repository, trees.from)?,
-        existing(repository, trees.to)?,
-    );
     let mut args = vec![
         "diff",
         "--no-color",
@@ -206,7 +186,14 @@ fn text(
         "--no-textconv",
         "--no-renames",
     ];
-    args.extend(["--ignore-submodules=all", form, &from, &to, "--", "."]);
+    args.extend([
+        "--ignore-submodules=all",
+        form,
+        trees.from,
+        trees.to,
+        "--",
+        ".",
+    ]);
     let excluded: Vec<String> = plan
         .left_alone
         .iter()

@@ -22,7 +22,7 @@ use crate::store::{StoreError, atomic};
 const STORE: &str = ".crewdeck/checkpoints";
 const REFS: &str = "refs/checkpoints/";
 /// Maximum size of the list of all checkpoints, in bytes.
-const LIST_MAX: usize = 16 * 1024 * 1024;
+const LIST_MAX: u64 = 16 * 1024 * 1024;
 /// Maximum size of a [`CheckpointMeta`], in bytes. Entries beyond it are left out.
 const META_MAX: usize = 8 * 1024 * 1024;
 /// Maximum time for which a checkpoint waits until another one is stored or old ones are removed.
@@ -117,8 +117,10 @@ impl CheckpointRepository {
         }
         let format = project.git.ok(&["rev-parse", "--show-object-format"])?;
         let format = format!("--object-format={format}");
-        let git = Git::at(&self.folder);
+        let git = Git::at(&self.folder).with_refs_as_files();
         git.ok(&[
+            "-c",
+            "init.defaultRefFormat=files",
             "init",
             "--quiet",
             "--bare",
@@ -133,6 +135,9 @@ impl CheckpointRepository {
             ("core.looseCompression", "1"),
             ("pack.compression", "1"),
             ("core.logAllRefUpdates", "false"),
+            // A checkpoint must be on the disk before files are overwritten.
+            ("core.fsync", "committed,loose-object"),
+            ("core.fsyncMethod", "batch"),
         ] {
             made.ok(&["config", key, value])?;
         }
@@ -155,27 +160,30 @@ impl CheckpointRepository {
         self.folder.join(name)
     }
 
-    /// Returns all checkpoints, newest first. Refs with an unknown message are left out.
+    /// Returns all checkpoints, newest first. Leaves out those whose commit is missing or has an unknown message.
     pub fn list(&self) -> Result<Vec<StoredCheckpoint>, CheckpointError> {
         if !self.exists() {
             return Ok(Vec::new());
         }
-        let format = "--format=%(refname:lstrip=2)%09%(contents:subject)";
-        let listed = self
-            .git
-            .run_keeping(&["for-each-ref", format, REFS], LIST_MAX)?;
-        if listed.code != 0 {
-            return Err(listed.to_error(&["for-each-ref"]).into());
+        let mut ids = self.ids();
+        ids.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+        let names: Vec<String> = ids.iter().map(|id| format!("{REFS}{id}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let read = self.cat_file("--batch", &names, LIST_MAX)?;
+        let mut read = read.as_slice();
+        let mut all = Vec::new();
+        for id in ids {
+            let Some(commit) = next_object(&mut read) else {
+                continue;
+            };
+            // The message follows the first empty line.
+            let start = commit.windows(2).position(|pair| pair == b"\n\n");
+            let message = start.and_then(|at| commit.get(at + 2..));
+            if let Some(message) = message.and_then(|text| serde_json::from_slice(text).ok()) {
+                let id = CheckpointId(id);
+                all.push(StoredCheckpoint { id, message });
+            }
         }
-        let parse = |line: &str| {
-            let (id, message) = line.split_once('\t')?;
-            Some(StoredCheckpoint {
-                id: id.parse().ok()?,
-                message: serde_json::from_str(message).ok()?,
-            })
-        };
-        let mut all: Vec<StoredCheckpoint> = listed.out.lines().filter_map(parse).collect();
-        all.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.id));
         Ok(all)
     }
 
@@ -189,9 +197,32 @@ impl CheckpointRepository {
             .collect()
     }
 
-    /// Returns the name of the tree of a checkpoint's files, for git commands in this repository.
-    pub fn files_of(id: CheckpointId) -> String {
-        format!("{REFS}{id}:files")
+    /// Returns the tree of the files of a commit, the empty tree if it has no files.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Damaged`] with `id` if the commit cannot be read.
+    pub fn files_of(
+        &self,
+        reference: SnapshotRef,
+        id: CheckpointId,
+    ) -> Result<String, CheckpointError> {
+        let name = reference.name();
+        let args = ["ls-tree", "-z", "--full-tree", &name, "files"];
+        let listed = self.git.run(&args)?;
+        if listed.code != 0 {
+            return Err(CheckpointError::Damaged(id));
+        }
+        let hash = listed
+            .out
+            .split_whitespace()
+            .nth(2)
+            .filter(|hash| is_hash(hash));
+        match hash {
+            Some(hash) => Ok(hash.to_string()),
+            None => Ok(self
+                .git
+                .ok(&["hash-object", "-t", "tree", "-w", "/dev/null"])?),
+        }
     }
 
     pub fn git(&self) -> &Git {
@@ -262,10 +293,7 @@ impl CheckpointRepository {
         let mut changes = TreeChanges {
             out: BufWriter::new(file),
         };
-        let name = match reference {
-            SnapshotRef::Checkpoint(id) => format!("{REFS}{id}"),
-            SnapshotRef::Preview => "refs/preview".to_string(),
-        };
+        let name = reference.name();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // seconds since 1970
         let seconds = message.content.at.0 as u64;
         let text = serde_json::to_string(message).map_err(StoreError::from)?;
@@ -283,6 +311,7 @@ impl CheckpointRepository {
     /// Stores a commit. Returns the name of the tree of its files; `None` if it has no files.
     pub fn commit(
         &self,
+        reference: SnapshotRef,
         mut changes: TreeChanges,
         meta: &CheckpointMeta,
     ) -> Result<Option<String>, CheckpointError> {
@@ -296,10 +325,14 @@ impl CheckpointRepository {
             .into_inner()
             .map_err(|e| flush(e.into_error()))?;
         file.rewind().map_err(flush)?;
-        let args = ["fast-import", "--quiet", "--done", "--force"];
-        let done = self.git.with_input(file).run(&args)?;
+        // Only a preview replaces the one before. An import that outlives its process must not replace a checkpoint.
+        let args: &[&str] = match reference {
+            SnapshotRef::Checkpoint(_) => &["fast-import", "--quiet", "--done"],
+            SnapshotRef::Preview => &["fast-import", "--quiet", "--done", "--force"],
+        };
+        let done = self.git.with_input(file).run(args)?;
         if done.code != 0 {
-            return Err(done.to_error(&args).into());
+            return Err(done.to_error(args).into());
         }
         let words = done.out.split_whitespace().collect::<Vec<_>>();
         Ok(match words.get(2) {
@@ -315,6 +348,28 @@ pub enum SnapshotRef {
     Checkpoint(CheckpointId),
     /// The state of the files for a preview. The next preview replaces it.
     Preview,
+}
+
+impl SnapshotRef {
+    fn name(self) -> String {
+        match self {
+            SnapshotRef::Checkpoint(id) => format!("{REFS}{id}"),
+            SnapshotRef::Preview => "refs/preview".into(),
+        }
+    }
+}
+
+/// Takes the next object from the output of `git cat-file --batch`: a line, the content, and a line break. Returns `None`
+/// if git does not have the object, or the output ends.
+pub fn next_object<'a>(read: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let end = read.iter().position(|byte| *byte == b'\n')?;
+    let (line, rest) = read.split_at(end);
+    *read = rest.get(1..)?;
+    let line = std::str::from_utf8(line).ok()?;
+    let size = line.rsplit(' ').next()?.parse::<usize>().ok()?;
+    let content = read.get(..size)?;
+    *read = read.get(size + 1..)?;
+    Some(content)
 }
 
 impl TreeChanges {

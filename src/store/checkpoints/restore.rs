@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +11,13 @@ use super::apply::{apply, find_contents};
 use super::checkpoints::Checkpoints;
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::error::CheckpointError;
-use super::plan::{RewindPlan, RewindStep, RewindTrees};
-use super::repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
+use super::plan::{RewindPlan, RewindTrees};
+use super::repository::{SnapshotRef, StoredCheckpoint};
 use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
 };
 use crate::domain::timestamp::Timestamp;
-use crate::store::git::busy_in;
+use crate::store::git::{GitError, busy_in};
 use crate::store::{StoreError, TranscriptFile, atomic, regular_file};
 
 /// The file that describes a rewind that has begun.
@@ -107,10 +109,12 @@ impl Checkpoints {
         let reference = SnapshotRef::Checkpoint(undo);
         let taken = directory.snapshot(repository, reference, before, UnchangedFiles::Store)?;
         let meta = repository.meta(target.id)?;
+        let from = repository.files_of(reference, undo)?;
+        let to = repository.files_of(SnapshotRef::Checkpoint(target.id), target.id)?;
         let trees = RewindTrees {
             id: target.id,
-            from: &CheckpointRepository::files_of(undo),
-            to: &CheckpointRepository::files_of(target.id),
+            from: &from,
+            to: &to,
             present: &taken.meta,
             target: &meta,
         };
@@ -126,7 +130,7 @@ impl Checkpoints {
             &path,
             &serde_json::to_vec(&pending).map_err(StoreError::from)?,
         )?;
-        let mut done = apply(repository, directory, &plan.steps, &contents, &meta)?;
+        let mut done = apply(repository, directory, &plan.steps, &contents, &meta);
         for path in &plan.left_alone {
             if taken.meta.is_skipped(path) || meta.is_skipped(path) {
                 let path = super::files::shown(path);
@@ -142,86 +146,100 @@ impl Checkpoints {
     /// are left alone. Called before anything else that uses checkpoints.
     ///
     /// # Errors
-    /// When the files cannot be compared or git fails. The next call tries again.
+    /// When the rewind cannot be finished now, for example because another process uses the checkpoints; the next call
+    /// tries again. [`CheckpointError::NotFinished`] if it can never be finished; further calls then succeed.
     pub fn finish_interrupted(&self) -> Result<(), CheckpointError> {
         let path = self.repository.file(PENDING);
-        if path.symlink_metadata().is_err() {
-            return Ok(());
-        }
-        let _turn = atomic::Lock::take(&self.repository.file("finishing.lock"))?;
-        let Ok(text) = regular_file::read(&path, PENDING_MAX) else {
+        let Some(pending) = read_pending(&path)? else {
             return Ok(());
         };
-        let Ok(pending) = serde_json::from_slice::<PendingRewind>(&text) else {
-            atomic::set_aside(&path)?;
-            return Ok(());
-        };
-        let finished = self.finish(&pending);
-        match finished {
-            // The checkpoint, or the directory with its files, no longer exists, so nothing can be finished.
-            Ok(()) | Err(CheckpointError::NotFound(..) | CheckpointError::NoFolder(_)) => {}
-            Err(error) => return Err(error),
-        }
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(StoreError::at(&path)(error).into())
+        match self.finish(&pending) {
+            Err(error) if !may_pass(&error) => {
+                atomic::set_aside(&path)?;
+                Err(CheckpointError::NotFinished(
+                    pending.undo,
+                    error.to_string(),
+                ))
             }
-            _ => Ok(()),
+            finished => finished,
         }
     }
 
     fn finish(&self, pending: &PendingRewind) -> Result<(), CheckpointError> {
+        let path = self.repository.file(PENDING);
         let target = self.find_stored(pending.target)?;
         self.find_stored(pending.undo)?;
         self.with_directory(&pending.folder, |directory| {
             let repository = &self.repository;
             let _lock = repository.lock()?;
+            // The rewind was running, and has ended meanwhile.
+            if read_pending(&path)?.as_ref() != Some(pending) {
+                return Ok(());
+            }
             let content = &target.message.content;
-            let now = directory.snapshot(
-                repository,
-                SnapshotRef::Preview,
-                content,
-                UnchangedFiles::Store,
-            )?;
+            let reference = SnapshotRef::Preview;
+            let store = UnchangedFiles::Store;
+            let now = directory.snapshot(repository, reference, content, store)?;
             let meta = repository.meta(target.id)?;
-            let present = "refs/preview:files";
-            let (before, after) = (
-                CheckpointRepository::files_of(pending.undo),
-                CheckpointRepository::files_of(target.id),
-            );
+            let present = repository.files_of(reference, target.id)?;
+            let tree_of = |id| repository.files_of(SnapshotRef::Checkpoint(id), id);
+            let (before, after) = (tree_of(pending.undo)?, tree_of(pending.target)?);
             let between = |from: &str, to: &str| {
-                RewindPlan::between(
-                    repository,
-                    &RewindTrees {
-                        id: pending.target,
-                        from,
-                        to,
-                        present: &now.meta,
-                        target: &meta,
-                    },
-                )
+                let trees = RewindTrees {
+                    id: pending.target,
+                    from,
+                    to,
+                    present: &now.meta,
+                    target: &meta,
+                };
+                RewindPlan::between(repository, &trees)
             };
             // A file that is neither as before the rewind nor as after it was changed by another program since.
-            let path_of = |step: RewindStep| step.path;
-            let part_of_rewind: HashSet<Vec<u8>> = between(&before, &after)?
-                .steps
-                .into_iter()
-                .map(path_of)
-                .collect();
-            let changed_since: HashSet<Vec<u8>> = between(&before, present)?
-                .steps
-                .into_iter()
-                .map(path_of)
-                .collect();
-            let mut plan = between(present, &after)?;
+            let paths = |plan: RewindPlan| plan.steps.into_iter().map(|step| step.path);
+            let part_of_rewind: HashSet<Vec<u8>> = paths(between(&before, &after)?).collect();
+            let changed_since: HashSet<Vec<u8>> = paths(between(&before, &present)?).collect();
+            let mut plan = between(&present, &after)?;
             plan.steps.retain(|step| {
                 part_of_rewind.contains(&step.path) && !changed_since.contains(&step.path)
             });
             let contents = find_contents(repository, target.id, &plan.steps)?;
-            apply(repository, directory, &plan.steps, &contents, &meta)?;
+            apply(repository, directory, &plan.steps, &contents, &meta);
+            fs::remove_file(&path).map_err(StoreError::at(&path))?;
             Ok(())
         })
     }
+}
+
+/// Reads the description of a rewind that has begun; `None` if there is none. Sets aside a file that is not one.
+fn read_pending(path: &Path) -> Result<Option<PendingRewind>, CheckpointError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let text = match regular_file::read(path, PENDING_MAX) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::at(path)(error).into()),
+    };
+    match serde_json::from_slice(&text) {
+        Ok(pending) => Ok(Some(pending)),
+        Err(_) => {
+            atomic::set_aside(path)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Returns whether an error may be gone at the next try.
+fn may_pass(error: &CheckpointError) -> bool {
+    let git = match error {
+        CheckpointError::Busy => return true,
+        CheckpointError::Git(git) | CheckpointError::Store(StoreError::Git(git)) => git,
+        _ => return false,
+    };
+    matches!(
+        git,
+        GitError::TimedOut(_) | GitError::Start(_) | GitError::Stopped(_) | GitError::Missing
+    )
 }
 
 /// Returns the checkpoint that is recorded before a rewind to `target`. `place` is the present place in the

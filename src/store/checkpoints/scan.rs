@@ -31,7 +31,7 @@ pub struct DirectoryScan {
     pub folders: HashMap<Box<[u8]>, Vec<ScannedFile>>,
     /// Files and folders that git ignores, sorted. What is below an ignored folder is not listed.
     pub ignored: Vec<Vec<u8>>,
-    /// Folders that could not be read, sorted.
+    /// Folders that are not recorded, sorted: they could not be read, or are repositories of their own.
     pub unreadable: Vec<Vec<u8>>,
 }
 
@@ -190,12 +190,15 @@ impl ScanQueue<'_> {
             if matches!(name, b"." | b"..") {
                 continue;
             }
-            if name == b".git" {
-                if is_top {
-                    continue;
+            if name.eq_ignore_ascii_case(b".git") {
+                if !is_top && files::is_repository(&fd, name) {
+                    let is_submodule = self.known.submodules.contains(&folder.path);
+                    return Ok(FolderContent {
+                        is_unreadable: !is_submodule,
+                        ..FolderContent::default()
+                    });
                 }
-                // A nested repository or a submodule.
-                return Ok(FolderContent::default());
+                continue;
             }
             entries.push((name.into(), entry.file_type()));
         }

@@ -231,8 +231,24 @@ impl Git {
     /// configured for the remote repository. Git before 2.45 fetches the objects nevertheless.
     #[must_use]
     pub fn without_fetching(&self) -> Git {
+        self.with_variable("GIT_NO_LAZY_FETCH", "1")
+    }
+
+    /// Returns a copy that does not let the refs below `refs/replace/` put other objects in the place of the real ones.
+    #[must_use]
+    pub fn without_replacements(&self) -> Git {
+        self.with_variable("GIT_NO_REPLACE_OBJECTS", "1")
+    }
+
+    /// Returns a copy that creates repositories with refs as files.
+    #[must_use]
+    pub fn with_refs_as_files(&self) -> Git {
+        self.with_variable("GIT_DEFAULT_REF_FORMAT", "files")
+    }
+
+    fn with_variable(&self, name: &'static str, value: &str) -> Git {
         let mut git = self.clone();
-        git.extra_env.push(("GIT_NO_LAZY_FETCH", "1".into()));
+        git.extra_env.push((name, value.into()));
         git
     }
 

@@ -83,6 +83,10 @@ pub fn check_state_files(project: &Path, problems: &mut Vec<String>) {
         if name(&path).contains("damaged") {
             problems.push(format!("{shown} was set aside: {text:?}"));
         }
+        // The objects of checkpoints are not text.
+        if path.starts_with(project.join(".crewdeck/checkpoints/git")) {
+            continue;
+        }
         let Ok(text) = text else {
             problems.push(format!("{shown} cannot be read"));
             continue;

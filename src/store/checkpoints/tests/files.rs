@@ -216,3 +216,86 @@ fn later_calls_record_only_changes() {
     assert_eq!(listed.len(), 2);
     assert_eq!(listed[0].content.label, "do \"it\"\tnow");
 }
+
+#[test]
+fn files_that_git_assumes_unchanged_are_read() {
+    let project = Project::with_commit(&[("local.cfg", "port=3000"), ("skipped", "1")]);
+    project.git(&["update-index", "--assume-unchanged", "local.cfg"]);
+    project.git(&["update-index", "--skip-worktree", "skipped"]);
+    project.write("local.cfg", "port=4000");
+    project.write("skipped", "2");
+    let before = project.content();
+    let id = project.record();
+    fs::remove_file(project.path("local.cfg")).unwrap();
+    fs::remove_file(project.path("skipped")).unwrap();
+    project.restore(id);
+    assert_eq!(project.content(), before);
+}
+
+#[test]
+fn preview_does_not_hide_changes_from_the_next_checkpoint() {
+    let project = Project::with_commit(&[("a", "1")]);
+    let first = project.record();
+    project.write("a", "2");
+    project.checkpoints.preview(first).unwrap();
+    let new = project.new_checkpoint(CheckpointReason::Calls);
+    let second = project.checkpoints.record(&new).unwrap().unwrap();
+    project.write("a", "3");
+    project.restore(second);
+    assert_eq!(project.read("a"), "2");
+}
+
+#[test]
+fn private_file_stays_private_when_its_content_changes() {
+    let project = Project::with_commit(&[("a", "1")]);
+    project.write("secret", "one");
+    let mode = |mode| fs::set_permissions(project.path("secret"), fs::Permissions::from_mode(mode));
+    mode(0o600).unwrap();
+    let id = project.record();
+    project.write("secret", "two");
+    mode(0o644).unwrap();
+    project.restore(id);
+    let meta = project.path("secret").metadata().unwrap();
+    assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn folder_that_becomes_a_repository_is_left_alone() {
+    let project = Project::with_commit(&[("src/a", "1"), ("b", "1")]);
+    fs::create_dir(project.path("src/.git")).unwrap();
+    project.write("src/new", "n");
+    // An empty folder of that name is no repository.
+    let first = project.record();
+    Git::at(&project.path("src"))
+        .ok(&["init", "--quiet"])
+        .unwrap();
+    project.write("src/a", "2");
+    let second = project.record();
+    let preview = project.checkpoints.preview(second).unwrap();
+    assert_eq!(preview.not_recorded.paths, ["src"]);
+    fs::remove_dir_all(project.path("src/.git")).unwrap();
+    project.restore(second);
+    assert_eq!(
+        (project.read("src/a"), project.read("src/new")),
+        ("2".into(), "n".into())
+    );
+    project.restore(first);
+    assert_eq!(project.read("src/a"), "1");
+}
+
+#[test]
+fn contents_of_replaced_objects_are_not_recorded() {
+    let project = Project::with_commit(&[("u", "1")]);
+    project.write("u", "2");
+    let tree = {
+        project.git(&["add", "u"]);
+        project.git(&["write-tree"])
+    };
+    let head = project.git(&["rev-parse", "HEAD^{tree}"]);
+    project.git(&["replace", &head, &tree]);
+    project.git(&["update-index", "--refresh"]);
+    let id = project.record();
+    project.write("u", "3");
+    project.restore(id);
+    assert_eq!(project.read("u"), "2");
+}

@@ -170,3 +170,98 @@ fn interrupted_rewind_is_finished_and_spares_later_changes() {
         ("1".into(), "by the user".into())
     );
 }
+
+#[test]
+fn paths_in_folders_of_git_and_crewdeck_are_never_written() {
+    let project = Project::with_commit(&[("a", "1"), (".crewdeck/teams/x.toml", "lead = 1")]);
+    project.git(&["add", "--force", ".crewdeck/teams/x.toml"]);
+    project.git(&["commit", "--quiet", "-m", "state"]);
+    // A commit with a hook, as only low-level commands can make it.
+    let hook = project.git(&["hash-object", "-w", "a"]);
+    let entry = |mode: &str, kind: &str, hash: &str, name: &str| {
+        let line = format!("{mode} {kind} {hash}\t{name}\n");
+        let input = project.path(".git/entry");
+        fs::write(&input, line).unwrap();
+        let git = crate::store::git::Git::at(&project.root);
+        git.with_input(fs::File::open(input).unwrap())
+            .ok(&["mktree"])
+            .unwrap()
+    };
+    let hooks = entry("100755", "blob", &hook, "pre-commit");
+    let folder = entry("040000", "tree", &hooks, "hooks");
+    let tree = entry("040000", "tree", &folder, ".git");
+    let commit = project.git(&["commit-tree", &tree, "-m", "evil"]);
+    let good = project.git(&["rev-parse", "HEAD"]);
+    project.git(&["update-ref", "refs/heads/main", &commit]);
+    let evil = project.record();
+    project.git(&["update-ref", "refs/heads/main", &good]);
+    fs::remove_file(project.path(".crewdeck/teams/x.toml")).unwrap();
+    project.write("a", "2");
+    for checkpoints in [
+        project.checkpoints.clone(),
+        Checkpoints::open(&project.root),
+    ] {
+        let preview = checkpoints.preview(evil).unwrap();
+        assert!(!preview.diff.contains("pre-commit"), "{}", preview.diff);
+        checkpoints.restore(evil, Timestamp(0.0)).unwrap();
+        assert!(!project.path(".git/hooks/pre-commit").exists());
+        assert!(!project.path(".crewdeck/teams/x.toml").exists());
+        assert_eq!(project.read("a"), "1");
+    }
+}
+
+#[test]
+fn rewind_that_cannot_be_finished_does_not_block_checkpoints() {
+    let project = Project::with_commit(&[("a", "1")]);
+    project.record();
+    let pending = r#"{"folder":".worktrees/gone","target":1,"undo":1}"#;
+    project.write(".crewdeck/checkpoints/pending.json", pending);
+    let error = project
+        .checkpoints
+        .finish_interrupted()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("could not be finished"), "{error}");
+    assert!(
+        error.contains("Checkpoint 1 has the files before it"),
+        "{error}"
+    );
+    project.record();
+    project.write(".crewdeck/checkpoints/pending.json", "no JSON");
+    project.record();
+}
+
+#[test]
+fn checkpoint_without_its_commit_is_left_out() {
+    let project = Project::with_commit(&[("a", "1")]);
+    let first = project.record();
+    let second = project.record();
+    let file = project.path(&format!(
+        ".crewdeck/checkpoints/git/refs/checkpoints/{second}"
+    ));
+    let commit = fs::read_to_string(file).unwrap();
+    let (folder, name) = commit.trim().split_at(2);
+    let object = project.path(&format!(
+        ".crewdeck/checkpoints/git/objects/{folder}/{name}"
+    ));
+    fs::remove_file(object).unwrap();
+    let ids: Vec<_> = project
+        .checkpoints
+        .list()
+        .unwrap()
+        .iter()
+        .map(|c| c.id)
+        .collect();
+    assert_eq!(ids, [first]);
+    project.write("a", "2");
+    project.restore(first);
+    assert_eq!(project.read("a"), "1");
+    let limits = CheckpointLimits {
+        keep: Duration::from_secs(1_000_000),
+        disk: 1,
+    };
+    project
+        .checkpoints
+        .remove_old(limits, Timestamp(project.now.get()))
+        .unwrap();
+}

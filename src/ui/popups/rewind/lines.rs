@@ -1,6 +1,6 @@
 //! The text of the rewind dialog. Pure.
 
-use crate::domain::checkpoint::{RewindPreview, RewindScope};
+use crate::domain::checkpoint::{ConversationChange, RewindPreview, RewindScope};
 use crate::domain::text::{count_noun, join_names, one_line};
 use crate::ui::text::{fit, wrap};
 
@@ -41,7 +41,10 @@ pub(super) enum LineKind {
 
 /// Returns what a rewind can restore: only the parts that it would change.
 pub(super) fn possible(preview: &RewindPreview) -> &'static [RewindScope] {
-    let has_messages = preview.messages.is_some_and(|messages| messages > 0);
+    let unchanged = ConversationChange::Unchanged;
+    let has_messages = preview
+        .conversation
+        .is_some_and(|change| change != unchanged);
     match (preview.files > 0, has_messages) {
         (true, true) => &[
             RewindScope::Both,
@@ -176,21 +179,31 @@ fn sentences(preview: &RewindPreview) -> Vec<String> {
             "Other agents in this directory, whose files change too: {names}."
         ));
     }
-    out.push(match preview.messages {
+    let count = |messages: u64| {
+        let messages = usize::try_from(messages).unwrap_or(usize::MAX);
+        count_noun(messages, "message")
+    };
+    out.push(match preview.conversation {
         None => "The conversation cannot be rewound to this checkpoint.".into(),
-        Some(0) => "The conversation loses no messages.".into(),
-        Some(1) => "The conversation loses its last message.".into(),
-        Some(messages) => {
-            let messages = usize::try_from(messages).unwrap_or(usize::MAX);
-            let messages = count_noun(messages, "message");
-            format!("The conversation loses its last {messages}.")
+        Some(ConversationChange::Unchanged) => "The conversation loses no messages.".into(),
+        Some(ConversationChange::Removed(1)) => "The conversation loses its last message.".into(),
+        Some(ConversationChange::Removed(messages)) => {
+            format!("The conversation loses its last {}.", count(messages))
+        }
+        Some(ConversationChange::Replaced(messages)) => {
+            format!(
+                "The earlier conversation with {} comes back.",
+                count(messages)
+            )
         }
     });
     if !possible(preview).is_empty() {
         out.push(String::new());
-        let kept = match preview.messages {
-            Some(1..) => " The old conversation is kept in .transcripts/.",
-            Some(0) | None => "",
+        let kept = match preview.conversation {
+            Some(ConversationChange::Removed(_) | ConversationChange::Replaced(_)) => {
+                " The old conversation is kept in .transcripts/."
+            }
+            Some(ConversationChange::Unchanged) | None => "",
         };
         out.push(format!(
             "You can undo this: a checkpoint is recorded first.{kept}"

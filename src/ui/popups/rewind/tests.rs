@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::domain::checkpoint::{RewindPreview, RewindScope};
+use crate::domain::checkpoint::{ConversationChange, RewindPreview, RewindScope};
 use crate::protocol::{AgentEvent, CommandId, EventKind};
 use crate::ui::UiState;
 use crate::ui::fixture::{
@@ -144,7 +144,7 @@ fn dialog_sends_what_the_user_chooses() {
 #[test]
 fn dialog_offers_only_what_would_change() {
     let files = RewindPreview {
-        messages: None,
+        conversation: None,
         ..rewind_preview()
     };
     let mut state = dialog_screen("alice", files);
@@ -157,7 +157,7 @@ fn dialog_offers_only_what_would_change() {
     assert_eq!(press(&mut state, "f"), sends("alice", RewindScope::Files));
 
     let conversation = RewindPreview {
-        messages: Some(1),
+        conversation: Some(ConversationChange::Removed(1)),
         ..RewindPreview::default()
     };
     let mut state = dialog_screen("alice", conversation);

@@ -1,6 +1,6 @@
 //! Scenes of the checkpoint picker and the rewind dialog.
 
-use crate::domain::checkpoint::{RewindPreview, RewindScope};
+use crate::domain::checkpoint::{ConversationChange, RewindPreview, RewindScope};
 use crate::protocol::{AgentEvent, CommandId, EventKind};
 use crate::ui::UiState;
 use crate::ui::fixture::{
@@ -72,14 +72,14 @@ fn many_files() -> RewindPreview {
 
 fn only_conversation() -> RewindPreview {
     RewindPreview {
-        messages: Some(1),
+        conversation: Some(ConversationChange::Removed(1)),
         ..RewindPreview::default()
     }
 }
 
 fn only_files() -> RewindPreview {
     RewindPreview {
-        messages: None,
+        conversation: None,
         ..rewind_preview()
     }
 }

@@ -318,8 +318,7 @@ impl Driver {
         }
         let recording = self.record_checkpoint_of_external();
         if until_interrupt(control, inputs, recording).await.is_none() {
-            let partial = String::new();
-            return TurnInput::Interrupt { partial };
+            return TurnInput::interrupt();
         }
         self.activity(Activity::Thinking).await;
         let model_config = self.model_config();
@@ -378,9 +377,7 @@ impl Driver {
         let slept = until_interrupt(control, inputs, tokio::time::sleep(wait)).await;
         inputs.push_back(match slept {
             Some(()) => TurnInput::RetryDue,
-            None => TurnInput::Interrupt {
-                partial: String::new(),
-            },
+            None => TurnInput::interrupt(),
         });
     }
 
@@ -392,8 +389,7 @@ impl Driver {
     ) {
         let recording = self.record_checkpoint_before(&calls);
         if until_interrupt(control, inputs, recording).await.is_none() {
-            let partial = String::new();
-            return inputs.push_back(TurnInput::Interrupt { partial });
+            return inputs.push_back(TurnInput::interrupt());
         }
         for event in self.state.announced.record_starts(&self.name, &calls) {
             self.publish(event).await;
@@ -439,9 +435,7 @@ impl Driver {
             });
         }
         if ended.is_none() {
-            inputs.push_back(TurnInput::Interrupt {
-                partial: String::new(),
-            });
+            inputs.push_back(TurnInput::interrupt());
         }
         if let Some(place) = self.tool_runner.mailbox.take_workdir() {
             self.tool_runner.workdir = place;

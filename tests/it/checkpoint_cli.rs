@@ -193,7 +193,7 @@ fn conversation_is_restored_and_the_session_resumes() {
     let conversation = &restored["conversation"];
     assert!(
         conversation["messages"].as_u64().unwrap() > 0
-            && conversation["removed"].as_u64().unwrap() > 0,
+            && conversation["change"]["removed"].as_u64().unwrap() > 0,
         "{restored}"
     );
     let session = newest["session"].as_str().unwrap();

@@ -81,6 +81,13 @@ pub enum TurnInput {
 }
 
 impl TurnInput {
+    /// Returns an interrupt while no answer arrives.
+    pub fn interrupt() -> TurnInput {
+        TurnInput::Interrupt {
+            partial: String::new(),
+        }
+    }
+
     pub fn is_interrupt(&self) -> bool {
         matches!(self, TurnInput::Interrupt { .. })
     }

@@ -14,8 +14,9 @@ use super::directory::SnapshotDirectory;
 use super::error::CheckpointError;
 use super::files::{FILE_MAX, folder_flags, is_foreign, open_below, shown, state_of};
 use super::known::{DiskFileState, split};
+use super::meta::CheckpointMeta;
 use super::plan::{RewindAction, RewindStep, WrittenKind};
-use super::repository::{CheckpointMeta, CheckpointRepository, next_object};
+use super::repository::{CheckpointRepository, next_object};
 use crate::domain::checkpoint::{CheckpointId, RestoredFiles};
 use crate::store::os_errors;
 

@@ -118,7 +118,7 @@ impl CheckpointRepository {
                     self.delete(id)?;
                 }
             }
-            // The preview may have lost objects too; the next one makes it anew.
+            // The preview may have lost objects too; the next one writes it again.
             self.git().run(&["update-ref", "-d", "refs/preview"])?;
             self.repack()?;
         }

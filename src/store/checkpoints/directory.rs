@@ -10,9 +10,8 @@ use rustix::io::Errno;
 use super::error::CheckpointError;
 use super::files::{self, NoContent, is_foreign};
 use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent, join};
-use super::repository::{
-    CheckpointMessage, CheckpointMeta, CheckpointRepository, SnapshotRef, TreeChanges,
-};
+use super::meta::CheckpointMeta;
+use super::repository::{CheckpointMessage, CheckpointRepository, SnapshotRef, TreeChanges};
 use super::rules::IgnoreRules;
 use super::scan::{DirectoryScan, scan};
 use crate::domain::checkpoint::NewCheckpoint;
@@ -177,7 +176,7 @@ impl SnapshotDirectory {
             return Ok(None);
         }
         let changed = changed.out.split(|byte| *byte == 0).map(Vec::from);
-        // A lower-case letter marks files that git assumes to be unchanged, `S` those that it skips.
+        // A lower-case character marks files that git assumes to be unchanged, `S` those that it skips.
         let is_marked = |line: &&[u8]| {
             let mark = line.first();
             mark.is_some_and(|mark| mark.is_ascii_lowercase() || *mark == b'S')

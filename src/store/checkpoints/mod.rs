@@ -14,6 +14,7 @@ mod directory;
 mod error;
 mod files;
 mod known;
+mod meta;
 mod plan;
 mod repository;
 mod restore;

@@ -3,7 +3,8 @@
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::error::CheckpointError;
 use super::files::{is_foreign, shown};
-use super::repository::{CheckpointMeta, CheckpointRepository, SnapshotRef, StoredCheckpoint};
+use super::meta::CheckpointMeta;
+use super::repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
 use crate::domain::checkpoint::{CheckpointId, PathList, RewindPreview};
 use crate::store::git::GitError;
 

@@ -238,6 +238,7 @@ impl SnapshotDirectory {
             private: private_files(&found),
             ignored: found.ignored,
             skipped: found.unreadable,
+            gone: Vec::new(),
         };
         // What is below an unreadable folder is not gone, only unknown.
         let gone: Vec<Vec<u8>> = differences
@@ -245,6 +246,10 @@ impl SnapshotDirectory {
             .into_iter()
             .filter(|path| !meta.is_skipped(path))
             .collect();
+        let all_gone = self.known.gone().chain(gone.iter().cloned());
+        let mut all_gone: Vec<_> = all_gone.filter(|path| meta.was_ignored(path)).collect();
+        all_gone.sort();
+        meta.gone = all_gone;
         let mut changes = SnapshotChanges {
             repository,
             reference,

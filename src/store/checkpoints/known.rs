@@ -152,6 +152,16 @@ impl KnownFiles {
         }
     }
 
+    /// Returns the tracked files that do not exist, in no particular order.
+    pub fn gone(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.folders.iter().flat_map(|(folder, files)| {
+            let gone = files
+                .iter()
+                .filter(|file| matches!(file.content, KnownContent::Gone));
+            gone.map(|file| join(folder, &file.name))
+        })
+    }
+
     /// Marks a file as tracked; adds it as one that does not exist if it is not known.
     pub fn track(&mut self, path: &[u8]) {
         if self.find(path).is_none() {

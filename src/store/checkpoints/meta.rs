@@ -12,12 +12,14 @@ pub struct CheckpointMeta {
     pub skipped: Vec<Vec<u8>>,
     /// Files that only their owner may read.
     pub private: Vec<Vec<u8>>,
+    /// Tracked files in ignored folders that did not exist.
+    pub gone: Vec<Vec<u8>>,
 }
 
 impl CheckpointMeta {
-    /// Returns whether git ignored `path` or a folder above it.
+    /// Returns whether `path` may have existed unrecorded, because git ignored it or a folder above it.
     pub fn was_ignored(&self, path: &[u8]) -> bool {
-        covers(&self.ignored, path)
+        covers(&self.ignored, path) && !covers(&self.gone, path)
     }
 
     /// Returns whether `path`, or a folder above it, existed but was not recorded.
@@ -38,6 +40,7 @@ impl CheckpointMeta {
         for (kind, paths) in [
             (b's', &self.skipped),
             (b'p', &self.private),
+            (b'g', &self.gone),
             (b'i', &self.ignored),
         ] {
             for path in paths {
@@ -62,6 +65,7 @@ impl CheckpointMeta {
                 b'i' => &mut meta.ignored,
                 b's' => &mut meta.skipped,
                 b'p' => &mut meta.private,
+                b'g' => &mut meta.gone,
                 _ => continue,
             };
             list.push(path.to_vec());
@@ -90,11 +94,13 @@ mod tests {
             ignored: list(&["a/node_modules", "target"]),
             skipped: list(&["big.bin"]),
             private: list(&[".env", "with\nline"]),
+            gone: list(&["target/tracked"]),
         };
         assert_eq!(CheckpointMeta::parse(&meta.format()), meta);
         for (path, expected) in [
             ("target", true),
             ("target/debug/x", true),
+            ("target/tracked", false),
             ("targets", false),
             ("a/node_modules/b/c", true),
             ("a", false),

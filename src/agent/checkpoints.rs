@@ -231,8 +231,9 @@ impl Driver {
             }
             None => {
                 let note = rewound_note(&checkpoint.content.folder, &files.changed);
-                note.into_iter()
-                    .for_each(|note| self.tool_runner.mailbox.note(note));
+                if let Some(note) = note {
+                    self.tool_runner.mailbox.note(note);
+                }
             }
         }
         let changed = files.changed.clone();
@@ -271,7 +272,7 @@ impl Driver {
     ) -> Result<RestoredFiles, CheckpointError> {
         let store = self.checkpoint_store();
         let now = (self.clock)();
-        blocking(move || store.restore_at(id, now, place)).await
+        blocking(move || store.restore_at(id, now, place.as_ref())).await
     }
 
     /// Records the present files and the place in the conversation before a rewind of only the conversation, so that it

@@ -27,7 +27,7 @@ pub const LABEL_MAX: usize = 200;
 pub const PATHS_MAX: usize = 50;
 
 /// The table `[checkpoints]` of the settings.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckpointSettings {
     /// Whether checkpoints are recorded; true if it is not set.

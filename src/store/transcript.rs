@@ -200,8 +200,11 @@ impl TranscriptFile {
     fn hash_of(&self, message: &Message) -> Result<String, StoreError> {
         let line = self.line(&LogRecord::Message(message.clone()))?;
         let digest = digest(&SHA256, &line);
-        let bytes = digest.as_ref().iter().take(HASH_LENGTH);
-        Ok(bytes.map(|byte| format!("{byte:02x}")).collect())
+        let mut hash = String::new();
+        for byte in digest.as_ref().iter().take(HASH_LENGTH) {
+            hash.push_str(&format!("{byte:02x}"));
+        }
+        Ok(hash)
     }
 
     /// Finds a place in the log, and in the logs that were archived before the conversation was compacted, emptied or

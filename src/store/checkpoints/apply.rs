@@ -50,12 +50,9 @@ pub fn find_contents(
     let mut out = Vec::new();
     for (path, content) in wanted {
         let mut words = lines.next().unwrap_or_default().split(' ').skip(1);
-        let size = match (words.next(), words.next().map(str::parse)) {
-            (Some("blob"), Some(Ok(size))) => size,
-            _ => {
-                let path = shown(path);
-                return Err(CheckpointError::Gone { id, path });
-            }
+        let (Some("blob"), Some(Ok(size))) = (words.next(), words.next().map(str::parse)) else {
+            let path = shown(path);
+            return Err(CheckpointError::Gone { id, path });
         };
         out.push((content.to_string(), size));
     }

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::checkpoints::Checkpoints;
 use super::error::CheckpointError;
+use super::project::Checkpoints;
 use super::repository::{CheckpointRepository, StoredCheckpoint};
 use crate::domain::checkpoint::{CheckpointId, CheckpointLimits};
 use crate::domain::timestamp::Timestamp;

@@ -126,12 +126,9 @@ impl SnapshotDirectory {
         // The states must be older than git's comparison: a file that changes in between is then read again.
         let now = now_seconds();
         let found = self.scan()?;
-        let changed = match self.changed_since_commit()? {
-            Some(changed) => changed,
-            None => {
-                self.known = KnownFiles::default();
-                return Ok(());
-            }
+        let Some(changed) = self.changed_since_commit()? else {
+            self.known = KnownFiles::default();
+            return Ok(());
         };
         let changed: HashSet<&[u8]> = changed.iter().map(Vec::as_slice).collect();
         let mut states = HashMap::new();
@@ -276,7 +273,7 @@ impl SnapshotDirectory {
             );
             let update = match files::read(&self.top, &path) {
                 Ok(content) => {
-                    let hash = files::hash(&content.bytes);
+                    let hash = Box::new(files::hash(&content.bytes));
                     let mode = content.state.git_mode();
                     let is_same = matches!(before, Some(KnownContent::Stored(old))
                         if old.hash.as_ref() == Some(&hash) && old.state.git_mode() == mode);

@@ -109,10 +109,10 @@ pub fn read_small(folder: &OwnedFd, name: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-pub fn hash(bytes: &[u8]) -> Box<[u8; 32]> {
+pub fn hash(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, bytes).as_ref());
-    Box::new(out)
+    out
 }
 
 /// Returns whether a path must not be in a snapshot and is never written: it lies in a folder of crewdeck or of git, or

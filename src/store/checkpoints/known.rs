@@ -106,7 +106,8 @@ impl DiskFileState {
 
     /// Returns whether only the owner may read the file.
     pub fn is_private(&self) -> bool {
-        !self.is_symlink() && self.mode & 0o077 == 0
+        let others = self.mode & 0o077;
+        !self.is_symlink() && others == 0
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::unnecessary_cast)] // 16 bits on some platforms

@@ -8,7 +8,6 @@
 //! system. Only files whose state has changed are read.
 
 mod apply;
-mod checkpoints;
 mod cleanup;
 mod directory;
 mod error;
@@ -16,6 +15,7 @@ mod files;
 mod known;
 mod meta;
 mod plan;
+mod project;
 mod repository;
 mod restore;
 mod rules;
@@ -23,6 +23,6 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use checkpoints::Checkpoints;
 pub use cleanup::Cleanup;
 pub use error::CheckpointError;
+pub use project::Checkpoints;

@@ -8,10 +8,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::apply::{apply, find_contents};
-use super::checkpoints::Checkpoints;
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::error::CheckpointError;
 use super::plan::{RewindPlan, RewindTrees};
+use super::project::Checkpoints;
 use super::repository::{SnapshotRef, StoredCheckpoint};
 use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, CheckpointReason, ConversationPlace, NewCheckpoint, RestoredFiles,
@@ -45,7 +45,7 @@ impl Checkpoints {
         &self,
         id: CheckpointId,
         now: Timestamp,
-        place: Option<ConversationPlace>,
+        place: Option<&ConversationPlace>,
     ) -> Result<RestoredFiles, CheckpointError> {
         let target = self.find_stored(id)?;
         self.finish_interrupted()?;
@@ -57,7 +57,7 @@ impl Checkpoints {
                 return Err(CheckpointError::InProgress(busy.to_string(), dir));
             }
             let undo = self.next_id();
-            let before = undo_of(id, content, now, place.clone());
+            let before = undo_of(id, content, now, place.cloned());
             self.restore_in(directory, &target, undo, &before)
         })
     }
@@ -74,7 +74,7 @@ impl Checkpoints {
     ) -> Result<RestoredFiles, CheckpointError> {
         let target = self.find(id)?;
         let place = self.place_on_disk(&target.content)?;
-        self.restore_at(id, now, place)
+        self.restore_at(id, now, place.as_ref())
     }
 
     /// Records a checkpoint before only the conversation of an agent that does not run is rewound to `target`.

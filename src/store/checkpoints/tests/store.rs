@@ -103,7 +103,7 @@ fn old_checkpoints_are_removed_and_the_newest_stays() {
     for n in 0..4 {
         // Content that cannot be compressed.
         let bytes: Vec<u8> = (0..200_000u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761 + n) >> 13) as u8)
+            .map(|i| i.wrapping_mul(2_654_435_761 + n).to_le_bytes()[2])
             .collect();
         project.write("a", bytes);
         project.record();

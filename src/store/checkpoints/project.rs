@@ -19,14 +19,16 @@ const NAMED_MAX: usize = 5;
 /// Number of work directories from which on those are forgotten that are not in use.
 const DIRECTORIES_MAX: usize = 8;
 
+/// The work directories of which this process has taken snapshots, by path. `None` before the first snapshot.
+type Directories = HashMap<PathBuf, Arc<Mutex<Option<SnapshotDirectory>>>>;
+
 /// The checkpoints of a project. Clones share what they know about the work directories.
 #[derive(Clone)]
 pub struct Checkpoints {
     pub(super) root: PathBuf,
     worktrees: Worktrees,
     pub(super) repository: CheckpointRepository,
-    /// The work directories of which this process has taken snapshots, by path.
-    directories: Arc<Mutex<HashMap<PathBuf, Arc<Mutex<Option<SnapshotDirectory>>>>>>,
+    directories: Arc<Mutex<Directories>>,
 }
 
 impl Checkpoints {
@@ -161,9 +163,7 @@ impl Checkpoints {
         }
     }
 
-    fn directories(
-        &self,
-    ) -> MutexGuard<'_, HashMap<PathBuf, Arc<Mutex<Option<SnapshotDirectory>>>>> {
+    fn directories(&self) -> MutexGuard<'_, Directories> {
         self.directories
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::checkpoint_state::{AgentCheckpoints, RewindOrder};
 use super::driver::{Driver, LogCompleteness};
 use super::published_calls::summarise_call;
+use super::shown_conversation::{shown_events, without_tags};
 use super::turn::TurnInput;
 use crate::domain::chat::{Block, Message, ToolCall};
 use crate::domain::checkpoint::{
@@ -48,7 +49,7 @@ impl Driver {
             Block::Text { text } => Some(text.as_str()),
             _ => None,
         });
-        let text = prompt.or(first).unwrap_or_default();
+        let text = prompt.or(first.map(without_tags)).unwrap_or_default();
         self.state.checkpoint.label = NewCheckpoint::label_of(text);
     }
 
@@ -97,7 +98,9 @@ impl Driver {
             .iter()
             .find(|tool| tool.name == call.name);
         match tool.map(|tool| tool.access) {
-            Some(Access::Read | Access::Crew) => false,
+            // A merge changes the files of the checkout.
+            Some(Access::Crew) => call.name == "merge_worktree",
+            Some(Access::Read) => false,
             // Tools of MCP servers may do anything.
             Some(Access::Write | Access::Run | Access::Delegate) | None => true,
         }
@@ -217,9 +220,10 @@ impl Driver {
         let files = if scope.includes_files() {
             self.restore_files(checkpoint.id, place).await?
         } else {
-            self.record_undo(checkpoint.id, place).await
+            self.record_undo(checkpoint, place).await
         };
         let (mut transcript, mut messages, mut prompt) = (String::new(), None, String::new());
+        let mut shown = Vec::new();
         match found {
             Some((found, archive)) => {
                 let present = self.conversation();
@@ -227,7 +231,9 @@ impl Driver {
                 prompt = self.removed_prompt(checkpoint, removed.unwrap_or_default());
                 self.replace_conversation(found.with_present(present)).await;
                 transcript = archive;
-                messages = Some(self.state.turn.messages().len() as u64);
+                let left = self.state.turn.messages();
+                messages = Some(left.len() as u64);
+                shown = shown_events(&left);
             }
             None => {
                 let note = rewound_note(&checkpoint.content.folder, &files.changed);
@@ -243,6 +249,7 @@ impl Driver {
             files,
             transcript,
             messages,
+            shown,
             prompt,
         };
         Ok((event, changed))
@@ -279,10 +286,11 @@ impl Driver {
     /// can be undone. If that fails, the archive of the conversation is left.
     async fn record_undo(
         &self,
-        id: CheckpointId,
+        target: &Checkpoint,
         place: Option<ConversationPlace>,
     ) -> RestoredFiles {
-        let new = self.new_checkpoint(CheckpointReason::Rewind, id.undo_label(), place);
+        let label = target.content.undo_label(target.id);
+        let new = self.new_checkpoint(CheckpointReason::Rewind, label, place);
         let store = self.checkpoint_store();
         let undo = blocking(move || store.record(&new)).await.ok().flatten();
         RestoredFiles {

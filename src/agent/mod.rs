@@ -25,6 +25,7 @@ pub mod prompt_checks;
 mod published_calls;
 mod server_calls;
 pub mod server_tools;
+mod shown_conversation;
 mod stall;
 mod standstill;
 mod stream;
@@ -37,3 +38,5 @@ mod work_state;
 
 pub use inbox_reader::MESSAGE_FROM;
 pub use permission_card::FULL_TEXT;
+
+pub use shown_conversation::shown_events;

@@ -14,6 +14,9 @@ use crate::store::Checkpoints;
 
 pub fn run(verb: &CheckpointVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     let checkpoints = Checkpoints::open(context.root);
+    if let Some(finished) = checkpoints.finish_interrupted()? {
+        CommandContext::warn(&[format!("{finished}.")]);
+    }
     match verb {
         CheckpointVerb::List { agent } => list(&checkpoints, agent.as_deref(), context),
         CheckpointVerb::Diff { id } => diff(&checkpoints, *id, context),

@@ -14,6 +14,7 @@ use super::worktrees::TaskWorktrees;
 use crate::agent::checkpoint_state::{AgentCheckpoints, RewindOrder, busy};
 use crate::agent::checkpoints::rewound_note;
 use crate::agent::driver::Control;
+use crate::agent::shown_events;
 use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, ConversationChange, PathList, RestoredFiles, RewindPreview,
     RewindScope,
@@ -88,9 +89,14 @@ impl CheckpointService {
         let read = move || {
             let checkpoint = store.find(id)?;
             let conversation = conversation_change(&root, &checkpoint);
+            let preview = match store.preview(id) {
+                // The conversation can be rewound without the folder.
+                Err(CheckpointError::NoFolder(_)) => RewindPreview::default(),
+                preview => preview?,
+            };
             let preview = RewindPreview {
                 conversation,
-                ..store.preview(id)?
+                ..preview
             };
             Ok((checkpoint, preview))
         };
@@ -177,31 +183,34 @@ impl CheckpointService {
             self.context.now(),
         );
         let id = checkpoint.id;
-        let log = self.context.transcript(agent);
+        let conversation = self.context.transcript(agent);
         let work = move || {
             // Everything that can fail comes before the files are changed.
             if scope.includes_conversation() {
-                log.find_place(&checkpoint)?;
+                conversation.find_place(&checkpoint)?;
             }
             let files = if scope.includes_files() {
                 store.restore(id, now)?
             } else {
                 RestoredFiles {
-                    undo: store.record_undo(&checkpoint, now)?,
+                    undo: store
+                        .record_undo(&checkpoint, now)
+                        .or_else(without_folder)?,
                     ..RestoredFiles::default()
                 }
             };
             let log = if scope.includes_conversation() {
-                Some(rewind_log(&root, &checkpoint)?)
+                let log = rewind_log(&root, &checkpoint)?;
+                Some((log, shown_events(&conversation.messages()?)))
             } else {
                 None
             };
             Ok((files, log))
         };
         let (files, log) = blocking(work).await.map_err(|e| e.to_string())?;
-        let (transcript, messages) = match log {
-            Some(log) => (log.transcript, Some(log.messages)),
-            None => (String::new(), None),
+        let (transcript, messages, shown) = match log {
+            Some((log, shown)) => (log.transcript, Some(log.messages), shown),
+            None => (String::new(), None, Vec::new()),
         };
         let changed = files.changed.clone();
         let event = AgentEvent::Rewound {
@@ -210,6 +219,7 @@ impl CheckpointService {
             files,
             transcript,
             messages,
+            shown,
             prompt: String::new(),
         };
         self.context.publish(event.of(agent.clone())).await;
@@ -265,6 +275,14 @@ fn conversation_change(root: &Path, checkpoint: &Checkpoint) -> Option<Conversat
     let log = TranscriptFile::open(root, &content.session, &content.agent);
     let found = log.find_place(checkpoint).ok()?;
     Some(found.change_of(&log.messages().ok()?))
+}
+
+/// Returns no checkpoint if the folder no longer exists, whose files need not be recorded then.
+fn without_folder(error: CheckpointError) -> Result<Option<CheckpointId>, CheckpointError> {
+    match error {
+        CheckpointError::NoFolder(_) => Ok(None),
+        error => Err(error),
+    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -43,8 +43,9 @@ pub fn start_git_check(parts: &CrewParts) -> Option<GitCheck> {
         // If the repair fails, worktrees can still be used.
         let failed = |why: StoreError| vec![format!("the repair was not completed: {why}")];
         let mut notices = check.repair(now).unwrap_or_else(failed);
-        if let Err(why) = checkpoints.finish_interrupted() {
-            notices.push(format!("an interrupted rewind was not finished: {why}"));
+        match checkpoints.finish_interrupted() {
+            Ok(finished) => notices.extend(finished.map(|finished| finished.to_string())),
+            Err(why) => notices.push(why.to_string()),
         }
         Ok(notices)
     }));

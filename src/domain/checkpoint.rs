@@ -87,13 +87,6 @@ impl CheckpointSettings {
 #[serde(transparent)]
 pub struct CheckpointId(pub u64);
 
-impl CheckpointId {
-    /// Returns the label of the checkpoint that is recorded before a rewind to this one.
-    pub fn undo_label(self) -> String {
-        format!("before rewind to {self}")
-    }
-}
-
 impl fmt::Display for CheckpointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -125,7 +118,7 @@ pub enum CheckpointReason {
 pub struct ConversationPlace {
     /// The number of messages before the place; never 0.
     pub messages: u64,
-    /// A hash of the last message before the place. It identifies the conversation after a compaction or a rewind has
+    /// A hash of the messages before the place. It identifies the conversation after a compaction or a rewind has
     /// replaced it.
     pub hash: String,
 }
@@ -164,6 +157,17 @@ impl NewCheckpoint {
     /// Returns whether a rewind to the checkpoint can restore the conversation.
     pub fn has_conversation(&self) -> bool {
         self.place.is_some() || self.starts_conversation
+    }
+
+    /// Returns the label of the checkpoint that is recorded before a rewind to this one, whose number is `id`.
+    pub fn undo_label(&self, id: CheckpointId) -> String {
+        // The label of an undo names what was undone, not the whole chain of rewinds.
+        match self.reason {
+            CheckpointReason::Rewind => format!("before rewind to {id}"),
+            CheckpointReason::Turn | CheckpointReason::Calls => {
+                NewCheckpoint::label_of(&format!("before rewind to {id}: {}", self.label))
+            }
+        }
     }
 
     /// Returns `text` as a label: on one line, and shortened.

@@ -203,13 +203,13 @@ impl Conversation {
         all
     }
 
-    /// Returns how many of `records` lead to the place after the first `count` messages. `is_last` returns whether a
-    /// message is the last one before the place. Returns `None` if no part of the log ends with that place. If several
-    /// do, returns the longest.
+    /// Returns how many of `records` lead to the place after the first `count` messages. `is_place` returns whether
+    /// messages are those before the place. Returns `None` if no part of the log ends with that place. If several do,
+    /// returns the longest.
     pub fn records_before(
         records: &[LogRecord],
         count: usize,
-        is_last: impl Fn(&Message) -> bool,
+        is_place: impl Fn(&[Message]) -> bool,
     ) -> Option<usize> {
         let mut all = Conversation::default();
         let mut found = None;
@@ -224,7 +224,7 @@ impl Conversation {
                 _ => continue,
             };
             all.join(message.clone());
-            if all.messages.len() == count && all.messages.last().is_some_and(&is_last) {
+            if all.messages.len() == count && is_place(&all.messages) {
                 found = Some(at + 1);
             }
         }
@@ -332,7 +332,7 @@ mod tests {
     };
 
     #[test]
-    fn place_is_found_by_number_and_last_message() {
+    fn place_is_found_by_number_and_messages() {
         let records = [
             said("one"),
             answer_record("two"),
@@ -342,8 +342,11 @@ mod tests {
             answer_record("five"),
         ];
         let find = |count, text: &str| {
-            let is_last = |message: &Message| matches!(message.blocks.last(), Some(Block::Text { text: last }) if last == text);
-            Conversation::records_before(&records, count, is_last)
+            let is_place = |messages: &[Message]| {
+                let last = messages.last().and_then(|message| message.blocks.last());
+                matches!(last, Some(Block::Text { text: last }) if last == text)
+            };
+            Conversation::records_before(&records, count, is_place)
         };
         assert_eq!(find(2, "two"), Some(3));
         // Consecutive messages of one role are one message.

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::iter;
 use std::path::{Path, PathBuf};
 
-use ring::digest::{SHA256, digest};
+use ring::digest::SHA256;
 
 use super::attachments::AttachmentStore;
 use super::{StoreError, atomic, prompt_queue, regular_file};
@@ -25,7 +25,7 @@ const ARCHIVES_MAX: u32 = 10_000;
 /// Maximum size of a log that is loaded, in bytes: many times the context window of any model.
 const READ_MAX: u64 = 256 * 1024 * 1024;
 
-/// Number of bytes of the hash of a message.
+/// Number of bytes of the hash of a conversation.
 const HASH_LENGTH: usize = 16;
 
 /// The log of an agent's conversation: `.transcripts/SESSION-NAME.jsonl`, one [`LogRecord`] per line.
@@ -187,19 +187,23 @@ impl TranscriptFile {
         &self,
         messages: &[Message],
     ) -> Result<Option<ConversationPlace>, StoreError> {
-        let Some(last) = messages.last() else {
+        if messages.is_empty() {
             return Ok(None);
-        };
+        }
         Ok(Some(ConversationPlace {
             messages: messages.len() as u64,
-            hash: self.hash_of(last)?,
+            hash: self.hash_of(messages)?,
         }))
     }
 
-    /// Returns a hash of a message as the log contains it.
-    fn hash_of(&self, message: &Message) -> Result<String, StoreError> {
-        let line = self.line(&LogRecord::Message(message.clone()))?;
-        let digest = digest(&SHA256, &line);
+    /// Returns a hash of messages as the log contains them.
+    fn hash_of(&self, messages: &[Message]) -> Result<String, StoreError> {
+        let mut all = ring::digest::Context::new(&SHA256);
+        for message in messages {
+            all.update(&self.line(&LogRecord::Message(message.clone()))?);
+            all.update(b"\n");
+        }
+        let digest = all.finish();
         let mut hash = String::new();
         for byte in digest.as_ref().iter().take(HASH_LENGTH) {
             hash.push_str(&format!("{byte:02x}"));
@@ -217,15 +221,15 @@ impl TranscriptFile {
         place: &ConversationPlace,
     ) -> Result<Option<Vec<LogRecord>>, StoreError> {
         let count = usize::try_from(place.messages).unwrap_or(usize::MAX);
-        let is_last =
-            |message: &Message| self.hash_of(message).is_ok_and(|hash| hash == place.hash);
+        let is_place =
+            |messages: &[Message]| self.hash_of(messages).is_ok_and(|hash| hash == place.hash);
         for path in iter::once(self.path.clone()).chain(self.archives()) {
             let mut records = match regular_file::read(&path, READ_MAX) {
                 Ok(bytes) => parse(&bytes).0,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(StoreError::at(path)(error)),
             };
-            if let Some(found) = Conversation::records_before(&records, count, is_last) {
+            if let Some(found) = Conversation::records_before(&records, count, is_place) {
                 records.truncate(found);
                 return Ok(Some(records));
             }

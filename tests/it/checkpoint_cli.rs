@@ -221,6 +221,43 @@ fn conversation_is_restored_and_the_session_resumes() {
     assert_eq!(text(&project, "a.txt"), "three\n");
 }
 
+/// The lead writes one file in each turn, and its turns look alike.
+const ALIKE: &str = r#"
+rules:
+  - agent: lead
+    when: work$
+    calls:
+      - { tool: bash, input: { command: "echo x >> a.txt" } }
+  - { times: 0, say: Done. }
+"#;
+
+#[test]
+fn undo_of_a_rewound_conversation_finds_the_archived_one() {
+    let project = repository();
+    work(&project, ALIKE, &["alpha work"]);
+    work(&project, ALIKE, &["--resume", "beta work"]);
+    let first = list(&project, &[]).last().unwrap().clone();
+    let to_first = ["checkpoint", "restore", &id(&first), "--conversation"];
+    let restored = project.json(&to_first);
+    let undo = restored["undo"].as_u64().unwrap().to_string();
+    // Another conversation of the same length, whose last messages are the same.
+    work(&project, ALIKE, &["--resume", "gamma work"]);
+    work(&project, ALIKE, &["--resume", "delta work"]);
+    let back = project.json(&["checkpoint", "restore", &undo, "--conversation"]);
+    let count = back["conversation"]["messages"].as_u64();
+    assert_eq!(
+        back["conversation"]["change"],
+        json!({ "replaced": count }),
+        "{back}"
+    );
+    let session = first["session"].as_str().unwrap();
+    let log = text(&project, &format!(".transcripts/{session}-lead.jsonl"));
+    assert!(
+        log.contains("alpha work") && log.contains("beta work") && !log.contains("gamma work"),
+        "{log}"
+    );
+}
+
 /// The lead writes a file, then waits for another one.
 const WAIT: &str = r#"
 rules:

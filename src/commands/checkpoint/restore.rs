@@ -9,7 +9,7 @@ use crate::commands::{CommandContext, CommandOutcome, CrewStatus};
 use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, ConversationChange, RestoredFiles, RewindScope,
 };
-use crate::store::{Checkpoints, RewoundLog, TranscriptFile, rewind_log};
+use crate::store::{CheckpointError, Checkpoints, RewoundLog, TranscriptFile, rewind_log};
 
 /// What `crewdeck checkpoint restore` has changed.
 #[derive(Serialize)]
@@ -81,7 +81,11 @@ pub fn run(
         report.undo = files.undo;
         report.files = Some(files);
     } else {
-        report.undo = checkpoints.record_undo(&checkpoint, context.now)?;
+        report.undo = match checkpoints.record_undo(&checkpoint, context.now) {
+            // Files that no longer exist need not be recorded.
+            Err(CheckpointError::NoFolder(_)) => None,
+            recorded => recorded?,
+        };
     }
     if scope.includes_conversation() {
         match rewind_log(context.root, &checkpoint) {

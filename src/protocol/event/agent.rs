@@ -167,9 +167,13 @@ pub enum AgentEvent {
         /// conversation is unchanged.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         transcript: String,
-        /// The number of messages that are left in the conversation, if it was restored.
+        /// The number of messages in the conversation now, if it was restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         messages: Option<u64>,
+        /// The events that show the restored conversation in place of all earlier ones. Of a long conversation, only the
+        /// end.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shown: Vec<AgentEvent>,
         /// The prompt of the user that the rewind removed from the end of the lead's conversation; empty if there is
         /// none. The front end offers it for editing.
         #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -23,6 +23,9 @@ use crate::store::os_errors;
 /// Maximum size of the contents that are read from git at once, in bytes. A single larger content is read alone.
 const BATCH_MAX: u64 = 64 * 1024 * 1024;
 
+/// The names of the temporary files of rewinds begin with this. git ignores them.
+pub const TEMPORARY: &str = ".crewdeck-rewind-";
+
 /// The contents that a plan writes, with their sizes in bytes, in the order of the steps.
 pub struct RewindContents(Vec<(String, u64)>);
 
@@ -183,7 +186,7 @@ fn write(
         (Some(_), Some(_)) => return Err(CHANGED.into()),
     }
     // git ignores files with such a name, so a file that is left behind by a crash is never committed.
-    let temp = format!(".crewdeck-{}.tmp", uuid::Uuid::now_v7().simple());
+    let temp = format!("{TEMPORARY}{}.tmp", uuid::Uuid::now_v7().simple());
     let made = make_file(
         &folder,
         &temp,

@@ -25,8 +25,8 @@ pub enum CheckpointError {
     NoPlace(CheckpointId),
     #[error("{0} no longer exists, so its files cannot be restored")]
     NoFolder(String),
-    /// The operation, such as `merge`, and the directory.
-    #[error("a {0} is in progress in {1}: finish or abort it first")]
+    /// The operation, such as `a merge`, and the directory.
+    #[error("{0} is in progress in {1}: finish or abort it first")]
     InProgress(String, String),
     #[error("the work directory has more than {0} files: let git ignore what need not be kept")]
     TooManyFiles(usize),

@@ -157,7 +157,13 @@ pub fn preview(
     };
     let plan = RewindPlan::between(repository, &trees)?;
     let mut not_recorded = PathList::default();
-    for path in &meta.skipped {
+    // What git ignores only now may have been created since, for example by an agent that wants to keep it.
+    let is_new = |path: &&Vec<u8>| !meta.was_ignored(path);
+    for path in meta
+        .skipped
+        .iter()
+        .chain(taken.meta.ignored.iter().filter(is_new))
+    {
         not_recorded.add(shown(path));
     }
     let mut preview = RewindPreview {
@@ -209,7 +215,11 @@ fn text(
     args.extend(excluded.iter().map(String::as_str));
     let answer = repository.git().run_keeping(&args, DIFF_MAX)?;
     if answer.code != 0 {
-        return Err(answer.to_error(&args).into());
+        // The trees exist, so a content is missing.
+        return Err(CheckpointError::Gone {
+            id: trees.id,
+            path: "one of its files".into(),
+        });
     }
     let mut text = answer.out;
     if answer.lost > 0 {

@@ -12,7 +12,8 @@ use super::repository::{CheckpointRepository, SnapshotRef, StoredCheckpoint};
 use crate::domain::checkpoint::{
     Checkpoint, CheckpointId, CheckpointReason, NewCheckpoint, RewindPreview,
 };
-use crate::store::Worktrees;
+use crate::domain::worktree::WorktreeError;
+use crate::store::{StoreError, Worktrees};
 
 /// Maximum number of checkpoint numbers that an error lists.
 const NAMED_MAX: usize = 5;
@@ -135,11 +136,21 @@ impl Checkpoints {
         let dir = self.dir_of(folder);
         let entry = self.entry_of(&dir);
         let mut slot = entry.lock().unwrap_or_else(PoisonError::into_inner);
+        // The user may have deleted all checkpoints.
+        if !self.repository.exists() {
+            *slot = None;
+        }
         let directory = match &mut *slot {
             Some(directory) => directory,
             none => {
                 self.repository.prepare(&self.worktrees.repository()?)?;
-                none.insert(SnapshotDirectory::open(self.worktrees.work_folder(&dir)?)?)
+                let folder = match self.worktrees.work_folder(&dir) {
+                    Err(StoreError::Worktree(
+                        WorktreeError::Missing(_) | WorktreeError::NoWorkFolder(_),
+                    )) => return Err(CheckpointError::NoFolder(dir.display().to_string())),
+                    folder => folder?,
+                };
+                none.insert(SnapshotDirectory::open(folder)?)
             }
         };
         work(directory)

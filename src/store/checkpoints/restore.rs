@@ -1,15 +1,19 @@
 //! Rewinds the files of a work directory to a checkpoint, and finishes rewinds that were interrupted by a crash.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::{apply, find_contents};
+use super::apply::{TEMPORARY, apply, find_contents};
 use super::directory::{SnapshotDirectory, UnchangedFiles};
 use super::error::CheckpointError;
+use super::known::split;
 use super::plan::{RewindPlan, RewindTrees};
 use super::project::Checkpoints;
 use super::repository::{SnapshotRef, StoredCheckpoint};
@@ -32,6 +36,24 @@ struct PendingRewind {
     target: CheckpointId,
     /// The checkpoint of the files before the rewind.
     undo: CheckpointId,
+}
+
+/// A rewind that was interrupted by a crash and is finished now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FinishedRewind {
+    pub target: CheckpointId,
+    /// The checkpoint of the files before the rewind.
+    pub undo: CheckpointId,
+}
+
+impl fmt::Display for FinishedRewind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FinishedRewind { target, undo } = self;
+        write!(
+            f,
+            "a rewind to checkpoint {target} was interrupted and is finished now; checkpoint {undo} has the files before it"
+        )
+    }
 }
 
 impl Checkpoints {
@@ -148,10 +170,10 @@ impl Checkpoints {
     /// # Errors
     /// When the rewind cannot be finished now, for example because another process uses the checkpoints; the next call
     /// tries again. [`CheckpointError::NotFinished`] if it can never be finished; further calls then succeed.
-    pub fn finish_interrupted(&self) -> Result<(), CheckpointError> {
+    pub fn finish_interrupted(&self) -> Result<Option<FinishedRewind>, CheckpointError> {
         let path = self.repository.file(PENDING);
         let Some(pending) = read_pending(&path)? else {
-            return Ok(());
+            return Ok(None);
         };
         match self.finish(&pending) {
             Err(error) if !may_pass(&error) => {
@@ -161,11 +183,16 @@ impl Checkpoints {
                     error.to_string(),
                 ))
             }
-            finished => finished,
+            Err(error) => Err(error),
+            Ok(is_finished) => Ok(is_finished.then_some(FinishedRewind {
+                target: pending.target,
+                undo: pending.undo,
+            })),
         }
     }
 
-    fn finish(&self, pending: &PendingRewind) -> Result<(), CheckpointError> {
+    /// Finishes a rewind. Returns false if it has ended meanwhile.
+    fn finish(&self, pending: &PendingRewind) -> Result<bool, CheckpointError> {
         let path = self.repository.file(PENDING);
         let target = self.find_stored(pending.target)?;
         self.find_stored(pending.undo)?;
@@ -174,7 +201,7 @@ impl Checkpoints {
             let _lock = repository.lock()?;
             // The rewind was running, and has ended meanwhile.
             if read_pending(&path)?.as_ref() != Some(pending) {
-                return Ok(());
+                return Ok(false);
             }
             let content = &target.message.content;
             let reference = SnapshotRef::Preview;
@@ -204,10 +231,19 @@ impl Checkpoints {
             });
             let contents = find_contents(repository, target.id, &plan.steps)?;
             apply(repository, directory, &plan.steps, &contents, &meta);
+            for path in now.meta.ignored.iter().filter(|path| is_temporary(path)) {
+                // A file that cannot be deleted does no harm.
+                let _ = fs::remove_file(directory.folder.dir.join(OsStr::from_bytes(path)));
+            }
             fs::remove_file(&path).map_err(StoreError::at(&path))?;
-            Ok(())
+            Ok(true)
         })
     }
+}
+
+/// Returns whether a file is one that a killed rewind has left behind.
+fn is_temporary(path: &[u8]) -> bool {
+    split(path).1.starts_with(TEMPORARY.as_bytes())
 }
 
 /// Reads the description of a rewind that has begun; `None` if there is none. Sets aside a file that is not one.
@@ -253,7 +289,7 @@ fn undo_of(
     NewCheckpoint {
         at: now,
         reason: CheckpointReason::Rewind,
-        label: id.undo_label(),
+        label: target.undo_label(id),
         starts_conversation: target.has_conversation() && place.is_none(),
         place,
         ..target.clone()

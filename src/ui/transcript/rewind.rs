@@ -1,11 +1,10 @@
 //! Shows in a transcript that the agent was rewound to a checkpoint.
 
 use crate::domain::checkpoint::{CheckpointId, RestoredFiles, RewindScope};
-use crate::domain::text::{count_noun, head_and_tail, join_names, one_line};
+use crate::domain::text::{count_noun, join_names, one_line};
 use crate::protocol::AgentEvent;
 use crate::protocol::event::NoticeLevel;
 use crate::ui::transcript::Transcript;
-use crate::ui::transcript::apply::PROMPT_MAX;
 use crate::ui::transcript::cell::CellKind;
 use crate::ui::transcript::entry::InsertedEntry;
 
@@ -13,9 +12,8 @@ use crate::ui::transcript::entry::InsertedEntry;
 const SKIPPED_MAX: usize = 5;
 
 impl Transcript {
-    /// Applies [`AgentEvent::Rewound`]; does nothing for other events. If the rewind has emptied the conversation, removes
-    /// all entries. If it has removed a prompt, marks the place of that prompt, from which on the entries are no longer
-    /// part of the conversation. Then adds an entry about the rewind, and a warning if files were skipped.
+    /// Applies [`AgentEvent::Rewound`]; does nothing for other events. If the conversation was restored, it takes the place
+    /// of all entries. Then adds an entry about the rewind, and a warning if files were skipped.
     pub(super) fn rewind(&mut self, event: &AgentEvent) {
         let AgentEvent::Rewound {
             checkpoint,
@@ -23,39 +21,23 @@ impl Transcript {
             files,
             transcript,
             messages,
-            prompt,
+            shown,
+            ..
         } = event
         else {
             return;
         };
-        match messages {
-            Some(0) => self.clear(),
-            Some(_) => self.mark_removed(prompt, *checkpoint),
-            None => {}
+        if messages.is_some() {
+            self.clear();
+            for event in shown {
+                self.apply(event);
+            }
         }
         let notice = rewind_notice(*checkpoint, *scope, files, *messages, transcript);
         let entry = InsertedEntry::new(&notice, "");
         self.push(CellKind::Injected(Box::new(entry)));
         if let Some(text) = skipped_notice(files) {
             self.push_notice(NoticeLevel::Warn, &text);
-        }
-    }
-
-    /// Replaces the last prompt with the text `prompt` by a mark that says that the conversation was removed from there
-    /// on. Opening the mark shows the prompt. Does nothing if there is no such prompt.
-    fn mark_removed(&mut self, prompt: &str, checkpoint: CheckpointId) {
-        let wanted = head_and_tail(prompt, PROMPT_MAX);
-        let is_wanted = |number: &u64| match self.kind(*number) {
-            Some(CellKind::Prompt(text, _)) => !wanted.is_empty() && *text == wanted,
-            _ => false,
-        };
-        let found = self.log.prompts().rev().find(is_wanted);
-        if let Some(number) = found {
-            let what = format!("removed from here on by the rewind to checkpoint {checkpoint}");
-            let entry = InsertedEntry::new(&what, &wanted);
-            self.log.change(number, |kind| {
-                *kind = CellKind::Injected(Box::new(entry));
-            });
         }
     }
 }
@@ -84,7 +66,7 @@ pub fn rewind_notice(
     if let Some(left) = messages {
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         parts.push(format!(
-            "{} left, later ones removed",
+            "{} in the conversation",
             count_noun(left, "message")
         ));
     }
@@ -118,14 +100,15 @@ mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
 
-    fn rewound(scope: RewindScope, messages: Option<u64>, prompt: &str) -> AgentEvent {
+    fn rewound(scope: RewindScope, shown: Option<Vec<AgentEvent>>) -> AgentEvent {
         AgentEvent::Rewound {
             checkpoint: CheckpointId(12),
             scope,
             files: RestoredFiles::default(),
             transcript: String::new(),
-            messages,
-            prompt: prompt.into(),
+            messages: shown.as_ref().map(|shown| shown.len() as u64),
+            shown: shown.unwrap_or_default(),
+            prompt: String::new(),
         }
     }
 
@@ -141,7 +124,7 @@ mod tests {
 
     #[test]
     fn rewind_of_files_adds_only_an_entry() {
-        let events = [rewound(RewindScope::Files, None, "")];
+        let events = [rewound(RewindScope::Files, None)];
         assert_eq!(
             texts(&events)[2..],
             ["one", "files rewound to checkpoint 12: 0 files changed"]
@@ -149,23 +132,18 @@ mod tests {
     }
 
     #[test]
-    fn last_prompt_with_the_text_becomes_the_mark() {
-        let events = [rewound(RewindScope::Conversation, Some(1), "one")];
-        let expected = [
-            "one",
-            "two",
-            "removed from here on by the rewind to checkpoint 12\none",
-            "conversation rewound to checkpoint 12: 1 message left, later ones removed",
-        ];
-        assert_eq!(texts(&events), expected);
-        let unknown = [rewound(RewindScope::Conversation, Some(1), "three")];
-        assert_eq!(texts(&unknown)[..3], ["one", "two", "one"]);
-    }
-
-    #[test]
-    fn emptied_conversation_begins_with_the_rewind() {
-        let events = [rewound(RewindScope::Both, Some(0), "one")];
-        let expected = "files and conversation rewound to checkpoint 12: 0 files changed, 0 messages left, later ones removed";
-        assert_eq!(texts(&events), [expected]);
+    fn restored_conversation_takes_the_place_of_all_entries() {
+        let shown = ["zero", "one"].map(AgentEvent::prompt).to_vec();
+        let events = [rewound(RewindScope::Conversation, Some(shown))];
+        assert_eq!(
+            texts(&events),
+            [
+                "zero",
+                "one",
+                "conversation rewound to checkpoint 12: 2 messages in the conversation"
+            ]
+        );
+        let events = [rewound(RewindScope::Conversation, Some(Vec::new()))];
+        assert_eq!(texts(&events).len(), 1);
     }
 }

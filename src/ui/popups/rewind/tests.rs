@@ -236,7 +236,7 @@ fn rewind_is_reported_and_its_prompt_becomes_a_draft() {
     apply_events(&mut state, vec![prompted, done]);
     assert_eq!(
         said(&state),
-        "Rewound lead to 15: 2 files, 9 messages left. Undo: /rewind, checkpoint 18. The prompt is back in the composer."
+        "Rewound lead to checkpoint 15: 2 files, 9 messages in the conversation. Undo: /rewind, checkpoint 18. The prompt is back in the composer."
     );
     assert_eq!(popup_kinds(&state), Vec::<String>::new());
     assert_eq!(state.input.composer.text(), prompt);
@@ -246,7 +246,7 @@ fn rewind_is_reported_and_its_prompt_becomes_a_draft() {
     let line = state.model.event_log.lines().next_back().unwrap();
     assert_eq!(
         line.words,
-        "lead: files and conversation rewound to checkpoint 15: 2 files changed, 9 messages left, later ones removed. \
+        "lead: files and conversation rewound to checkpoint 15: 2 files changed, 9 messages in the conversation. \
          Undo: /rewind, checkpoint 18. Old conversation: .transcripts/s1-alice.whole-1.jsonl"
     );
 }
@@ -258,7 +258,10 @@ fn draft_is_not_replaced_by_a_removed_prompt() {
     state.input.composer.set("my draft");
     let done = rewound("lead", 15, RewindScope::Conversation, &[], "Fix the tests");
     apply_events(&mut state, vec![done]);
-    assert_eq!(said(&state), "Rewound lead to 15: 9 messages left.");
+    assert_eq!(
+        said(&state),
+        "Rewound lead to checkpoint 15: 9 messages in the conversation."
+    );
     assert_eq!(state.input.composer.text(), "my draft");
 }
 
@@ -287,7 +290,7 @@ fn skipped_files_stay_on_the_screen() {
 }
 
 #[test]
-fn rewind_of_another_screen_only_marks_the_conversation() {
+fn rewind_of_another_screen_shows_the_restored_conversation() {
     let mut state = started_screen(120, 40);
     let prompt = "Fix the tests";
     let events = vec![
@@ -305,7 +308,7 @@ fn rewind_of_another_screen_only_marks_the_conversation() {
             .find(text)
             .unwrap_or_else(|| panic!("{text}\n{shown}"))
     };
-    let removed = place("removed from here on by the rewind to checkpoint 15");
     let end = place("files and conversation rewound to checkpoint 15");
-    assert!(place("Write a parser") < removed && removed < end);
+    assert!(place("Write a parser") < end);
+    assert!(!shown.contains(&format!("› {prompt}")), "{shown}");
 }

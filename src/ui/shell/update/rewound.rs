@@ -36,11 +36,22 @@ pub fn on_rewound(app: &mut App, agent: &Name, event: &AgentEvent) {
     }
     if let Some(left) = messages {
         let left = usize::try_from(*left).unwrap_or(usize::MAX);
-        parts.push(format!("{} left", count_noun(left, "message")));
+        parts.push(format!(
+            "{} in the conversation",
+            count_noun(left, "message")
+        ));
     }
-    let mut text = format!("Rewound {agent} to {checkpoint}: {}.", parts.join(", "));
+    let mut text = format!(
+        "Rewound {agent} to checkpoint {checkpoint}: {}.",
+        parts.join(", ")
+    );
     if let Some(undo) = files.undo {
-        text.push_str(&format!(" Undo: /rewind, checkpoint {undo}."));
+        let whose = if agent.is_lead() {
+            String::new()
+        } else {
+            format!(" @{agent}")
+        };
+        text.push_str(&format!(" Undo: /rewind{whose}, checkpoint {undo}."));
     }
     if !prompt.is_empty() {
         match app.restore_text(agent, prompt) {

@@ -15,7 +15,7 @@ const FIRST_OF_CHECKS: u16 = 16_000;
 const BLOCKS_OF_CHECKS: u16 = 400;
 
 /// Returns the first port of the block for the check that runs in the place `number`. Checks of one project in different
-/// places get different blocks, up to [`BLOCKS_OF_CHECKS`] places. The blocks depend on `root`, the root of the project, so
+/// places get different blocks, up to `BLOCKS_OF_CHECKS` places. The blocks depend on `root`, the root of the project, so
 /// that two projects seldom get the same ports.
 pub fn check_ports(root: &Path, number: u16) -> u16 {
     let blocks = u32::from(BLOCKS_OF_CHECKS);

@@ -2,6 +2,10 @@
 //! roster, requests, registry of worktrees) are changed only here and only under a lock. The other files, such as
 //! conversations and journals, have one writer at a time.
 //!
+//! The shared state of a crew (tasks, messages, requests, roster) is behind one trait each ([`BoardStore`], [`MailStore`],
+//! [`RequestStore`], [`RosterStore`]). The handles ([`Board`], [`Mailbox`], [`Requests`], [`Roster`]) contain the rules
+//! and work with every store. The files are the embedded store.
+//!
 //! The file formats are the same as in learn-claude-code, so that its programs and crewdeck can share a board. Its
 //! programs take no lock that another process can see. crewdeck therefore replaces files atomically and, right before a
 //! change, checks the files that the change depends on. If crewdeck and such a program change one task at the same
@@ -16,6 +20,10 @@ mod environment;
 #[cfg(test)]
 pub(crate) mod fake_program;
 mod file_fingerprint;
+mod file_mail;
+mod file_reader;
+mod file_requests;
+mod file_roster;
 mod git;
 pub mod image_metadata;
 mod in_use;
@@ -24,6 +32,7 @@ mod inbox_reader;
 mod journal;
 mod leftovers;
 mod line_end;
+mod mail_store;
 mod mailbox;
 mod markdown_files;
 mod memory;
@@ -32,13 +41,16 @@ mod prompt_queue;
 pub(crate) mod read_stable;
 mod refs;
 pub mod regular_file;
+mod request_store;
 mod requests;
 mod roles;
 mod root;
 mod roster;
+mod roster_store;
 mod skills;
 pub mod socket_folder;
 mod spending;
+mod stores;
 mod take_task;
 mod team_presets;
 mod time_zone;
@@ -57,7 +69,10 @@ use crate::domain::worktree::WorktreeError;
 
 pub use attachments::AttachmentStore;
 pub(crate) use board::rewrite_change_log;
-pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
+pub use board::{
+    Board, BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, FirstWrite, TaskSet,
+    TransactionBody,
+};
 pub use checks::{CHECK_LOG_MAX, CheckStore, StoredCheck};
 pub use cursor::Cursor;
 pub use environment::environment;
@@ -70,18 +85,24 @@ pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};
 pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, may_have_run, size_below};
-pub use mailbox::{Mailbox, RecentMessages, UnreadCount, UnreadMessages};
+pub use mail_store::{
+    MailStore, ReaderSession, ReadyFilter, RecentMessages, UnreadCount, UnreadMessages,
+};
+pub use mailbox::Mailbox;
 pub use memory::project_memory;
 #[cfg(test)]
 pub use prompt_queue::DROPPED_MARK;
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use refs::checked_out;
-pub use requests::{Requests, RequestsSnapshot};
+pub use request_store::{RequestEdit, RequestStore, RequestsSnapshot};
+pub use requests::Requests;
 pub use roles::Roles;
 pub use root::{find_root, git_dirs, prepare};
 pub use roster::Roster;
+pub use roster_store::{RosterStore, TeamEdit};
 pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
 pub use spending::{SpendingFile, SpendingUpdate, local_day};
+pub use stores::{StateWatch, Stores};
 pub use take_task::take_task;
 pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;

@@ -80,6 +80,17 @@ pub fn start(
     )
 }
 
+/// Does the same as [`start`], but does not watch skills.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub(super) fn start_without_skills(
+    root: &Path,
+    report: impl Fn(Dirty) + Send + 'static,
+) -> Result<Watch, StoreError> {
+    start_with(root, None, WatchedFolders::native, EventTrust::wait, report)
+}
+
 /// Implements [`start`]. Tests replace the source of the events (`connect`) and the time until the next poll (`wait`).
 fn start_with(
     root: &Path,

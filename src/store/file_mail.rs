@@ -51,8 +51,50 @@ impl FileMail {
 
     /// Appends a message to the inbox of `to` and syncs it to disk.
     pub(super) fn append(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
-        let path = self.path(to);
         let _lock = self.lock(to)?;
+        self.append_locked(to, message)
+    }
+
+    /// Appends a message unless the inbox already has one of this kind about the same request, read or unread.
+    pub(super) fn append_once(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
+        let mut at = Cursor::default();
+        // A long inbox is searched before the lock is taken, so that other senders need not wait. What they send
+        // meanwhile is searched under the lock.
+        if self.has_same(to, message, &mut at)? {
+            return Ok(());
+        }
+        let _lock = self.lock(to)?;
+        if self.has_same(to, message, &mut at)? {
+            return Ok(());
+        }
+        self.append_locked(to, message)
+    }
+
+    /// Returns whether the inbox has a message of the same kind about the same request after the position `at`. If not, sets
+    /// `at` to the end of the inbox.
+    fn has_same(
+        &self,
+        to: &Name,
+        message: &MailMessage,
+        at: &mut Cursor,
+    ) -> Result<bool, StoreError> {
+        let (path, about) = (self.path(to), message.request_id());
+        let is_same = |l: &MailMessage| l.kind == message.kind && l.request_id() == about;
+        loop {
+            let (lines, upto) = Self::lines(to, &path, *at, &|_| true)?;
+            if lines.messages.iter().any(is_same) {
+                return Ok(true);
+            }
+            if lines.used == 0 {
+                return Ok(false);
+            }
+            *at = upto;
+        }
+    }
+
+    /// Appends a message and syncs it to disk. The caller holds the lock of the inbox.
+    fn append_locked(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
+        let path = self.path(to);
         let at = || StoreError::at(&path);
         let options = OpenOptions::new()
             .create(true)
@@ -68,23 +110,6 @@ impl FileMail {
         // The line is written with a single write, so that a program that ignores the lock cannot write in between.
         file.write_all(&line).map_err(at())?;
         file.sync_data().map_err(at())
-    }
-
-    /// Appends a message unless the inbox already has one of this kind about the same request, read or unread.
-    pub(super) fn append_once(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
-        let path = self.path(to);
-        let (mut at, about) = (Cursor::default(), message.request_id());
-        loop {
-            let (lines, upto) = Self::lines(to, &path, at, &|_| true)?;
-            let is_same = |l: &MailMessage| l.kind == message.kind && l.request_id() == about;
-            if about.is_some() && lines.messages.iter().any(is_same) {
-                return Ok(());
-            }
-            if lines.used == 0 {
-                return self.append(to, message);
-            }
-            at = upto;
-        }
     }
 
     /// Returns the first unread messages of the inbox of `name`, and the lines between them that are not messages.

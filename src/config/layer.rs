@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::hub::HubOptions;
 use super::themes;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::checks::CheckSpec;
@@ -57,6 +58,12 @@ impl Layer for ModelUses {
 }
 
 impl Layer for UsageBudgets {
+    fn layer(self, later: Self) -> Self {
+        self.merged_with(later)
+    }
+}
+
+impl Layer for HubOptions {
     fn layer(self, later: Self) -> Self {
         self.merged_with(later)
     }

@@ -122,6 +122,18 @@ pub struct RecentMessages {
 }
 
 impl UnreadMessages {
+    /// Returns messages from an inbox without damaged lines. `inbox` names it in notices.
+    pub(super) fn new(messages: Vec<MailMessage>, upto: Cursor, inbox: String) -> UnreadMessages {
+        UnreadMessages {
+            messages,
+            upto,
+            bad: 0,
+            is_bad_set_aside: false,
+            is_truncated: false,
+            inbox,
+        }
+    }
+
     /// Returns whether an [`InboxReader`](super::InboxReader) is needed: there are messages to take or damaged lines to
     /// copy, or the inbox was truncated and the cursor must be reset before the inbox grows past it.
     pub fn needs_reader(&self) -> bool {

@@ -4,7 +4,7 @@
 //!
 //! The shared state of a crew (tasks, messages, requests, roster) is behind one trait each ([`BoardStore`], [`MailStore`],
 //! [`RequestStore`], [`RosterStore`]). The handles ([`Board`], [`Mailbox`], [`Requests`], [`Roster`]) contain the rules
-//! and work with every store. The files are the embedded store.
+//! and work with every store. The files are the embedded store; a [`Hub`] is another one, which several machines reach.
 //!
 //! The file formats are the same as in learn-claude-code, so that its programs and crewdeck can share a board. Its
 //! programs take no lock that another process can see. crewdeck therefore replaces files atomically and, right before a
@@ -25,6 +25,7 @@ mod file_reader;
 mod file_requests;
 mod file_roster;
 mod git;
+mod hub;
 pub mod image_metadata;
 mod in_use;
 pub(crate) mod inbox;
@@ -81,6 +82,7 @@ pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
     RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
+pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};
@@ -129,6 +131,8 @@ pub enum StoreError {
     Worktree(#[from] WorktreeError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.

@@ -19,6 +19,7 @@ mod folders;
 mod git_tests;
 mod identity;
 mod poll_fallback;
+mod reports;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use folders::WatchedFolders;
 pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
+pub use reports::{ReportThread, Reports};
 
 /// Maximum delay of a report. Changes within this time are part of the same report.
 const MERGE: Duration = Duration::from_millis(10);

@@ -64,7 +64,7 @@ impl TaskGate for HubGate<'_> {
         }
         if !checks.is_empty() || !request.task.acceptance.is_empty() {
             bail!(
-                "task {id} was not completed, because its checks do not run with --hub: complete it outside of a project with [[checks]] once you have run them"
+                "task {id} was not completed, because its checks do not run with --hub: a task of a project with checks cannot be completed on a hub yet"
             );
         }
         Ok(Vec::new())

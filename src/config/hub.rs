@@ -105,6 +105,7 @@ impl HubOptions {
         let defaults = HubSettings::new(address);
         Ok(HubSettings {
             login: self.login(variable)?,
+            is_mail_max_set: self.mail_max_mb.is_some(),
             ca: self.ca.clone(),
             client_certificate: certificate,
             replicas: self.replicas.unwrap_or(defaults.replicas),

@@ -55,7 +55,8 @@ pub(super) fn acquire(
             process => format!(" (process {process})"),
         };
         let name = name.clone();
-        return Err(StoreError::BeingRead { name, by });
+        let until = "when it has ended";
+        return Err(StoreError::BeingRead { name, by, until });
     };
     let reader = FileReaderSession {
         mailbox: mailbox.clone(),
@@ -107,6 +108,11 @@ impl FileReaderSession {
 }
 
 impl ReaderSession for FileReaderSession {
+    /// Returns true: the lock of a file ends only with this process.
+    fn is_valid(&self) -> bool {
+        true
+    }
+
     fn announce(&self, log: &TranscriptFile, cursor: &Cursor) -> Result<(), StoreError> {
         self.write_note(log.file_name(), cursor)
     }

@@ -19,6 +19,12 @@ impl InboxReader {
         InboxReader { session }
     }
 
+    /// Returns whether this reader still has the exclusive right. On a hub, a reader loses it when the hub cannot be
+    /// reached for too long.
+    pub fn is_valid(&self) -> bool {
+        self.session.is_valid()
+    }
+
     /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before
     /// [`InboxReader::acknowledge`], the next reader checks whether the log contains these messages. If so, the next reader
     /// does not take them again.

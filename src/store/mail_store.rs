@@ -64,6 +64,9 @@ pub trait MailStore: Debug + Send + Sync {
 /// The exclusive right to take messages from one inbox, until it is dropped or this process ends. See
 /// [`InboxReader`](super::InboxReader), which calls it.
 pub trait ReaderSession: Debug + Send + Sync {
+    /// Implements [`InboxReader::is_valid`](super::InboxReader::is_valid).
+    fn is_valid(&self) -> bool;
+
     /// Implements [`InboxReader::announce`](super::InboxReader::announce).
     ///
     /// # Errors

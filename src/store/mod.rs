@@ -136,12 +136,14 @@ pub enum StoreError {
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.
-    #[error("another program{by} is reading the messages of {name}: try again when it has ended")]
+    #[error("another program{by} is reading the messages of {name}: try again {until}")]
     BeingRead {
         /// The owner of the inbox.
         name: Name,
         /// The process that holds the lock, as ` (process 4711)`; empty if the process is unknown.
         by: String,
+        /// When the lock ends, as the end of a sentence.
+        until: &'static str,
     },
     /// A task file cannot be used; the string says why.
     #[error("task {0} cannot be used: {1}")]
@@ -156,6 +158,13 @@ pub enum StoreError {
     /// A value could not be serialized to JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// Returns whether this process has lost an exclusive right, so that it must not act on it.
+    pub fn is_lost_lease(&self) -> bool {
+        matches!(self, StoreError::Hub(HubError::LostLease { .. }))
+    }
 }
 
 impl From<std::io::Error> for StoreError {

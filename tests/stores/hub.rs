@@ -16,6 +16,7 @@ mod cli;
 mod errors;
 mod kills;
 mod latency;
+mod outages;
 
 /// A NATS server with a configuration, which a test can kill and start again.
 pub struct NatsServer {
@@ -62,11 +63,17 @@ impl NatsServer {
         &self.url
     }
 
-    /// Kills the server and starts it again on its store.
-    pub fn restart(&self) {
+    /// Kills the server.
+    pub fn stop(&self) {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         process.kill().unwrap();
         process.wait().unwrap();
+    }
+
+    /// Kills the server, if it is running, and starts it again on its store.
+    pub fn restart(&self) {
+        self.stop();
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         *process = spawn(&self.config);
     }
 }

@@ -158,12 +158,14 @@ impl Board {
     #[allow(clippy::needless_pass_by_value)] // consistent with the other stores
     pub fn create_as(
         &self,
-        mut reserved: Option<TaskId>,
+        reserved: Option<TaskId>,
         new: NewTask,
         now: Timestamp,
     ) -> Result<Task, StoreError> {
         self.transact(|board| {
             rules::refresh_existing(board, &new.blocked_by)?;
+            // The store may call this again after a conflict, with the number still reserved.
+            let mut reserved = reserved;
             // A number that another program has used is not tried again.
             if let Some(id) = reserved {
                 board.refresh(&BTreeSet::from([id]))?;

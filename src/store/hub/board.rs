@@ -43,20 +43,69 @@ impl HubBoard {
     /// Returns the copy with every change that was stored before this call.
     fn current(&self) -> Result<MutexGuard<'_, TaskMirror>, StoreError> {
         let mut mirror = self.mirror();
-        let from = mirror.sequence;
+        let (from, epoch) = (mirror.sequence, mirror.epoch);
         let missed = self
             .hub
-            .run(move |link| async move { missed(&link, from).await })?;
-        for message in missed {
+            .run(move |link| async move { missed(&link, from, epoch).await })?;
+        if missed.is_complete {
+            *mirror = TaskMirror::default();
+        }
+        mirror.epoch = missed.epoch;
+        for message in missed.records {
             mirror.apply(&message.key, message.sequence, &message.payload);
         }
         Ok(mirror)
+    }
+
+    /// Returns the copy after a write whose copy had the last sequence number `sequence`, and that conflicted. If the
+    /// copy has no new record, the stream has gone back, and everything is read again.
+    fn current_after_conflict(
+        &self,
+        sequence: u64,
+    ) -> Result<MutexGuard<'_, TaskMirror>, StoreError> {
+        let mut mirror = self.current()?;
+        if mirror.sequence != sequence {
+            return Ok(mirror);
+        }
+        mirror.epoch = 0;
+        drop(mirror);
+        self.current()
+    }
+}
+
+/// The records that a copy of the tasks lacks.
+struct MissedRecords {
+    records: Vec<keys::Stored>,
+    /// Whether these are all records, which replace the copy.
+    is_complete: bool,
+    /// The epoch of the connection in which they were read.
+    epoch: u64,
+}
+
+/// Returns the records after the sequence number `from`, or all if the stream may have gone back since the epoch `known`.
+async fn missed(link: &HubConnection, from: u64, known: u64) -> Result<MissedRecords, HubError> {
+    let (mut from, mut known) = (from, known);
+    loop {
+        let epoch = link.epoch();
+        if known != epoch {
+            from = 0;
+        }
+        let records = records_after(link, from).await?;
+        // A part of the records may come from before a change of the epoch.
+        if epoch == link.epoch() {
+            return Ok(MissedRecords {
+                records,
+                is_complete: from == 0,
+                epoch,
+            });
+        }
+        known = 0;
     }
 }
 
 /// Returns the records after the sequence number `from`, up to the last one. A reader that stops earlier may miss a task:
 /// its old record is already gone, and the new one comes later.
-async fn missed(link: &HubConnection, from: u64) -> Result<Vec<keys::Stored>, HubError> {
+async fn records_after(link: &HubConnection, from: u64) -> Result<Vec<keys::Stored>, HubError> {
     let kind = StreamKind::Tasks;
     if from == 0 {
         return keys::read_current(link, kind, ">", Range::LastOfEach, RECORDS_MAX).await;
@@ -112,8 +161,12 @@ impl BoardStore for HubBoard {
 
     fn transact(&self, body: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         let began = Instant::now();
+        let mut conflict = None;
         for attempt in 0.. {
-            let mirror = self.current()?;
+            let mirror = match conflict {
+                Some(sequence) => self.current_after_conflict(sequence)?,
+                None => self.current()?,
+            };
             let mut transaction = HubTransaction {
                 hub: &self.hub,
                 graph: Arc::clone(&mirror.graph),
@@ -124,6 +177,7 @@ impl BoardStore for HubBoard {
             if !transaction.has_conflict {
                 return result;
             }
+            conflict = Some(transaction.mirror.sequence);
             drop(transaction);
             if began.elapsed() > CHANGED_WITHIN {
                 break;

@@ -2,15 +2,18 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use async_nats::connection::State;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use secrecy::ExposeSecret;
 use tokio::runtime::{Handle, Runtime};
-use tokio::sync::OnceCell;
+use tokio::sync::watch;
 
 use super::error::HubError;
 use super::settings::{HubLogin, HubSettings};
@@ -20,6 +23,8 @@ use super::streams::{self, OpenStream, STREAMS, StreamKind};
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time of one request. A failed request is repeated until its operation runs out of time.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
+/// Pause between two looks at the state of the connection.
+const CONNECTED_POLL: Duration = Duration::from_millis(20);
 
 /// A hub. Cheap to clone; clones share the connection. Without a use, no thread and no connection exists.
 #[derive(Clone)]
@@ -39,9 +44,35 @@ pub(super) struct HubConnection {
     pub settings: HubSettings,
     /// The address, as shown in errors.
     pub name: String,
-    opened: [OnceCell<OpenStream>; STREAMS],
-    /// The last error that the server has reported without a request that it belongs to.
-    reported: Arc<Mutex<Option<String>>>,
+    opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
+    /// How often an opened stream was missing on the server.
+    lost_streams: AtomicU64,
+    server: Arc<ServerEvents>,
+}
+
+/// What the server has reported without a request that it belongs to.
+#[derive(Default)]
+struct ServerEvents {
+    /// The last error, and when it arrived.
+    error: Mutex<Option<(Instant, String)>>,
+    is_connected_once: AtomicBool,
+    /// Changes when the stored state may have gone back.
+    doubts: watch::Sender<u64>,
+}
+
+impl ServerEvents {
+    fn add(&self, event: Event) {
+        match event {
+            Event::ServerError(error) => {
+                let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = Some((Instant::now(), error.to_string().to_lowercase()));
+            }
+            Event::Connected if self.is_connected_once.swap(true, Ordering::Relaxed) => {
+                self.doubts.send_modify(|count| *count += 1);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Hub {
@@ -105,7 +136,14 @@ impl Hub {
             .enable_all()
             .build()
             .map_err(unreachable)?;
-        let link = Arc::new(wait_for(runtime.handle(), connect(settings))?);
+        let link = match wait_for(runtime.handle(), connect(settings)) {
+            Ok(link) => Arc::new(link),
+            Err(error) => {
+                // Another runtime may own this thread, so the runtime must not be waited for.
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
         let handle = runtime.handle().clone();
         *connected = Some((runtime, Arc::clone(&link)));
         Ok((handle, link))
@@ -146,10 +184,46 @@ impl HubConnection {
     ///
     /// # Errors
     /// When the hub does not answer, or rejects the stream.
-    pub(super) async fn stream(&self, kind: StreamKind) -> Result<&OpenStream, HubError> {
-        let slot = &self.opened[kind.index()];
-        let open = || streams::open(&self.jetstream, &self.settings, &self.name, kind);
-        slot.get_or_try_init(open).await
+    pub(super) async fn stream(&self, kind: StreamKind) -> Result<Arc<OpenStream>, HubError> {
+        let mut slot = self.opened[kind.index()].lock().await;
+        if let Some(stream) = slot.as_ref() {
+            return Ok(Arc::clone(stream));
+        }
+        let opened = streams::open(&self.jetstream, &self.settings, &self.name, kind).await?;
+        let opened = Arc::new(opened);
+        *slot = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Records that a stream is missing on the server, so that its next use opens it again.
+    pub(super) async fn forget_stream(&self, kind: StreamKind) {
+        *self.opened[kind.index()].lock().await = None;
+        self.lost_streams.fetch_add(1, Ordering::SeqCst);
+        self.server.doubts.send_modify(|count| *count += 1);
+    }
+
+    /// Returns a number that changes when the stored state may have gone back: after each new connection, because the
+    /// server may have lost state or got a backup, and after a stream was missing.
+    pub(super) fn epoch(&self) -> u64 {
+        let connects = self.client.statistics().connects.load(Ordering::SeqCst);
+        connects + self.lost_streams.load(Ordering::SeqCst)
+    }
+
+    /// Returns what changes some time after [`HubConnection::epoch`] has changed.
+    pub(super) fn doubts(&self) -> watch::Receiver<u64> {
+        self.server.doubts.subscribe()
+    }
+
+    /// Waits until the client is connected; at most until `until`. Returns whether it is. A message that is published
+    /// without a connection would wait in the client, and be stored after its sender has got an error.
+    pub(super) async fn wait_until_connected(&self, until: Instant) -> bool {
+        while self.client.connection_state() != State::Connected {
+            if Instant::now() >= until {
+                return false;
+            }
+            tokio::time::sleep(CONNECTED_POLL).await;
+        }
+        true
     }
 
     /// Returns the subject of a key of a stream.
@@ -157,14 +231,33 @@ impl HubConnection {
         streams::subject(&self.settings.address.crew, kind, key)
     }
 
-    /// Fails if the server has reported that the login lacks a permission. It then does not answer the request.
+    /// Returns the report of the server that the login lacks a permission for the subject or its stream, if the report
+    /// has arrived since `began`. The server then does not answer the request.
+    pub(super) fn denial(&self, kind: StreamKind, subject: &str, began: Instant) -> Option<String> {
+        let stream = streams::name(&self.settings.address.crew, kind).to_lowercase();
+        let last = self.server.error.lock();
+        let last = last.unwrap_or_else(PoisonError::into_inner);
+        let (_, why) = last.as_ref().filter(|(at, why)| {
+            *at >= began
+                && why.contains("permissions violation")
+                && [subject.to_lowercase().as_str(), &stream, "_inbox."]
+                    .iter()
+                    .any(|name| why.contains(name))
+        })?;
+        Some(why.clone())
+    }
+
+    /// Fails if the server has reported since `began` that the login lacks the permission.
     ///
     /// # Errors
     /// Names the subject.
-    pub(super) fn check_permission(&self) -> Result<(), HubError> {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_denied = |why: &mut String| why.to_lowercase().contains("permissions violation");
-        match reported.take_if(is_denied) {
+    pub(super) fn check_permission(
+        &self,
+        kind: StreamKind,
+        subject: &str,
+        began: Instant,
+    ) -> Result<(), HubError> {
+        match self.denial(kind, subject, began) {
             Some(why) => Err(HubError::Rejected {
                 hub: self.name.clone(),
                 why,
@@ -173,15 +266,10 @@ impl HubConnection {
         }
     }
 
-    /// Returns the error for an operation that got no answer. Names what the server has reported meanwhile, such as a
-    /// missing permission.
+    /// Returns the error for an operation that got no answer.
     pub(super) fn no_answer(&self, within: Duration, why: String) -> HubError {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let hub = self.name.clone();
-        match reported.take() {
-            Some(why) => HubError::Rejected { hub, why },
-            None => HubError::NoAnswer { hub, within, why },
-        }
+        HubError::NoAnswer { hub, within, why }
     }
 }
 
@@ -189,8 +277,9 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
     // Installs the TLS crypto provider; fails harmlessly if it is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let name = settings.address.to_string();
-    let reported = Arc::<Mutex<Option<String>>>::default();
-    let options = options(&settings, Arc::clone(&reported)).await?;
+    check_is_private(&settings, &name)?;
+    let server = Arc::<ServerEvents>::default();
+    let options = options(&settings, Arc::clone(&server)).await?;
     let mut servers = Vec::new();
     for server in &settings.address.servers {
         let address = server.parse::<ServerAddr>();
@@ -218,22 +307,20 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         settings,
         name,
         opened: Default::default(),
-        reported,
+        lost_streams: AtomicU64::new(0),
+        server,
     })
 }
 
 async fn options(
     settings: &HubSettings,
-    reported: Arc<Mutex<Option<String>>>,
+    server: Arc<ServerEvents>,
 ) -> Result<ConnectOptions, HubError> {
     let mut options = ConnectOptions::new()
         .name(concat!("crewdeck/", env!("CARGO_PKG_VERSION")))
         .connection_timeout(CONNECT_WITHIN)
         .event_callback(move |event| {
-            if let Event::ServerError(error) = event {
-                let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
-                *reported = Some(error.to_string());
-            }
+            server.add(event);
             std::future::ready(())
         });
     options = match &settings.login {
@@ -253,12 +340,7 @@ async fn options(
                 })?
         }
     };
-    if settings
-        .address
-        .servers
-        .iter()
-        .any(|s| s.starts_with("tls://"))
-    {
+    if is_encrypted(settings) {
         options = options.require_tls(true);
     }
     if let Some(ca) = &settings.ca {
@@ -268,6 +350,35 @@ async fn options(
         options = options.add_client_certificate(certificate.clone(), key.clone());
     }
     Ok(options)
+}
+
+/// Returns whether the connection must use TLS.
+fn is_encrypted(settings: &HubSettings) -> bool {
+    let mut servers = settings.address.servers.iter();
+    servers.any(|server| server.starts_with("tls://"))
+        || settings.ca.is_some()
+        || settings.client_certificate.is_some()
+}
+
+/// Fails if a password or token would be sent over a network without TLS.
+fn check_is_private(settings: &HubSettings, hub: &str) -> Result<(), HubError> {
+    let is_secret_sent = matches!(settings.login, HubLogin::User { .. } | HubLogin::Token(_));
+    let mut servers = settings.address.servers.iter();
+    if is_secret_sent && !is_encrypted(settings) && !servers.all(|server| is_loopback(server)) {
+        return Err(HubError::PlainLogin { hub: hub.into() });
+    }
+    Ok(())
+}
+
+/// Returns whether a server, such as `nats://127.0.0.1:4222`, is on this machine.
+fn is_loopback(server: &str) -> bool {
+    let host = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let host = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, _)) => host,
+        None => host.split_once(':').map_or(host, |(host, _)| host),
+    };
+    let address = host.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {

@@ -32,10 +32,26 @@ pub enum HubError {
         "a newer crewdeck has stored the crew on the hub {hub}: update crewdeck on this machine"
     )]
     Newer { hub: String },
+    #[error("the stream {stream} of the hub {hub} is full ({why}): {remedy}; nothing was stored")]
+    Full {
+        hub: String,
+        stream: String,
+        why: String,
+        remedy: &'static str,
+    },
     #[error(
-        "the hub {hub} is full ({why}): raise hub.mail_max_mb or the limits of its server, or free space there; nothing was stored"
+        "the server of the hub {hub} cannot reserve {mebibytes} MiB for the stream {stream} ({why}): lower hub.mail_max_mb, or raise the storage limits of the server; nothing was stored"
     )]
-    Full { hub: String, why: String },
+    NoSpace {
+        hub: String,
+        stream: String,
+        mebibytes: i64,
+        why: String,
+    },
+    #[error(
+        "the login for the hub {hub} was not sent, because the connection is not encrypted: use tls:// in the address, or set hub.ca"
+    )]
+    PlainLogin { hub: String },
     #[error(
         "{what} is too large for the hub, whose server accepts {limit} bytes at most: shorten it, or raise max_payload of the server; nothing was stored"
     )]

@@ -12,10 +12,12 @@ use futures::StreamExt;
 
 use super::connection::HubConnection;
 use super::error::HubError;
-use super::streams::{OpenStream, StreamKind};
+use super::streams::{self, OpenStream, StreamKind};
 
 /// Maximum time of an operation, with the election of a new leader after a server has ended.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+/// Maximum time in which a read of many messages gets the next one.
+const NEXT_WITHIN: Duration = Duration::from_secs(4);
 /// Pause before a failed request is repeated.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Maximum number of messages that are requested at once.
@@ -93,7 +95,7 @@ pub(super) async fn write(
     mut write: Write,
     within: Duration,
 ) -> Result<Option<u64>, HubError> {
-    link.stream(write.kind).await?;
+    let mut stream = link.stream(write.kind).await?;
     let subject = link.subject(write.kind, &write.key);
     let mut message = PublishMessage::build()
         .payload(std::mem::take(&mut write.payload).into())
@@ -108,6 +110,17 @@ pub(super) async fn write(
     }
     let began = Instant::now();
     loop {
+        if !link.wait_until_connected(began + within).await {
+            let why = "the connection was lost".to_string();
+            return Err(if write.may_be_stored {
+                link.no_answer(within, why)
+            } else {
+                HubError::Unreachable {
+                    hub: link.name.clone(),
+                    why,
+                }
+            });
+        }
         let published = match link
             .jetstream
             .send_publish(subject.clone(), message.clone())
@@ -127,14 +140,40 @@ pub(super) async fn write(
             }
             Err(error) => error,
         };
-        check_temporary(link, &error, &write.what)?;
-        link.check_permission()?;
-        write.may_be_stored = true;
+        if let Some(why) = link.denial(write.kind, &subject, began) {
+            let hub = link.name.clone();
+            return Err(if write.may_be_stored {
+                link.no_answer(within, why)
+            } else {
+                HubError::Rejected { hub, why }
+            });
+        }
+        if let Err(rejected) = check_temporary(link, write.kind, &error, &write.what) {
+            // The rejection does not tell about the earlier requests.
+            return Err(if write.may_be_stored {
+                link.no_answer(within, rejected.to_string())
+            } else {
+                rejected
+            });
+        }
+        let is_missing = error.kind() == PublishErrorKind::StreamNotFound;
+        // Without a stream that accepts it, the message is not stored.
+        write.may_be_stored |= !is_missing;
         if began.elapsed() >= within {
             return Err(link.no_answer(within, error.to_string()));
         }
         tokio::time::sleep(PAUSE).await;
+        if is_missing && stream.get_info().await.is_err_and(|why| is_gone(&why)) {
+            link.forget_stream(write.kind).await;
+            stream = link.stream(write.kind).await?;
+        }
     }
+}
+
+/// Returns whether the server has answered that a stream does not exist. Not all errors have their cause as a source, but
+/// all contain its text.
+pub(super) fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.to_string().contains("stream not found")
 }
 
 /// Returns the sequence number under which a write was stored by an earlier request; `None` if it was not stored. The
@@ -150,9 +189,10 @@ async fn find_stored(
     }
     if let Expected::Stream(last) = write.expected {
         // Only this write or the one that came before it can have the next sequence number.
-        let next = next(link, write.kind, ">", last + 1).await?;
-        if next.is_some_and(|stored| stored.sequence == last + 1) {
-            return Ok(None);
+        match next(link, write.kind, ">", last + 1).await? {
+            Some(stored) if stored.id == write.id => return Ok(Some(stored.sequence)),
+            Some(stored) if stored.sequence == last + 1 => return Ok(None),
+            Some(_) | None => {}
         }
     }
     Err(link.no_answer(within, "another change followed".into()))
@@ -173,7 +213,12 @@ fn cause(error: &PublishError) -> Option<&jetstream::Error> {
 }
 
 /// Fails if repeating the write is useless.
-fn check_temporary(link: &HubConnection, error: &PublishError, what: &str) -> Result<(), HubError> {
+fn check_temporary(
+    link: &HubConnection,
+    kind: StreamKind,
+    error: &PublishError,
+    what: &str,
+) -> Result<(), HubError> {
     let (hub, why) = (link.name.clone(), error.to_string());
     let too_large = || HubError::TooLarge {
         what: what.into(),
@@ -194,13 +239,20 @@ fn check_temporary(link: &HubConnection, error: &PublishError, what: &str) -> Re
     };
     match cause.error_code() {
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => Err(too_large()),
-        ErrorCode::STREAM_STORE_FAILED
-        | ErrorCode::STORAGE_RESOURCES_EXCEEDED
+        ErrorCode::STREAM_STORE_FAILED => Err(HubError::Full {
+            hub,
+            stream: streams::name(&link.settings.address.crew, kind),
+            why: cause.to_string(),
+            remedy: kind.full_remedy(),
+        }),
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED
         | ErrorCode::MEMORY_RESOURCES_EXCEEDED
         | ErrorCode::INSUFFICIENT_RESOURCES
         | ErrorCode::ACCOUNT_RESOURCES_EXCEEDED => Err(HubError::Full {
             hub,
+            stream: streams::name(&link.settings.address.crew, kind),
             why: cause.to_string(),
+            remedy: "free space on the server, or raise its limits",
         }),
         ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT
         | ErrorCode::STREAM_EXPECTED_LAST_SEQ_PER_SUBJECT_NOT_READY
@@ -250,8 +302,9 @@ async fn get(
     wanted: &WantedMessage,
 ) -> Result<Option<Stored>, HubError> {
     let began = Instant::now();
-    let stream = link.stream(kind).await?;
+    let (WantedMessage::LastOf(subject) | WantedMessage::From(subject, _)) = wanted;
     loop {
+        let stream = link.stream(kind).await?;
         let request = stream.raw_message_builder();
         let request = match wanted {
             WantedMessage::LastOf(subject) => request.last_by_subject(subject.clone()),
@@ -272,9 +325,14 @@ async fn get(
                     why: error.to_string(),
                 });
             }
+            RawMessageErrorKind::JetStream(cause)
+                if cause.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                link.forget_stream(kind).await;
+            }
             RawMessageErrorKind::JetStream(_) | RawMessageErrorKind::Other => {}
         }
-        link.check_permission()?;
+        link.check_permission(kind, subject, began)?;
         if began.elapsed() >= ANSWER_WITHIN {
             return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
         }
@@ -324,17 +382,19 @@ pub(super) async fn read_many(
     most: usize,
 ) -> Result<Vec<Stored>, HubError> {
     let began = Instant::now();
-    let stream = link.stream(kind).await?;
+    let subject = link.subject(kind, key);
     loop {
-        let reading = try_read_many(stream, link.subject(kind, key), range, most);
-        let error = match tokio::time::timeout(ANSWER_WITHIN, reading).await {
-            Ok(Ok(messages)) => return Ok(messages),
-            Ok(Err(error)) => error.to_string(),
-            Err(late) => late.to_string(),
+        let stream = link.stream(kind).await?;
+        let error = match try_read_many(&stream, subject.clone(), range, most).await {
+            Ok(messages) => return Ok(messages),
+            Err(error) => error,
         };
-        link.check_permission()?;
+        if is_gone(error.as_ref()) {
+            link.forget_stream(kind).await;
+        }
+        link.check_permission(kind, &subject, began)?;
         if began.elapsed() >= ANSWER_WITHIN {
-            return Err(link.no_answer(ANSWER_WITHIN, error));
+            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -367,9 +427,12 @@ async fn try_read_many(
         let batch = left.min(BATCH).min(most - all.len());
         let mut messages = consumer.fetch().max_messages(batch).messages().await?;
         let before = all.len();
-        while let Some(message) = messages.next().await {
+        while let Some(message) = tokio::time::timeout(NEXT_WITHIN, messages.next()).await? {
             let message = message?;
             let info = message.info()?;
+            if info.consumer_sequence != all.len() as u64 + 1 {
+                return Err("a message was lost on its way".into());
+            }
             left = usize::try_from(info.pending).unwrap_or(usize::MAX);
             all.push(Stored {
                 key: last_part(message.subject.as_str()),

@@ -23,6 +23,8 @@ pub(super) const LEASE_LIFE: Duration = Duration::from_secs(15);
 const RENEWALS: u32 = 4;
 /// The part of a lease's life at its end in which the holder does not use it: one in this number.
 const MARGIN: u32 = 5;
+/// Pause before a failed renewal is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Time to live of the message that ends a lease.
 const ENDED_LIFE: Duration = Duration::from_secs(1);
 /// Maximum time that the end of a lease waits for the hub. Without an answer, the lease expires later.
@@ -220,28 +222,57 @@ async fn renew(
     state: Arc<Mutex<LeaseState>>,
 ) {
     loop {
-        let (revision, life) = {
+        let pause = {
             let state = lock(&state);
-            (state.revision, state.life)
+            state.life / RENEWALS
         };
-        tokio::time::sleep(life / RENEWALS).await;
-        let sent_at = Instant::now();
-        let renewed = renewal(&link, &key, &holder, revision, life, life / RENEWALS).await;
-        let mut state = lock(&state);
-        match renewed {
-            Ok(Some(revision)) => {
-                state.revision = revision;
-                state.renewed_at = sent_at;
-            }
-            // Tried again until the lease is over. A renewal without an answer may have been stored; the next one then
-            // fails, and the lease is lost although no other holder has it. That is safe.
-            Err(_) if state.is_valid() => {}
-            Ok(None) | Err(_) => {
+        tokio::time::sleep(pause).await;
+        while !renew_once(&link, &key, &holder, &state).await {
+            let mut state = lock(&state);
+            if !state.is_valid() {
                 state.is_lost = true;
                 return;
             }
         }
     }
+}
+
+/// Tries to renew a lease once. Returns whether it was renewed.
+async fn renew_once(
+    link: &HubConnection,
+    key: &str,
+    holder: &LeaseHolder,
+    state: &Mutex<LeaseState>,
+) -> bool {
+    let (revision, life) = {
+        let state = lock(state);
+        (state.revision, state.life)
+    };
+    let within = life / RENEWALS;
+    let sent_at = Instant::now();
+    match renewal(link, key, holder, revision, life, within).await {
+        Ok(Some(revision)) => {
+            let mut state = lock(state);
+            state.revision = revision;
+            state.renewed_at = sent_at;
+            return true;
+        }
+        Err(_) => {}
+        // Either another holder has the lease, or an earlier renewal was stored although it got no answer.
+        Ok(None) => {
+            let found = keys::read(link, StreamKind::Leases, key);
+            if let Ok(Ok(found)) = tokio::time::timeout(within, found).await {
+                let is_own =
+                    |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(holder);
+                match found.filter(is_own) {
+                    Some(own) => lock(state).revision = own.sequence,
+                    None => lock(state).is_lost = true,
+                }
+            }
+        }
+    }
+    tokio::time::sleep(RETRY_PAUSE).await;
+    false
 }
 
 /// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
@@ -324,6 +355,22 @@ mod tests {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn renewal_without_an_answer_does_not_lose_the_lease() {
+        let server = TestServer::start();
+        let hub = server.hub();
+        let lease = acquire(&hub).unwrap();
+        let (holder, revision) = (lease.holder.clone(), lock(&lease.state).revision);
+        // A renewal that was stored, but whose answer was lost.
+        let renewed = hub.run(move |link| async move {
+            renewal(&link, "reader.bob", &holder, revision, LIFE, ANSWER_WITHIN).await
+        });
+        assert!(renewed.unwrap().is_some());
+        std::thread::sleep(LIFE * 2);
+        assert!(lease.is_valid() && is_held(&server.hub()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Messages on a hub: one subject per inbox, and one key with the position up to which the owner has read it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::IntoFuture;
 
 use futures::StreamExt;
@@ -75,7 +75,7 @@ impl HubMail {
         self.write(to, message, format!("{to}/{}/{about}", message.kind))
     }
 
-    fn write(&self, to: &Name, message: &MailMessage, id: String) -> Result<(), StoreError> {
+    pub fn write(&self, to: &Name, message: &MailMessage, id: String) -> Result<(), StoreError> {
         let payload = serde_json::to_vec(message)?;
         let (kind, anything) = (StreamKind::Mail, Expected::Anything);
         let mut write = Write::new(kind, to.to_string(), payload, anything, "the message");
@@ -134,14 +134,18 @@ impl HubMail {
             }
             Ok(all)
         })?;
-        let (mut upto, mut messages) = (after, Vec::new());
+        let (mut upto, mut messages) = (after, Vec::<MailMessage>::new());
+        let mut ids = HashSet::new();
         for stored in &stored {
             let message = parse(stored);
             if !is_ready(&message) {
                 break;
             }
             upto = stored.sequence;
-            messages.push(message);
+            // The server may store a message twice if an outage is longer than it remembers ids.
+            if ids.insert(message.id.0.clone()) {
+                messages.push(message);
+            }
         }
         let cursor = Cursor {
             offset: upto,
@@ -153,6 +157,8 @@ impl HubMail {
 
     pub fn recent(&self, limit: usize) -> Result<RecentMessages, StoreError> {
         let stored = self.hub.run(move |link| async move {
+            // This finds out whether the stream still exists.
+            keys::next(&link, StreamKind::Mail, ">", 1).await?;
             let info = link.stream(StreamKind::Mail).await?.get_info().await;
             let info = info.map_err(|why| link.no_answer(ANSWER_WITHIN, why.to_string()))?;
             let first = (info.state.last_sequence + 1).saturating_sub(limit as u64);
@@ -208,6 +214,8 @@ impl HubMail {
 
 /// Returns the owners of all inboxes that contain messages.
 async fn inboxes(link: &HubConnection) -> Result<Vec<Name>, HubError> {
+    // This finds out whether the stream still exists.
+    keys::next(link, StreamKind::Mail, ">", 1).await?;
     let stream = link.stream(StreamKind::Mail).await?;
     let no_answer = |why: String| link.no_answer(ANSWER_WITHIN, why);
     let subjects = stream.info_with_subjects(link.subject(StreamKind::Mail, ">"));

@@ -19,8 +19,9 @@ use super::values;
 use crate::domain::ids::Name;
 use crate::domain::mail::MailMessage;
 
-/// Pause between two attempts to become the reader of an inbox.
+/// First and longest pause between two attempts to become the reader of an inbox.
 const POLL: Duration = Duration::from_millis(20);
+const POLL_MAX: Duration = Duration::from_millis(640);
 
 /// The messages on a hub, and the project whose logs tell what a killed reader has received.
 #[derive(Debug)]
@@ -77,6 +78,7 @@ impl MailStore for HubMailbox {
     ) -> Result<Box<dyn ReaderSession>, StoreError> {
         let began = Instant::now();
         let hub = &self.mail.hub;
+        let mut pause = POLL;
         let lease = loop {
             match Lease::try_acquire(hub, &lease_key(name), LEASE_LIFE)? {
                 Attempt::Acquired(lease) => break lease,
@@ -87,9 +89,13 @@ impl MailStore for HubMailbox {
                         (process, host) => format!(" (process {process} on {host})"),
                     };
                     let name = name.clone();
-                    return Err(StoreError::BeingRead { name, by });
+                    let until = "later; it keeps them for at most 15 s after it was killed";
+                    return Err(StoreError::BeingRead { name, by, until });
                 }
-                Attempt::Held(_) => std::thread::sleep(POLL),
+                Attempt::Held(_) => {
+                    std::thread::sleep(pause.min(within.saturating_sub(began.elapsed())));
+                    pause = (pause * 2).min(POLL_MAX);
+                }
             }
         };
         let session = uuid::Uuid::now_v7().to_string();
@@ -153,6 +159,10 @@ impl HubReaderSession {
 }
 
 impl ReaderSession for HubReaderSession {
+    fn is_valid(&self) -> bool {
+        self.lease.is_valid()
+    }
+
     fn announce(&self, log: &TranscriptFile, cursor: &Cursor) -> Result<(), StoreError> {
         self.store(|position| {
             position.log = log.file_name();
@@ -196,6 +206,26 @@ mod tests {
     use crate::domain::ids::MessageId;
     use crate::domain::mail::MailKind;
     use crate::domain::timestamp::Timestamp;
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn message_that_is_stored_twice_is_read_once() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
+        mailbox.append(&bob, &message).unwrap();
+        // The server has forgotten the id meanwhile.
+        mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let unread = session.read_ready(&|_| true).unwrap();
+        assert_eq!(unread.messages.len(), 1);
+        session.acknowledge(&unread.upto).unwrap();
+        assert_eq!(session.read_ready(&|_| true).unwrap().messages.len(), 0);
+        let error = mailbox.open_session(&bob, Duration::ZERO).unwrap_err();
+        assert!(error.to_string().contains("for at most 15 s"), "{error}");
+    }
 
     #[test]
     #[ignore = "needs CREWDECK_NATS_SERVER"]

@@ -46,6 +46,11 @@ impl HubAddress {
             if server.is_empty() || server.contains(char::is_whitespace) {
                 return Err(invalid("it names no server"));
             }
+            let port = server.rsplit_once(':').map(|(_, port)| port);
+            let is_port = |port: &str| port.ends_with(']') || port.parse::<u16>().is_ok();
+            if !port.is_none_or(is_port) {
+                return Err(invalid("the port must be a number"));
+            }
             if !path.is_empty() && crew.replace(path).is_some_and(|other| other != path) {
                 return Err(invalid("it names two crews"));
             }
@@ -71,14 +76,30 @@ impl fmt::Display for HubAddress {
     }
 }
 
-/// Returns an address as it is shown in an error, without a login.
+/// Returns an address as it is shown in an error, without what may be a secret: a login, a query, and a port that is no
+/// number.
 fn shown(text: &str) -> String {
     let end = text.rfind('@').map_or(0, |at| at + 1);
-    text.get(end..)
-        .unwrap_or_default()
-        .chars()
-        .take(200)
-        .collect()
+    let text = text.get(end..).unwrap_or_default();
+    let shown: Vec<String> = text.split(',').map(shown_server).collect();
+    shown.join(",").chars().take(200).collect()
+}
+
+fn shown_server(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
+    let server = match server.rsplit_once(':') {
+        Some((host, port)) if !is_port(port) && !server.ends_with(']') => {
+            let host = host.split(':').next().unwrap_or_default();
+            format!("{host}:…")
+        }
+        Some(_) | None => server.to_string(),
+    };
+    let scheme_end = if scheme.is_empty() { "" } else { "://" };
+    let path_start = if path.is_empty() { "" } else { "/" };
+    format!("{scheme}{scheme_end}{server}{path_start}{path}")
 }
 
 /// How the client proves who it is.
@@ -120,6 +141,8 @@ pub struct HubSettings {
     pub storage: HubStorage,
     /// Maximum size of all stored messages of the crew, in bytes.
     pub mail_bytes_max: i64,
+    /// Whether the user has set [`HubSettings::mail_bytes_max`]. It is then applied to a crew with a smaller maximum.
+    pub is_mail_max_set: bool,
 }
 
 impl HubSettings {
@@ -133,6 +156,7 @@ impl HubSettings {
             replicas: 1,
             storage: HubStorage::File,
             mail_bytes_max: 256 * 1024 * 1024,
+            is_mail_max_set: false,
         }
     }
 }
@@ -165,6 +189,10 @@ mod tests {
             ("http://a", "nats://"),
             ("nats://", "names no server"),
             ("nats://bob:secret@a:1", "CREWDECK_HUB_USER"),
+            ("nats://bob:secret", "port"),
+            ("nats://bob:secret/web,nats://a:1", "port"),
+            ("http://bob:secret@a", "nats://"),
+            ("nats://a:1/web?token=secret", "name of a crew"),
             ("nats://a:1/one,nats://b:1/two", "two crews"),
             ("nats://a/b.c", "name of a crew"),
         ] {

@@ -63,6 +63,23 @@ impl StreamKind {
     }
 }
 
+impl StreamKind {
+    /// Returns what to do if the stream is full, for errors.
+    pub(super) fn full_remedy(self) -> &'static str {
+        match self {
+            StreamKind::Mail => "raise hub.mail_max_mb, or let the recipients read their messages",
+            StreamKind::Tasks | StreamKind::State | StreamKind::Leases => {
+                "raise its max_bytes with the tools of NATS"
+            }
+        }
+    }
+}
+
+/// Returns the name of a stream.
+pub(super) fn name(crew: &str, kind: StreamKind) -> String {
+    format!("crewdeck_{crew}_{}", kind.word())
+}
+
 pub(super) fn subject(crew: &str, kind: StreamKind, key: &str) -> String {
     format!("crewdeck.{crew}.{}.{key}", kind.word())
 }
@@ -72,7 +89,7 @@ fn config(settings: &HubSettings, kind: StreamKind) -> Config {
     let is_key_value = kind != StreamKind::Mail;
     let is_lease = kind == StreamKind::Leases;
     Config {
-        name: format!("crewdeck_{crew}_{}", kind.word()),
+        name: name(crew, kind),
         subjects: vec![subject(crew, kind, ">")],
         description: Some(format!("crewdeck, crew {crew}")),
         max_messages_per_subject: if is_key_value { 1 } else { -1 },
@@ -107,18 +124,27 @@ pub(super) async fn open(
     let began = tokio::time::Instant::now();
     loop {
         let error = match jetstream.get_or_create_stream(config(settings, kind)).await {
-            Ok(stream) => return check_format(stream, hub),
+            Ok(stream) => {
+                let stream = check_format(stream, hub)?;
+                return Ok(enlarge(jetstream, settings, kind, stream).await);
+            }
             Err(error) => error,
         };
         let hub = hub.to_string();
         let why = error.to_string();
+        let no_space = |why: String| HubError::NoSpace {
+            hub: hub.clone(),
+            stream: name(&settings.address.crew, kind),
+            mebibytes: config(settings, kind).max_bytes / (1024 * 1024),
+            why,
+        };
         let is_temporary = match error.kind() {
             CreateStreamErrorKind::JetStream(cause) => match cause.error_code() {
                 ErrorCode::JETSTREAM_NOT_ENABLED | ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT => {
                     return Err(HubError::NoJetStream { hub });
                 }
                 ErrorCode::CLUSTER_NO_PEERS if why.contains("storage") => {
-                    return Err(HubError::Full { hub, why });
+                    return Err(no_space(why));
                 }
                 ErrorCode::CLUSTER_NOT_AVAILABLE
                 | ErrorCode::CLUSTER_NO_PEERS
@@ -126,7 +152,7 @@ pub(super) async fn open(
                 ErrorCode::STORAGE_RESOURCES_EXCEEDED
                 | ErrorCode::MEMORY_RESOURCES_EXCEEDED
                 | ErrorCode::INSUFFICIENT_RESOURCES => {
-                    return Err(HubError::Full { hub, why });
+                    return Err(no_space(why));
                 }
                 _ => false,
             },
@@ -140,6 +166,26 @@ pub(super) async fn open(
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Applies a larger maximum size that the user has set to the messages. The stream stays as it is if the server rejects it.
+async fn enlarge(
+    jetstream: &Context,
+    settings: &HubSettings,
+    kind: StreamKind,
+    mut stream: OpenStream,
+) -> OpenStream {
+    let mut config = stream.cached_info().config.clone();
+    let wanted = settings.mail_bytes_max;
+    let is_set = kind == StreamKind::Mail && settings.is_mail_max_set;
+    if is_set && (1..wanted).contains(&config.max_bytes) {
+        config.max_bytes = wanted;
+        if jetstream.update_stream(config).await.is_ok() {
+            // Only the cached copy becomes old if this fails.
+            let _ = stream.info().await;
+        }
+    }
+    stream
 }
 
 fn check_format(stream: OpenStream, hub: &str) -> Result<OpenStream, HubError> {

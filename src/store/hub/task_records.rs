@@ -72,6 +72,8 @@ pub(super) struct TaskMirror {
     pub graph: Arc<TaskGraph>,
     /// The sequence number of the last record.
     pub sequence: u64,
+    /// The epoch of the connection in which the records were read; 0 if they must be read again.
+    pub epoch: u64,
     /// The highest number that was ever used.
     pub last: TaskId,
     /// For each task, the sequence number of the record that has stored the task itself.

@@ -12,6 +12,7 @@ use super::super::board::TaskSet;
 use super::super::stores::{ChangeReport, StateWatch};
 use super::super::watch::{Dirty, ReportThread, Reports};
 use super::connection::{Hub, HubConnection};
+use super::keys;
 use super::streams::StreamKind;
 
 /// Pause before a watch that has ended starts again.
@@ -41,8 +42,12 @@ impl StateWatch for HubWatch {
             let reports = thread.reports();
             // The watch must see what is stored after this function has returned.
             let first = self.0.run(move |link| async move {
-                let info = link.stream(kind).await?.cached_info().state.last_sequence;
-                Ok(info + 1)
+                let stream = link.stream(kind).await?;
+                let info = stream.get_info().await;
+                let last = info.map_or(stream.cached_info().state.last_sequence, |info| {
+                    info.state.last_sequence
+                });
+                Ok(last + 1)
             })?;
             tasks.push(
                 self.0
@@ -58,41 +63,63 @@ impl StateWatch for HubWatch {
 
 /// Reports the messages of a stream from the sequence number `first` on, without end.
 async fn follow(link: Arc<HubConnection>, kind: StreamKind, first: u64, reports: Reports) {
-    let mut next = first;
+    let mut doubts = link.doubts();
+    let mut next = Some(first);
     loop {
-        // An error is no reason to stop: the watch starts again where it was.
-        let _ = follow_once(&link, kind, &mut next, &reports).await;
-        tokio::time::sleep(RESTART).await;
-        for dirty in everything(kind) {
-            reports.add(dirty);
+        doubts.borrow_and_update();
+        let result = tokio::select! {
+            result = follow_once(&link, kind, next.take(), &reports) => result,
+            // The stream may have gone back, and a watch that waits for the next number would miss changes.
+            _ = doubts.changed() => Ok(()),
+        };
+        // An error is no reason to stop: the watch starts again.
+        if result.is_err() {
+            tokio::time::sleep(RESTART).await;
         }
     }
 }
 
+/// Reports the messages from the sequence number `first` on. If it is `None`, first reports everything, and then what is
+/// stored from now on.
 async fn follow_once(
     link: &HubConnection,
     kind: StreamKind,
-    next: &mut u64,
+    first: Option<u64>,
     reports: &Reports,
 ) -> Result<(), async_nats::Error> {
     let stream = link.stream(kind).await?;
+    let start_sequence = match first {
+        Some(first) => first,
+        None => match stream.get_info().await {
+            Ok(info) => info.state.last_sequence + 1,
+            Err(error) => {
+                if keys::is_gone(&error) {
+                    link.forget_stream(kind).await;
+                }
+                return Err(error.into());
+            }
+        },
+    };
     let config = push::OrderedConfig {
         deliver_subject: link.client.new_inbox(),
         filter_subject: link.subject(kind, ">"),
         deliver_policy: DeliverPolicy::ByStartSequence {
-            start_sequence: (*next).max(1),
+            start_sequence: start_sequence.max(1),
         },
         ..push::OrderedConfig::default()
     };
     let mut messages = stream.create_consumer(config).await?.messages().await?;
-    while let Some(message) = messages.next().await {
-        let message = message?;
-        *next = message.info()?.stream_sequence + 1;
-        if let Some(dirty) = changed(kind, message.subject.as_str()) {
+    if first.is_none() {
+        for dirty in everything(kind) {
             reports.add(dirty);
         }
     }
-    Ok(())
+    while let Some(message) = messages.next().await {
+        if let Some(dirty) = changed(kind, message?.subject.as_str()) {
+            reports.add(dirty);
+        }
+    }
+    Err("the watch has ended".into())
 }
 
 /// Returns the part of the state to which a subject belongs.

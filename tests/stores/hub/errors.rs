@@ -49,6 +49,85 @@ fn missing_server_is_named() {
 }
 
 #[test]
+fn failed_connection_inside_a_runtime_is_an_error() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let url = format!("nats://127.0.0.1:{}", super::free_port());
+    let error = runtime.block_on(async { first_error(settings(&url)) });
+    assert!(matches!(error, HubError::Unreachable { .. }), "{error:?}");
+}
+
+#[test]
+fn password_is_not_sent_without_tls() {
+    for login in [
+        HubLogin::Token("x".to_string().into()),
+        HubLogin::User {
+            name: "crew".into(),
+            password: "x".to_string().into(),
+        },
+    ] {
+        // An address for documentation, where no server is.
+        let error = first_error(HubSettings {
+            login,
+            ..settings("nats://127.0.0.1:1,nats://192.0.2.1:4222")
+        });
+        assert!(matches!(error, HubError::PlainLogin { .. }), "{error:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn certificate_authority_requires_tls() {
+    let server = NatsServer::start("");
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, "").unwrap();
+    let error = first_error(HubSettings {
+        ca: Some(ca),
+        ..settings(server.url())
+    });
+    assert!(matches!(error, HubError::Tls { .. }), "{error:?}");
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn server_that_cannot_reserve_the_space_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = NatsServer::start(&format!(
+        "jetstream {{ store_dir: \"{}\", max_file_store: 50MB }}",
+        folder.path().display()
+    ));
+    let error = first_error(settings(server.url()));
+    assert!(
+        matches!(&error, HubError::NoSpace { mebibytes: 128, .. }),
+        "{error:?}"
+    );
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn larger_maximum_is_applied_to_stored_messages() {
+    let server = NatsServer::start("");
+    let with_max = |mail_bytes_max, is_mail_max_set| {
+        open(HubSettings {
+            mail_bytes_max,
+            is_mail_max_set,
+            ..settings(server.url())
+        })
+    };
+    let text = "x".repeat(30_000);
+    let send = |stores: &Stores, from: usize| {
+        let mut ids = from..from + 4;
+        ids.try_for_each(|id| stores.mailbox.send(&message(id, &text)))
+    };
+    let error = send(&with_max(100_000, true), 0).unwrap_err().to_string();
+    assert!(error.contains("crewdeck_main_mail"), "{error}");
+    assert!(error.contains("raise hub.mail_max_mb"), "{error}");
+    // Only a set maximum counts.
+    send(&with_max(1_000_000, false), 4).unwrap_err();
+    send(&with_max(1_000_000, true), 8).unwrap();
+}
+
+#[test]
 fn old_server_is_named() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("nats://{}", listener.local_addr().unwrap());

@@ -385,7 +385,9 @@ fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {
     let hub = hub.to_string();
     let mut why = error.to_string();
     // A server that needs a certificate ends the connection without a reply to the client's greeting.
-    let is_tls = why.contains("certificate") || why.contains("Certificate") || why.contains("TLS");
+    // A server without TLS answers with a message that is no part of TLS.
+    let is_tls = ["certificate", "Certificate", "TLS", "corrupt message"];
+    let is_tls = is_tls.iter().any(|word| why.contains(word));
     match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
             HubError::Login { hub }

@@ -110,6 +110,8 @@ fn verbs_in_two_directories_work_on_one_crew() {
         refused.contains("checks do not run with --hub"),
         "{refused}"
     );
+    // It does not advise a way around the checks.
+    assert!(!refused.contains("outside"), "{refused}");
 }
 
 #[test]

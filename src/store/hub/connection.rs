@@ -47,12 +47,12 @@ pub(super) struct HubConnection {
     opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
-    server: Arc<ServerEvents>,
+    server: Arc<HubEvents>,
 }
 
 /// What the server has reported without a request that it belongs to.
 #[derive(Default)]
-struct ServerEvents {
+struct HubEvents {
     /// The last error, and when it arrived.
     error: Mutex<Option<(Instant, String)>>,
     is_connected_once: AtomicBool,
@@ -60,7 +60,7 @@ struct ServerEvents {
     doubts: watch::Sender<u64>,
 }
 
-impl ServerEvents {
+impl HubEvents {
     fn add(&self, event: Event) {
         match event {
             Event::ServerError(error) => {
@@ -278,7 +278,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let name = settings.address.to_string();
     check_is_private(&settings, &name)?;
-    let server = Arc::<ServerEvents>::default();
+    let server = Arc::<HubEvents>::default();
     let options = options(&settings, Arc::clone(&server)).await?;
     let mut servers = Vec::new();
     for server in &settings.address.servers {
@@ -314,7 +314,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
 
 async fn options(
     settings: &HubSettings,
-    server: Arc<ServerEvents>,
+    server: Arc<HubEvents>,
 ) -> Result<ConnectOptions, HubError> {
     let mut options = ConnectOptions::new()
         .name(concat!("crewdeck/", env!("CARGO_PKG_VERSION")))

@@ -194,6 +194,7 @@ impl Driver {
             if matches!(input, TurnInput::Say(_)) {
                 self.progress_check.reset();
             }
+            let mut is_withdrawn = false;
             for effect in self.state.turn.step(input) {
                 match effect {
                     TurnEffect::CheckMail => {
@@ -212,7 +213,11 @@ impl Driver {
                         }
                         inputs.push_back(TurnInput::Mail(blocks));
                     }
-                    TurnEffect::Save(message) => self.save(message).await,
+                    TurnEffect::Save(message) => is_withdrawn = !self.save(message).await,
+                    // Another reader has taken over the messages, so there is nothing to answer.
+                    TurnEffect::Call if is_withdrawn => inputs.push_back(TurnInput::Stop {
+                        why: "another program took over the messages".into(),
+                    }),
                     // The user interrupted the hooks that ran after a summary, so the model is not called.
                     TurnEffect::Call if inputs.iter().any(TurnInput::is_interrupt) => {}
                     TurnEffect::Call => {

@@ -9,6 +9,7 @@ use super::model_config::ModelConfig;
 use super::published_calls::PublishedCalls;
 use super::turn::Turn;
 use crate::domain::agent_update::ContextUsage;
+use crate::domain::chat::Block;
 use crate::domain::ids::{JobId, PromptId};
 use crate::domain::mail::MailMessage;
 use crate::domain::role::RoleEffort;
@@ -113,6 +114,14 @@ pub(super) struct CurrentTurn {
     pub troubles: Mutex<BTreeSet<String>>,
 }
 
+/// Inbox messages that were taken and are not saved yet.
+pub(super) struct PendingDelivery {
+    /// The inbox position after them.
+    pub(super) upto: Cursor,
+    /// What they add to the conversation.
+    pub(super) blocks: Vec<Block>,
+}
+
 /// The part of a driver that changes: the conversation, usage, and what is not yet saved or acknowledged.
 pub struct DriverState {
     /// The conversation and the state of the current turn.
@@ -127,8 +136,8 @@ pub struct DriverState {
     pub approved_shutdown: Option<MailMessage>,
     pub(super) published: PublishedAnswer,
     pub(super) log_completeness: LogCompleteness,
-    /// The inbox position up to which inbox messages go into the next conversation message; `None` if none go into it.
-    pub(super) pending_inbox: Option<Cursor>,
+    /// The inbox messages that go into the next conversation message; `None` if none go into it.
+    pub(super) pending_inbox: Option<PendingDelivery>,
     /// The inbox position up to which the agent has received messages that are not yet marked as read in the inbox;
     /// `None` if there are none. Each of them is either a shutdown request or in the conversation, although perhaps not
     /// yet in the log on disk. The position is moved here from `pending_inbox` when the conversation message that

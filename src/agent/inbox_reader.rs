@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use super::attachments;
 use super::driver::{Driver, LogCompleteness, run_blocking};
-use super::driver_state::TakenEntry;
+use super::driver_state::{PendingDelivery, TakenEntry};
 use super::hooks::AgentHooks;
 use super::mail;
 use super::prompt_checks::read_deliverable;
 use crate::domain::attachment::Attachment;
-use crate::domain::chat::Block;
+use crate::domain::chat::{Block, Message};
 use crate::domain::hook::HookEvent;
 use crate::domain::ids::Name;
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::protocol::event::{AgentEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
-use crate::store::{InboxReader, Mailbox, StoreError, UnreadMessages};
+use crate::store::{Cursor, InboxReader, Mailbox, StoreError, UnreadMessages};
 
 /// The start of [`AgentEvent::ContextAdded::what`] if the added text is a message; the name of the sender follows.
 pub const MESSAGE_FROM: &str = "message from ";
@@ -70,18 +70,8 @@ impl Driver {
                         self.publish(EventKind::notice(NoticeLevel::Warn, notice))
                             .await;
                     }
-                    if !pending.messages.is_empty() {
-                        self.look_for_shutdown(&pending.messages).await;
-                        blocks.push(mail::block(&pending.messages));
-                        for message in &pending.messages {
-                            if message.from == Name::user().to_string() {
-                                blocks.extend(self.expand_command(&message.content).await);
-                            }
-                            blocks.extend(self.read_attachments(message.attachments()).await);
-                            blocks.extend(self.texts_of_hooks(message));
-                        }
-                        self.state.unacknowledged_messages = pending.messages;
-                        self.state.pending_inbox = Some(pending.upto);
+                    if !pending.messages.is_empty() && self.announce(&pending).await {
+                        blocks.extend(self.deliver(pending).await);
                     }
                 }
                 Err(error) => {
@@ -90,6 +80,25 @@ impl Driver {
                 }
             }
         }
+        blocks
+    }
+
+    /// Returns the blocks of inbox messages that go into the next conversation message.
+    async fn deliver(&mut self, pending: UnreadMessages) -> Vec<Block> {
+        self.look_for_shutdown(&pending.messages).await;
+        let mut blocks = vec![mail::block(&pending.messages)];
+        for message in &pending.messages {
+            if message.from == Name::user().to_string() {
+                blocks.extend(self.expand_command(&message.content).await);
+            }
+            blocks.extend(self.read_attachments(message.attachments()).await);
+            blocks.extend(self.texts_of_hooks(message));
+        }
+        self.state.unacknowledged_messages = pending.messages;
+        self.state.pending_inbox = Some(PendingDelivery {
+            upto: pending.upto,
+            blocks: blocks.clone(),
+        });
         blocks
     }
 
@@ -177,17 +186,46 @@ impl Driver {
         run_blocking(move || mailbox.reader(&name, READER_WAIT).map(Arc::new)).await
     }
 
-    /// Records in the inbox that messages from it are about to be written to this agent's log. Called before the
-    /// conversation message that contains them is saved. Does nothing if no inbox messages go into that message.
-    pub(super) async fn announce(&self) {
-        let (Some(reader), Some(cursor)) =
-            (self.tool_runner.mailbox.reader(), self.state.pending_inbox)
-        else {
+    /// Records in the inbox that messages from it are about to be written to this agent's log. Returns false, and drops the
+    /// reader, if it has lost its right: the messages then belong to another reader and must not be delivered.
+    async fn announce(&self, pending: &UnreadMessages) -> bool {
+        let Some(reader) = self.tool_runner.mailbox.reader() else {
+            return true;
+        };
+        let (log, cursor) = (self.transcript.clone(), pending.upto);
+        let (announced, is_valid) = run_blocking(move || {
+            let announced = reader.announce(&log, &cursor);
+            Ok((announced, reader.is_valid()))
+        })
+        .await
+        .unwrap_or((Ok(()), true));
+        if is_valid && !announced.as_ref().is_err_and(StoreError::is_lost_lease) {
+            // If it fails otherwise, a restart of the agent still finds in its log which messages were delivered.
+            return true;
+        }
+        if let Err(error) = announced {
+            self.report_file_error("The inbox cannot be read", &error)
+                .await;
+        }
+        self.tool_runner.mailbox.drop_reader();
+        false
+    }
+
+    /// If the reader has lost its right to the messages that `message` contains, removes them from it and from the
+    /// conversation. Their next reader delivers them.
+    pub(super) fn withdraw_lost_messages(&mut self, message: &mut Message) {
+        let reader = self.tool_runner.mailbox.reader();
+        if reader.is_none_or(|reader| reader.is_valid()) {
+            return;
+        }
+        let Some(lost) = self.state.pending_inbox.take() else {
             return;
         };
-        let log = self.transcript.clone();
-        // If this fails, a restart of the agent still finds in the agent's log which messages were delivered.
-        let _ = run_blocking(move || reader.announce(&log, &cursor)).await;
+        self.tool_runner.mailbox.drop_reader();
+        self.state.unacknowledged_messages.clear();
+        self.state.approved_shutdown = None;
+        self.state.turn.withdraw(&lost.blocks);
+        message.blocks.retain(|block| !lost.blocks.contains(block));
     }
 
     /// Takes an approved shutdown request from the inbox and stores it in [`DriverState::approved_shutdown`]. The agent
@@ -239,6 +277,15 @@ impl Driver {
         }
     }
 
+    async fn store_acknowledgement(
+        &self,
+        mailbox: &Mailbox,
+        upto: Cursor,
+    ) -> Result<(), StoreError> {
+        let reader = self.reader(mailbox.clone()).await?;
+        run_blocking(move || reader.acknowledge(&upto)).await
+    }
+
     /// Acknowledges the inbox messages that the log on disk contains, and publishes them as delivered. Does nothing if
     /// the log is incomplete. If the inbox cannot be written, reports that to the user, and the next call tries again.
     pub(super) async fn acknowledge(&mut self) {
@@ -250,11 +297,16 @@ impl Driver {
         else {
             return;
         };
-        let done = match self.reader(mailbox).await {
-            Ok(reader) => run_blocking(move || reader.acknowledge(&cursor)).await,
-            Err(error) => Err(error),
-        };
+        let mut done = self.store_acknowledgement(&mailbox, cursor).await;
+        if done.as_ref().is_err_and(StoreError::is_lost_lease) {
+            // A new reader continues after the messages that the log contains.
+            self.tool_runner.mailbox.drop_reader();
+            done = self.store_acknowledgement(&mailbox, cursor).await;
+        }
         if let Err(error) = done {
+            if error.is_lost_lease() {
+                self.tool_runner.mailbox.drop_reader();
+            }
             self.report_file_error("The inbox cannot be written", &error)
                 .await;
             self.state.unacknowledged_inbox = Some(cursor);

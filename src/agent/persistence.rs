@@ -20,8 +20,9 @@ use crate::tools::policy::PlanGate;
 impl Driver {
     /// Writes a conversation message to disk, then acknowledges the inbox messages, prompts and job results in it
     /// (guarantee 1 of docs/GUARANTEES.md). If the write fails, [`Driver::repair_log`] later writes the message and
-    /// acknowledges its content.
-    pub(super) async fn save(&mut self, message: Message) {
+    /// acknowledges its content. Returns false, and saves nothing, if the message consists of inbox messages that another
+    /// reader has taken over.
+    pub(super) async fn save(&mut self, mut message: Message) -> bool {
         let is_user = message.role == Role::User;
         for event in self.state.announced.on_message(&self.name, &message) {
             self.publish(event).await;
@@ -32,14 +33,22 @@ impl Driver {
             std::mem::take(&mut self.state.published.parts)
         };
         let said = (!is_user).then(|| (text_after(&message, published), thoughts(&message)));
+        let files = self.tool_runner.snapshots.take_unsaved();
+        if !files.is_empty() {
+            self.append_log(LogRecord::Files { files }).await;
+        }
         if is_user {
-            self.announce().await;
+            self.withdraw_lost_messages(&mut message);
+            if message.blocks.is_empty() {
+                return false;
+            }
         }
         let inbox = self
             .state
             .pending_inbox
+            .as_ref()
             .filter(|_| is_user)
-            .map(|c| c.offset);
+            .map(|pending| pending.upto.offset);
         let ended = if is_user {
             self.state.pending_jobs.clone()
         } else {
@@ -56,10 +65,6 @@ impl Driver {
                 TakenEntry::Command(_) => None,
             });
             self.label_checkpoints(&message, prompt);
-        }
-        let files = self.tool_runner.snapshots.take_unsaved();
-        if !files.is_empty() {
-            self.append_log(LogRecord::Files { files }).await;
         }
         let ids: Vec<PromptId> = taken.iter().map(|entry| entry.id().clone()).collect();
         self.state
@@ -97,13 +102,14 @@ impl Driver {
             .await;
         }
         if is_user {
-            if let Some(cursor) = self.state.pending_inbox.take() {
-                self.state.unacknowledged_inbox = Some(cursor);
+            if let Some(pending) = self.state.pending_inbox.take() {
+                self.state.unacknowledged_inbox = Some(pending.upto);
             }
             let jobs = std::mem::take(&mut self.state.pending_jobs);
             self.state.unacknowledged_jobs.extend(jobs);
             self.acknowledge_saved().await;
         }
+        true
     }
 
     /// Acknowledges everything that the conversation on disk contains: inbox messages, prompts, and results of

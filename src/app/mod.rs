@@ -17,6 +17,7 @@ mod files;
 mod frame_limiter;
 mod git_setup;
 pub mod headless;
+mod hub;
 mod inputs;
 mod journal;
 mod journal_tail;
@@ -56,13 +57,13 @@ use rustix::process::{Resource, Signal, getrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, GlobalOptions, Verb, manual};
-use crate::commands::{self, CommandContext, OutputFormat};
+use crate::commands::{self, CommandContext, OutputFormat, TaskGate};
 use crate::config::{self, LoadedSettings, Settings};
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
 use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
-use crate::store::{self, Board, os_errors};
+use crate::store::{self, Board, Stores, os_errors};
 use crate::tools::table;
 use assemble::{Assembly, Built};
 use blueprint::Blueprint;
@@ -94,6 +95,7 @@ pub fn main(cli: Cli) -> Result<u8> {
         OutputFormat::Text
     };
     survive_size_limits();
+    hub::check_verb(&cli.global, cli.verb.as_ref())?;
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
@@ -110,14 +112,21 @@ pub fn main(cli: Cli) -> Result<u8> {
         Some(Verb::Man) => print(&manual::page()?),
         Some(Verb::Files(verb)) => {
             let root = root(&cli.global)?;
+            let on_hub = hub::stores(&cli.global, &root)?;
+            let is_on_hub = on_hub.is_some();
+            let hub_gate = hub::HubGate { root: &root };
+            let file_gate = checks::CommandGate {
+                global: &cli.global,
+                root: &root,
+            };
+            let gate: &dyn TaskGate = if is_on_hub { &hub_gate } else { &file_gate };
             let context = CommandContext {
                 root: &root,
+                stores: on_hub.unwrap_or_else(|| Stores::open(&root)),
+                is_on_hub,
                 roles: assemble::roles(&root),
                 external_agents: &|| external_agents::find(&root),
-                gate: &checks::CommandGate {
-                    global: &cli.global,
-                    root: &root,
-                },
+                gate,
                 teardown: &|trees, name| worktree_commands::tear_down(&root, trees, name),
                 publishing: &|| publishing::prepare(&cli.global, &root),
                 crew: &|| lock::status(&root),

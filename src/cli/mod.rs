@@ -193,6 +193,9 @@ pub struct GlobalOptions {
     /// Who approves tool calls that need permission
     #[arg(long, global = true, value_name = "WHO")]
     pub tool: Option<ApproverArg>,
+    /// Use the tasks, messages and team of a crew on this hub, such as nats://host:4222/crew
+    #[arg(long, global = true, value_name = "URL")]
+    pub hub: Option<String>,
     /// Print JSON: one value, or one object per line for a stream of events
     #[arg(long, global = true)]
     pub json: bool,

@@ -11,13 +11,13 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::text::count_noun;
 use crate::domain::timestamp::Timestamp;
-use crate::store::{Mailbox, Roster};
+use crate::store::Mailbox;
 
 /// Maximum time to wait for another process that is reading the same inbox. Reading usually takes much less.
 const READER_WAIT: Duration = Duration::from_secs(5);
 
 pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
-    let mailbox = Mailbox::open(context.root);
+    let mailbox = &context.stores.mailbox;
     match verb {
         MailVerb::Send {
             to,
@@ -37,7 +37,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             Ok(CommandOutcome::Done)
         }
         MailVerb::List { name: None } => {
-            let inboxes = inboxes(&mailbox, context)?;
+            let inboxes = inboxes(mailbox, context)?;
             context.print(&inboxes, || table(&inboxes))?;
             Ok(CommandOutcome::Done)
         }
@@ -46,7 +46,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             let waiting = mailbox.peek(&name)?;
             CommandContext::warn(&waiting.notices());
             context.print(&waiting.messages, || message_lines(&waiting.messages))?;
-            let more = count_more(&mailbox, &name, waiting.messages.len())?;
+            let more = count_more(mailbox, &name, waiting.messages.len())?;
             CommandContext::warn(&more_notice(more, "run crewdeck mail read", &name));
             Ok(CommandOutcome::Done)
         }
@@ -59,7 +59,7 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             // Acknowledges the messages only after they were printed, so that no message is lost (guarantee 1 in
             // docs/GUARANTEES.md).
             reader.acknowledge(&pending.upto)?;
-            let more = count_more(&mailbox, &name, 0)?;
+            let more = count_more(mailbox, &name, 0)?;
             CommandContext::warn(&more_notice(more, "run again: crewdeck mail read", &name));
             Ok(CommandOutcome::Done)
         }
@@ -100,7 +100,7 @@ struct InboxSummary {
 /// order. The inboxes of other names follow if they have unread messages.
 fn inboxes(mailbox: &Mailbox, context: &CommandContext<'_>) -> Result<Vec<InboxSummary>> {
     let waiting = mailbox.count_unread()?;
-    let team = Roster::open(context.root).read()?;
+    let team = context.stores.roster.read()?;
     let mut names = vec![Name::lead(), Name::user()];
     let members = team.members.iter().map(|m| &m.name);
     for name in members.chain(waiting.iter().map(|w| &w.name)) {
@@ -136,7 +136,7 @@ fn recipient(text: &str, context: &CommandContext<'_>) -> Result<Name> {
     if name.is_lead() || name.is_user() {
         return Ok(name);
     }
-    let team = Roster::open(context.root).read()?;
+    let team = context.stores.roster.read()?;
     match team.find(&name) {
         Some(member) => Ok(member.name.clone()),
         None => Err(team.unknown(text).into()),

@@ -33,12 +33,16 @@ use crate::domain::task::Task;
 use crate::domain::text::{escape_control_chars, escape_json, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName};
-use crate::store::{self, Board, Roles, Teardown, Worktrees};
+use crate::store::{self, Board, Roles, Stores, Teardown, Worktrees};
 
 /// What every subcommand needs in addition to its arguments.
 pub struct CommandContext<'a> {
     /// The root of the project, in which the state folders are.
     pub root: &'a Path,
+    /// The tasks, messages and roster that the subcommand uses.
+    pub stores: Stores,
+    /// Whether `stores` are on a hub, so that the subcommand uses no state files of the project.
+    pub is_on_hub: bool,
     pub format: OutputFormat,
     /// The roles of the project and of the user, and the built-in ones.
     pub roles: Roles,
@@ -135,13 +139,15 @@ pub enum CommandOutcome {
 }
 
 /// Runs a subcommand that reads or writes the state files, and prints its result to stdout. Creates the state folders
-/// if they are missing.
+/// if they are missing and used.
 ///
 /// # Errors
 /// Returns an error for the user that says what failed and, in most cases, what to do.
 pub fn run(verb: &FileVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     // Warnings are not shown here. The dashboard and `crewdeck run` show them.
-    store::prepare(context.root)?;
+    if !context.is_on_hub {
+        store::prepare(context.root)?;
+    }
     match verb {
         FileVerb::Task(verb) => task::run(verb, context),
         FileVerb::Mail(verb) => mail::run(verb, context),

@@ -11,18 +11,16 @@ use crate::domain::graph::{Claimer, GraphError, NewTask, TaskEdit, TaskGraph};
 use crate::domain::ids::{MessageId, Name, TaskId, TaskRef};
 use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::BranchState;
-use crate::store::{
-    Board, BranchSnapshot, Mailbox, Roster, ScanMode, StoreError, Worktrees, take_task,
-};
+use crate::store::{Board, BranchSnapshot, ScanMode, StoreError, Worktrees, take_task};
 
 pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
-    let board = Board::open(context.root);
+    let board = &context.stores.board;
     let task = match verb {
         TaskVerb::List { ready } => {
-            return list(&board, *ready, context);
+            return list(board, *ready, context);
         }
         TaskVerb::Import(args) => {
-            return import(&board, args, context);
+            return import(board, args, context);
         }
         TaskVerb::Show { id } => {
             let task = board.get(board.resolve(id)?)?;
@@ -39,7 +37,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             let new = NewTask {
                 subject: subject.clone(),
                 description: description.clone(),
-                blocked_by: resolve_ids(&board, blocked_by)?,
+                blocked_by: resolve_ids(board, blocked_by)?,
                 tags: parse_tags(tags),
                 worktree: String::new(),
             };
@@ -47,7 +45,7 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
                 context.gate.check_may_set_acceptance()?;
             }
             match accept {
-                Some(command) => create_with_acceptance(&board, new, command, context)?,
+                Some(command) => create_with_acceptance(board, new, command, context)?,
                 None => board.create(new, context.now)?,
             }
         }
@@ -67,14 +65,14 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             override_reason,
         } => {
             let (id, name) = (board.resolve(id)?, parse_name(name)?);
-            complete(&board, id, &name, override_reason.as_deref(), context)?
+            complete(board, id, &name, override_reason.as_deref(), context)?
         }
         TaskVerb::Release { id, name, force } => {
             let (id, name) = (board.resolve(id)?, parse_name(name)?);
             if *force {
-                take_from_owner(&board, id, &name, context)?
+                take_from_owner(board, id, &name, context)?
             } else {
-                release(&board, id, &name, context)?
+                release(board, id, &name, context)?
             }
         }
         TaskVerb::Edit {
@@ -89,12 +87,12 @@ pub fn run(verb: &TaskVerb, context: &CommandContext<'_>) -> Result<CommandOutco
             let edit = TaskEdit {
                 subject: subject.clone(),
                 description: description.clone(),
-                block_on: resolve_ids(&board, blocked_by)?,
-                unblock: resolve_ids(&board, unblock)?,
+                block_on: resolve_ids(board, blocked_by)?,
+                unblock: resolve_ids(board, unblock)?,
                 tags: (!tags.is_empty()).then(|| parse_tags(tags)),
             };
             let id = board.resolve(id)?;
-            change(&board, id, &edit, accept.as_deref(), context)?
+            change(board, id, &edit, accept.as_deref(), context)?
         }
         TaskVerb::Rm { id } => {
             let removed = board.remove(board.resolve(id)?, context.now)?;
@@ -215,15 +213,9 @@ fn take_from_owner(
     } else {
         Name::party(&owner)?
     };
-    let (roster, mailbox) = (Roster::open(context.root), Mailbox::open(context.root));
+    let (roster, mailbox) = (&context.stores.roster, &context.stores.mailbox);
     let message_id = MessageId((context.new_id)());
-    let taken = take_task(
-        (board, &roster, &mailbox),
-        id,
-        &from,
-        message_id,
-        context.now,
-    )?;
+    let taken = take_task((board, roster, mailbox), id, &from, message_id, context.now)?;
     CommandContext::warn(taken.notice.as_slice());
     Ok(taken.task)
 }
@@ -242,7 +234,7 @@ fn parse_tags(args: &[String]) -> Vec<String> {
 /// Returns who claims a task: the name and the member's tags. A name that is not on the team has no tags.
 fn claimer(name: &str, context: &CommandContext<'_>) -> Result<Claimer> {
     let name = parse_name(name)?;
-    let team = Roster::open(context.root).read()?;
+    let team = context.stores.roster.read()?;
     let tags = team.find(&name).map(|m| m.tags.clone()).unwrap_or_default();
     Ok(Claimer { name, tags })
 }
@@ -303,7 +295,7 @@ fn import(
 fn branches(tasks: &[&Task], context: &CommandContext<'_>) -> BTreeMap<String, BranchState> {
     let may_be_unmerged = |t: &&Task| t.status == TaskStatus::Completed && !t.worktree.is_empty();
     let has_worktrees = context.root.join(".worktrees/index.json").exists();
-    if !has_worktrees || !tasks.iter().any(may_be_unmerged) {
+    if context.is_on_hub || !has_worktrees || !tasks.iter().any(may_be_unmerged) {
         return BTreeMap::new();
     }
     let (worktrees, mut cache) = (Worktrees::open(context.root), BranchSnapshot::default());

@@ -69,7 +69,7 @@ pub fn run(
         board.create_all(plan, context.now)?
     };
     notices.extend(plan_notices(&outcome, args.from.is_some()));
-    notices.extend(tag_notice(&tasks, context.root));
+    notices.extend(tag_notice(&tasks, &context.stores.roster));
     if args.dry_run {
         notices.push("no task was added, because of --dry-run".into());
     }
@@ -169,8 +169,8 @@ fn plan_notices(plan: &ImportPlan, is_from_issues: bool) -> Vec<String> {
 }
 
 /// Returns a notice if tasks have tags that no teammate has, because then no teammate claims them.
-fn tag_notice(tasks: &[Task], root: &Path) -> Option<String> {
-    let team = Roster::open(root).read().unwrap_or_default();
+fn tag_notice(tasks: &[Task], roster: &Roster) -> Option<String> {
+    let team = roster.read().unwrap_or_default();
     let has = |tag: &str| {
         let mut members = team.members.iter();
         members.any(|m| m.tags.iter().any(|t| t.eq_ignore_ascii_case(tag)))

@@ -4,12 +4,11 @@ use anyhow::Result;
 
 use super::{CommandContext, CommandOutcome};
 use crate::cli::TeamVerb;
-use crate::store::Roster;
 
 pub fn run(verb: &TeamVerb, context: &CommandContext<'_>) -> Result<CommandOutcome> {
     match verb {
         TeamVerb::List => {
-            let team = Roster::open(context.root).read()?;
+            let team = context.stores.roster.read()?;
             context.print(&team.members, || {
                 if team.members.is_empty() {
                     return "No teammates.".into();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::hub::HubOptions;
 use super::themes;
 use crate::domain::budget::UsageBudgets;
 use crate::domain::checkpoint::CheckpointSettings;
@@ -64,6 +65,12 @@ impl Layer for UsageBudgets {
 }
 
 impl Layer for CheckpointSettings {
+    fn layer(self, later: Self) -> Self {
+        self.merged_with(later)
+    }
+}
+
+impl Layer for HubOptions {
     fn layer(self, later: Self) -> Self {
         self.merged_with(later)
     }

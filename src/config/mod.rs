@@ -6,6 +6,7 @@ mod approvals;
 pub mod extensions;
 mod external_agents;
 mod file;
+mod hub;
 mod layer;
 mod named_models;
 mod project_policy;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use toml::Value;
 
+use super::hub::{HUB_KEYS, HubOptions};
 use super::layer::Layer;
 use super::named_models;
 use super::setting::{InProject, Optional, Section, Setting, strip_raw};
@@ -233,6 +234,19 @@ settings! {
             example: "{ gemini = { mode = \"default\" }, mine = { command = [\"my-agent\", \"acp\"] } }",
             in_project: InProject::NeedsApproval { effect: "starts these programs outside of the sandbox, with your access rights" },
             check: check_agents,
+        }
+    }
+    "Hub" {
+        /// How crewdeck uses the [hub](hub.md) of `--hub`: `user`, `nkey_file` and `credentials` log in (passwords, tokens and
+        /// seeds come from the environment), `ca`, `cert` and `key` are files for TLS. For a crew that is new on the hub:
+        /// `replicas` (1, 3 or 5 servers that keep a copy), `storage` (`file` or `memory`), `mail_max_mb` (maximum size of its
+        /// messages, in MiB).
+        hub: HubOptions {
+            default: "no login, 1 replica, `file`, 256",
+            example: "{ user = \"crew\", ca = \"/etc/crewdeck/ca.pem\", replicas = 3 }",
+            in_project: InProject::Refused { why: "choose how you log in to a hub" },
+            keys: HUB_KEYS,
+            check: HubOptions::check,
         }
     }
     "Sandbox of commands" {

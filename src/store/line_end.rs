@@ -83,7 +83,7 @@ mod tests {
         fs::create_dir_all(dir.path().join(".team/inbox")).unwrap();
         let mailbox = Mailbox::open(dir.path());
         let (lead, over) = (Name::lead(), AtomicBool::new(false));
-        let path = mailbox.path(&lead);
+        let path = crate::store::file_mail::FileMail::open(dir.path()).path(&lead);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 while !over.load(Ordering::SeqCst) {

@@ -2,6 +2,10 @@
 //! roster, requests, registry of worktrees) are changed only here and only under a lock. The other files, such as
 //! conversations and journals, have one writer at a time.
 //!
+//! The shared state of a crew (tasks, messages, requests, roster) is behind one trait each ([`BoardStore`], [`MailStore`],
+//! [`RequestStore`], [`RosterStore`]). The handles ([`Board`], [`Mailbox`], [`Requests`], [`Roster`]) contain the rules
+//! and work with every store. The files are the embedded store; a [`Hub`] is another one, which several machines reach.
+//!
 //! The file formats are the same as in learn-claude-code, so that its programs and crewdeck can share a board. Its
 //! programs take no lock that another process can see. crewdeck therefore replaces files atomically and, right before a
 //! change, checks the files that the change depends on. If crewdeck and such a program change one task at the same
@@ -17,7 +21,12 @@ mod environment;
 #[cfg(test)]
 pub(crate) mod fake_program;
 mod file_fingerprint;
+mod file_mail;
+mod file_reader;
+mod file_requests;
+mod file_roster;
 mod git;
+mod hub;
 pub mod image_metadata;
 mod in_use;
 pub(crate) mod inbox;
@@ -25,6 +34,7 @@ mod inbox_reader;
 mod journal;
 mod leftovers;
 mod line_end;
+mod mail_store;
 mod mailbox;
 mod markdown_files;
 mod memory;
@@ -33,14 +43,17 @@ mod prompt_queue;
 pub(crate) mod read_stable;
 mod refs;
 pub mod regular_file;
+mod request_store;
 mod requests;
 mod rewind_log;
 mod roles;
 mod root;
 mod roster;
+mod roster_store;
 mod skills;
 pub mod socket_folder;
 mod spending;
+mod stores;
 mod take_task;
 mod team_presets;
 mod time_zone;
@@ -59,7 +72,10 @@ use crate::domain::worktree::WorktreeError;
 
 pub use attachments::AttachmentStore;
 pub(crate) use board::rewrite_change_log;
-pub use board::{Board, BoardSnapshot, BoardUpdate, TaskSet};
+pub use board::{
+    Board, BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, FirstWrite, TaskSet,
+    TransactionBody,
+};
 pub use checkpoints::{CheckpointError, Checkpoints, Cleanup};
 pub use checks::{CHECK_LOG_MAX, CheckStore, StoredCheck};
 pub use cursor::Cursor;
@@ -69,23 +85,30 @@ pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
     RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
+pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};
 pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, may_have_run, size_below};
-pub use mailbox::{Mailbox, RecentMessages, UnreadCount, UnreadMessages};
+pub use mail_store::{
+    MailStore, ReaderSession, ReadyFilter, RecentMessages, UnreadCount, UnreadMessages,
+};
+pub use mailbox::Mailbox;
 pub use memory::project_memory;
 #[cfg(test)]
 pub use prompt_queue::DROPPED_MARK;
 pub use prompt_queue::{PROMPTS_MAX, PromptQueue, QueuedPrompt};
 pub use refs::checked_out;
-pub use requests::{Requests, RequestsSnapshot};
+pub use request_store::{RequestEdit, RequestStore, RequestsSnapshot};
+pub use requests::Requests;
 pub use rewind_log::{FoundPlace, RewoundLog, rewind_log};
 pub use roles::Roles;
 pub use root::{find_root, git_dirs, prepare};
 pub use roster::Roster;
+pub use roster_store::{RosterStore, TeamEdit};
 pub use skills::{LoadedSkill, Skills, SkillsFingerprint};
 pub use spending::{SpendingFile, SpendingUpdate, local_day};
+pub use stores::{StateWatch, Stores};
 pub use take_task::take_task;
 pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
@@ -112,15 +135,19 @@ pub enum StoreError {
     Worktree(#[from] WorktreeError),
     #[error(transparent)]
     Git(#[from] GitError),
+    #[error(transparent)]
+    Hub(#[from] HubError),
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.
-    #[error("another program{by} is reading the messages of {name}: try again when it has ended")]
+    #[error("another program{by} is reading the messages of {name}: try again {until}")]
     BeingRead {
         /// The owner of the inbox.
         name: Name,
         /// The process that holds the lock, as ` (process 4711)`; empty if the process is unknown.
         by: String,
+        /// When the lock ends, as the end of a sentence.
+        until: &'static str,
     },
     /// A task file cannot be used; the string says why.
     #[error("task {0} cannot be used: {1}")]
@@ -135,6 +162,13 @@ pub enum StoreError {
     /// A value could not be serialized to JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// Returns whether this process has lost an exclusive right, so that it must not act on it.
+    pub fn is_lost_lease(&self) -> bool {
+        matches!(self, StoreError::Hub(HubError::LostLease { .. }))
+    }
 }
 
 impl From<std::io::Error> for StoreError {

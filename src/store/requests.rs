@@ -1,36 +1,30 @@
-//! Approval requests on disk: `.team/requests/ID.json`. Each request is decided once.
+//! Approval requests. Each request is decided once. The embedded store is `.team/requests/ID.json`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::StoreError;
-use super::atomic::{self, Lock};
-use super::read_stable::{self, StableRead};
+use super::file_requests::FileRequests;
+use super::request_store::{RequestStore, RequestsSnapshot};
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, FollowUp, Request};
 use crate::domain::timestamp::Timestamp;
 
-/// The approval requests of a project. Cheap to clone; keeps no state in memory.
+/// The approval requests of a crew. Cheap to clone; clones share the store.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    dir: PathBuf,
-}
-
-/// All requests and the problems found while reading them.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RequestsSnapshot {
-    /// The requests, oldest first.
-    pub requests: Vec<Request>,
-    /// Notices about files that could not be read or were renamed, one line each.
-    pub notices: Vec<String>,
+    store: Arc<dyn RequestStore>,
 }
 
 impl Requests {
     /// Opens the requests of the project in `root`. No file is created or read yet.
     pub fn open(root: &Path) -> Requests {
-        Requests {
-            dir: root.join(".team").join("requests"),
-        }
+        Requests::with_store(Arc::new(FileRequests::open(root)))
+    }
+
+    /// Returns the requests that are in `store`.
+    pub fn with_store(store: Arc<dyn RequestStore>) -> Requests {
+        Requests { store }
     }
 
     /// Saves a new request under the id that it contains.
@@ -38,8 +32,7 @@ impl Requests {
     /// # Errors
     /// When a file for this id already exists, the id cannot be used as a file name, or the request cannot be written.
     pub fn create(&self, request: &Request) -> Result<(), StoreError> {
-        let _lock = self.lock()?;
-        self.save(request, atomic::write_new)
+        self.store.create(request)
     }
 
     /// Returns the request `id`. Returns `None` if the request does not exist, or if `id` cannot be used as a file
@@ -48,18 +41,7 @@ impl Requests {
     /// # Errors
     /// When the file cannot be read, is damaged, or contains a request with another id.
     pub fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
-        if !id.is_safe() {
-            return Ok(None);
-        }
-        let path = self.path(id);
-        let why = match read_stable::read::<Request>(&path)? {
-            StableRead::Valid(request) if request.id == *id => return Ok(Some(request)),
-            StableRead::Missing => return Ok(None),
-            StableRead::Valid(_) => "the id in the file does not match the file name".into(),
-            StableRead::Damaged(why) | StableRead::Unsupported(why) => why,
-        };
-        let why = std::io::Error::other(why);
-        Err(StoreError::File { path, why })
+        self.store.get(id)
     }
 
     /// Returns all requests, and renames damaged files to `NAME.damaged-N`. A missing folder counts as empty. A file that
@@ -68,49 +50,7 @@ impl Requests {
     /// # Errors
     /// When the folder cannot be read.
     pub fn read_all(&self) -> Result<RequestsSnapshot, StoreError> {
-        let mut out = RequestsSnapshot::default();
-        let entries = match fs::read_dir(&self.dir) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(out),
-            Err(error) => return Err(StoreError::at(&self.dir)(error)),
-        };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(id) = name.strip_suffix(".json").map(|id| RequestId(id.into())) else {
-                continue;
-            };
-            if !id.is_safe() {
-                continue;
-            }
-            // One unreadable file must not keep the other requests from being read.
-            let found = read_stable::read::<Request>(&entry.path())
-                .unwrap_or_else(|e| StableRead::Unsupported(e.to_string()));
-            match found {
-                StableRead::Valid(request) if request.id == id => out.requests.push(request),
-                StableRead::Valid(_) => out.notices.push(format!(
-                    ".team/requests/{name} is ignored: the id in the file does not match the file name"
-                )),
-                StableRead::Missing => {}
-                StableRead::Unsupported(why) => {
-                    out.notices
-                        .push(format!(".team/requests/{name} is ignored: {why}"));
-                }
-                StableRead::Damaged(why) => {
-                    out.notices.push(match self.set_aside(&entry.path()) {
-                        Ok(aside) => format!(
-                            ".team/requests/{name} was damaged ({why}) and was renamed to .team/requests/{}",
-                            aside.file_name().unwrap_or_default().to_string_lossy()
-                        ),
-                        Err(error) => format!(
-                            ".team/requests/{name} is damaged ({why}) and cannot be renamed: {error}"
-                        ),
-                    });
-                }
-            }
-        }
-        out.requests
-            .sort_by(|a, b| a.created_at.0.total_cmp(&b.created_at.0));
-        Ok(out)
+        self.store.read_all()
     }
 
     /// Applies a decision to a request and returns the decided request.
@@ -119,11 +59,10 @@ impl Requests {
     /// When the request does not exist or cannot be read or written, or when it rejects the decision, for example
     /// because it is decided already. Nothing is changed then.
     pub fn decide(&self, decision: &Decision, now: Timestamp) -> Result<Request, StoreError> {
-        let _lock = self.lock()?;
-        let mut request = self.require(&decision.id)?;
-        request.decide(decision, now)?;
-        self.save(&request, atomic::write)?;
-        Ok(request)
+        self.store.change(&decision.id, &mut |request| {
+            request.decide(decision, now)?;
+            Ok(true)
+        })
     }
 
     /// Closes a pending request on behalf of the agent that made it, with the reason `why`.
@@ -136,11 +75,10 @@ impl Requests {
         why: &str,
         now: Timestamp,
     ) -> Result<Request, StoreError> {
-        let _lock = self.lock()?;
-        let mut request = self.require(id)?;
-        request.withdraw(why, now)?;
-        self.save(&request, atomic::write)?;
-        Ok(request)
+        self.store.change(id, &mut |request| {
+            request.withdraw(why, now)?;
+            Ok(true)
+        })
     }
 
     /// Marks a decided request as finished. Call this when all consequences of the decision are carried out. Does nothing
@@ -149,93 +87,13 @@ impl Requests {
     /// # Errors
     /// When the request does not exist, or cannot be read or written.
     pub fn finish(&self, id: &RequestId) -> Result<(), StoreError> {
-        let _lock = self.lock()?;
-        let mut request = self.require(id)?;
-        if request.has_open_follow_up() {
-            request.followed = FollowUp::Done;
-            self.save(&request, atomic::write)?;
-        }
+        self.store.change(id, &mut |request| {
+            let is_open = request.has_open_follow_up();
+            if is_open {
+                request.followed = FollowUp::Done;
+            }
+            Ok(is_open)
+        })?;
         Ok(())
-    }
-
-    fn set_aside(&self, path: &Path) -> Result<PathBuf, StoreError> {
-        let _lock = self.lock()?;
-        atomic::set_aside(path)
-    }
-
-    fn require(&self, id: &RequestId) -> Result<Request, StoreError> {
-        self.get(id)?
-            .ok_or_else(|| StoreError::NoRequest(id.clone()))
-    }
-
-    fn save(
-        &self,
-        request: &Request,
-        write: fn(&Path, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        if !request.id.is_safe() {
-            return Err(StoreError::NoRequest(request.id.clone()));
-        }
-        let mut text = serde_json::to_string_pretty(request)?;
-        text.push('\n');
-        write(&self.path(&request.id), text.as_bytes())
-    }
-
-    fn path(&self, id: &RequestId) -> PathBuf {
-        self.dir.join(format!("{id}.json"))
-    }
-
-    fn lock(&self) -> Result<Lock, StoreError> {
-        Lock::take(&self.dir.join(".lock"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::Name;
-    use crate::domain::request::RequestKind;
-
-    fn request(body: &str) -> Request {
-        let (from, target) = (Name::user(), Name::lead());
-        let kind = RequestKind::Shutdown;
-        Request::new(
-            RequestId("r1".into()),
-            kind,
-            from,
-            target,
-            body.into(),
-            Timestamp(1.0),
-        )
-    }
-
-    fn requests() -> (tempfile::TempDir, Requests) {
-        let root = tempfile::tempdir().unwrap();
-        super::super::prepare(root.path()).unwrap();
-        let requests = Requests::open(root.path());
-        (root, requests)
-    }
-
-    #[test]
-    fn request_is_not_replaced_by_another_one() {
-        let (_root, requests) = requests();
-        requests.create(&request("first")).unwrap();
-        let why = requests.create(&request("second")).unwrap_err().to_string();
-        assert!(why.contains("r1.json"), "{why}");
-        let found = requests.get(&RequestId("r1".into())).unwrap().unwrap();
-        assert_eq!(found.body, "first");
-    }
-
-    #[test]
-    fn unreadable_request_is_an_error_and_no_missing_one() {
-        let (_root, requests) = requests();
-        requests.create(&request("first")).unwrap();
-        let id = RequestId("r1".into());
-        for text in ["{\"id\": ", "{\"id\": 7}"] {
-            fs::write(requests.path(&id), text).unwrap();
-            let why = requests.get(&id).unwrap_err().to_string();
-            assert!(why.contains("r1.json"), "{why}");
-        }
-        assert_eq!(requests.get(&RequestId("r2".into())).unwrap(), None);
     }
 }

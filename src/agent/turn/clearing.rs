@@ -24,6 +24,17 @@ impl Turn {
         vec![effect, TurnEffect::End(TurnEnd::Done)]
     }
 
+    /// Removes `blocks` from the last message of the conversation, which is removed if it has no other block.
+    pub fn withdraw(&mut self, blocks: &[Block]) {
+        let messages = Arc::make_mut(&mut self.messages);
+        if let Some(last) = messages.last_mut() {
+            last.blocks.retain(|block| !blocks.contains(block));
+            if last.blocks.is_empty() {
+                messages.pop();
+            }
+        }
+    }
+
     /// Empties the conversation. If `identity` is not empty, it precedes the next message. Texts that wait for the next
     /// turn are kept, except the note that the user interrupted the turn before an answer. Called between turns.
     pub fn clear(&mut self, identity: &str) {

@@ -430,3 +430,17 @@ fn reminder_follows_three_rounds_with_open_todos() {
     turn.step(TurnInput::Mail(vec![]));
     assert_eq!(turn.messages().last().unwrap().text(), "");
 }
+
+#[test]
+fn withdrawn_messages_leave_the_conversation() {
+    let mut turn = Turn::new(TurnLimits::default());
+    turn.step(TurnInput::Say(vec![text("hello")]));
+    turn.step(TurnInput::Mail(vec![text("<inbox>")]));
+    turn.withdraw(&[text("<inbox>")]);
+    assert_eq!(*turn.messages(), [Message::user(vec![text("hello")])]);
+    turn.withdraw(&[text("hello")]);
+    assert_eq!(*turn.messages(), []);
+    let why = String::new();
+    let effects = turn.step(TurnInput::Stop { why });
+    assert!(matches!(effects[..], [TurnEffect::End(_)]), "{effects:?}");
+}

@@ -8,16 +8,16 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::super::{StoreError, atomic, regular_file};
+use super::backend::BoardTransaction;
 use super::files::{self, IMPORT, LOCK};
 use super::locked::{LockedBoard, file_text};
-use crate::domain::graph::PlannedTask;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::timestamp::Timestamp;
 
 /// Maximum size of the file with the tasks of an import, in bytes.
 const IMPORT_FILE_MAX: u64 = 64 * 1024 * 1024;
@@ -29,40 +29,45 @@ struct StoredImport {
 }
 
 impl LockedBoard<'_> {
-    /// Adds the tasks `planned`, which must not be empty, and returns them. The caller has refreshed the whole cache.
+    /// Stores the tasks `new`, then records in their blockers which new tasks wait for them.
     ///
     /// # Errors
-    /// When the graph rejects a task, no number is left, or a file cannot be written. The error has the kind
-    /// `AlreadyExists` if a program that ignores the lock has just used one of the numbers. No task is added then.
-    pub(super) fn create_all(
+    /// When a file cannot be written. The error has the kind `AlreadyExists` if a program that ignores the lock has just
+    /// used one of the numbers and another attempt is possible. No task is added then.
+    pub(super) fn write_tasks(
         &mut self,
-        planned: &[PlannedTask],
-        now: Timestamp,
-    ) -> Result<Vec<Task>, StoreError> {
-        let first = self.next_id()?;
-        if first.0.saturating_add(planned.len() as u64) > TaskId::MAX.0 {
-            let text = format!("no numbers are left for {} new tasks", planned.len());
-            return Err(StoreError::TooLong(text));
-        }
-        let changed = self.graph().create_all(first, planned, now)?;
-        let (new, others) = changed.split_at(planned.len());
+        new: &[TaskId],
+        blockers: &[TaskId],
+    ) -> Result<(), StoreError> {
+        let changed: Vec<TaskId> = new.iter().chain(blockers).copied().collect();
         atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
-        let written = self.write_import(new, &changed);
-        if written.is_ok() {
-            self.write_blockers(others);
-        } else {
-            for id in &changed {
-                self.cache.invalidate(*id);
+        match self.write_import(new, &changed) {
+            Ok(()) => {
+                self.write_blockers(blockers);
+                Ok(())
             }
-            self.refresh(changed.iter().copied())?;
+            Err(error) => {
+                self.reread(&changed)?;
+                Err(match error {
+                    // If the attempt could not be undone, the next writer finishes it. Another attempt would replace its
+                    // file.
+                    StoreError::File { path, why }
+                        if self.cache.has_import && why.kind() == ErrorKind::AlreadyExists =>
+                    {
+                        let why = std::io::Error::other(why);
+                        StoreError::File { path, why }
+                    }
+                    error => error,
+                })
+            }
         }
-        written?;
-        new.iter().map(|id| self.task(*id)).collect()
     }
 
     /// Writes the files of the tasks `new`. `changed` are these tasks and their blockers on the board.
     fn write_import(&mut self, new: &[TaskId], changed: &[TaskId]) -> Result<(), StoreError> {
-        let tasks = new.iter().map(|id| self.task(*id));
+        let tasks = new
+            .iter()
+            .map(|id| self.task(*id).map(Arc::unwrap_or_clone));
         let tasks = tasks.collect::<Result<Vec<Task>, StoreError>>()?;
         let texts = tasks.iter().map(file_text);
         let texts = texts.collect::<Result<Vec<_>, StoreError>>()?;
@@ -112,8 +117,7 @@ impl LockedBoard<'_> {
                 Err(error) => Err(error),
             };
             if written.is_err() {
-                self.cache.invalidate(*id);
-                let _ = self.refresh([*id]);
+                let _ = self.reread(&[*id]);
             }
         }
     }
@@ -194,7 +198,7 @@ impl LockedBoard<'_> {
             }
         }
         self.delete_import()?;
-        self.refresh(ids.iter().copied())?;
+        self.refresh(&ids.iter().copied().collect())?;
         if let Some(notice) = notice(&ids) {
             self.cache.import_notice = Some(notice);
         }

@@ -1,19 +1,20 @@
 //! Changes the board while its lock is held: reads the tasks that a change depends on and writes the changed tasks.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 use super::super::atomic::{self, Lock};
 use super::super::{StoreError, read_stable::FILE_MAX, regular_file};
+use super::backend::{BoardTransaction, FirstWrite};
 use super::cache::Cache;
 use super::change_log::ChangeLog;
 use super::files::{self, LAST_ID, LOCK};
 use super::task_set::TaskSet;
-use crate::domain::graph::{Claimer, GraphError, NewTask, TaskGraph};
-use crate::domain::ids::{Name, TaskId};
+use crate::domain::graph::TaskGraph;
+use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::timestamp::Timestamp;
 
 /// Maximum size of the file that stores the highest task number, in bytes.
 const LAST_ID_MAX: u64 = 1024;
@@ -25,138 +26,79 @@ pub(super) struct LockedBoard<'a> {
     pub lock: Lock,
 }
 
-/// What [`LockedBoard::save`] does with the file of the first task in its list. The other tasks in the list already
-/// have a file, which is replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FirstWrite {
-    /// Create the file, which must not exist, and record the task number as used.
-    Insert,
-    /// Like `Insert`, but the task number is already recorded as used.
-    InsertReserved,
-    Update,
-    /// Delete the file. The task number still counts as used.
-    Delete,
-}
+impl BoardTransaction for LockedBoard<'_> {
+    fn graph(&self) -> &TaskGraph {
+        &self.cache.graph
+    }
 
-impl FirstWrite {
-    fn is_new(self) -> bool {
-        matches!(self, FirstWrite::Insert | FirstWrite::InsertReserved)
+    fn graph_mut(&mut self) -> &mut TaskGraph {
+        Arc::make_mut(&mut self.cache.graph)
+    }
+
+    /// Damaged files are not renamed.
+    fn refresh(&mut self, ids: &BTreeSet<TaskId>) -> Result<(), StoreError> {
+        ids.iter().try_for_each(|id| self.refresh_task(*id))
+    }
+
+    fn refresh_all(&mut self) -> Result<(), StoreError> {
+        self.cache.refresh(self.dir, &TaskSet::All)
+    }
+
+    fn task(&self, id: TaskId) -> Result<Arc<Task>, StoreError> {
+        self.cache.task(id)
+    }
+
+    fn next_id(&mut self) -> Result<TaskId, StoreError> {
+        let last = recorded_last_id(self.dir)?.max(self.cache.last);
+        // A program that ignores the lock may have used the next number.
+        let last = if files::path(self.dir, TaskId(last.saturating_add(1))).exists() {
+            self.cache.refresh(self.dir, &TaskSet::All)?;
+            last.max(self.cache.last)
+        } else {
+            last
+        };
+        if last >= TaskId::MAX.0 {
+            let text = format!(
+                "no number is left for a new task, because task {} has the highest possible number: give it a lower one",
+                TaskId(last)
+            );
+            return Err(StoreError::TooLong(text));
+        }
+        Ok(TaskId(last + 1))
+    }
+
+    fn reserve_id(&mut self, id: TaskId) -> Result<(), StoreError> {
+        self.write_last_id(id)
+    }
+
+    /// If a crash leaves the consequences unwritten, no task stays blocked by mistake: whether a task is blocked follows
+    /// from the status of its blockers, which is in their own files. After an error, the cache is updated from the files.
+    fn save(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
+        atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
+        let written = self.write_all(changed, first);
+        if written.is_err() {
+            self.reread(changed)?;
+        }
+        written
+    }
+
+    fn save_import(&mut self, new: &[TaskId], blockers: &[TaskId]) -> Result<(), StoreError> {
+        self.write_tasks(new, blockers)
     }
 }
 
 impl LockedBoard<'_> {
-    /// Updates the cached task `id`, its blockers and its dependants from their files. Then applies `rule` to the
-    /// graph, writes the tasks that `rule` returns, and returns the task `id`. Fails if the task does not exist, `rule`
-    /// rejects the change, or a file cannot be read or written.
-    pub(super) fn change(
-        &mut self,
-        id: TaskId,
-        rule: impl FnOnce(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>,
-    ) -> Result<Task, StoreError> {
-        self.refresh_with_neighbors(id)?;
-        let changed = rule(self.graph())?;
-        self.save(&changed, FirstWrite::Update)?;
-        self.task(id)
-    }
-
-    /// Updates the cached tasks `ids` from their files. Call this for the tasks on which a change depends. Damaged
-    /// files are not renamed.
-    pub(super) fn refresh(
-        &mut self,
-        ids: impl IntoIterator<Item = TaskId>,
-    ) -> Result<(), StoreError> {
-        let which = TaskSet::These(ids.into_iter().collect());
+    fn refresh_task(&mut self, id: TaskId) -> Result<(), StoreError> {
+        let which = TaskSet::These(BTreeSet::from([id]));
         self.cache.refresh(self.dir, &which)
     }
 
-    /// Updates the cached task `id`, its blockers and its dependants from their files. Fails if the task does not
-    /// exist.
-    pub(super) fn refresh_with_neighbors(&mut self, id: TaskId) -> Result<(), StoreError> {
-        self.refresh([id])?;
-        self.cache.task(id)?;
-        let mut neighbors = self.cache.graph.blockers(id);
-        neighbors.extend(self.cache.graph.dependants(id));
-        self.refresh(neighbors)
-    }
-
-    /// Updates the open task of `name` in the cache: the task that `name` has claimed and not completed. Reads the file
-    /// of the open task that the cache contains. If the task is no longer open according to the file, reads the file of
-    /// the next open task of `name` in the cache. Stops when a file confirms an open task, or when the cache contains
-    /// none.
-    pub(super) fn refresh_open_task_of(&mut self, name: &Name) -> Result<(), StoreError> {
-        while let Some(id) = self.cache.graph.open_task_of(name).map(|t| t.id) {
-            self.refresh([id])?;
-            if self
-                .cache
-                .graph
-                .get(id)
-                .is_some_and(|t| t.is_open_for(name.as_str()))
-            {
-                return Ok(());
-            }
+    /// Reads the files of the tasks `ids` after they could not be written.
+    pub(super) fn reread(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
+        for id in ids {
+            self.cache.invalidate(*id);
         }
-        Ok(())
-    }
-
-    /// Returns the first task that `claimer` may claim according to the files on disk; `None` if there is none. Fails
-    /// if the claimer already has an open task.
-    pub(super) fn first_claimable(
-        &mut self,
-        claimer: &Claimer,
-    ) -> Result<Option<TaskId>, StoreError> {
-        if let Some(open) = self.cache.graph.open_task_of(&claimer.name) {
-            let who = claimer.name.clone();
-            return Err(GraphError::Busy { who, open: open.id }.into());
-        }
-        // A task whose files show that it cannot be claimed is no longer a candidate, so the loop ends.
-        while let Some(id) = self.cache.graph.claimable(claimer).map(|t| t.id) {
-            self.refresh([id])?;
-            if self.cache.graph.get(id).is_some() {
-                self.refresh_with_neighbors(id)?;
-            }
-            if self
-                .cache
-                .graph
-                .claimable(claimer)
-                .is_some_and(|t| t.id == id)
-            {
-                return Ok(Some(id));
-            }
-        }
-        Ok(None)
-    }
-
-    pub(super) fn graph(&mut self) -> &mut TaskGraph {
-        Arc::make_mut(&mut self.cache.graph)
-    }
-
-    pub(super) fn task(&self, id: TaskId) -> Result<Task, StoreError> {
-        self.cache.task(id).map(Arc::unwrap_or_clone)
-    }
-
-    /// Updates the cached tasks `ids` from their files. Fails if one of them does not exist.
-    pub(super) fn refresh_existing(&mut self, ids: &[TaskId]) -> Result<(), StoreError> {
-        self.refresh(ids.iter().copied())?;
-        ids.iter()
-            .try_for_each(|id| self.cache.task(*id).map(|_| ()))
-    }
-
-    /// Writes the changed tasks. The first is the task that the change is about; the others change as a consequence. If a
-    /// crash leaves the others unwritten, no task stays blocked by mistake: whether a task is blocked follows from the
-    /// status of its blockers, which is in their own files.
-    ///
-    /// # Errors
-    /// When a task is too large for its file, or a file cannot be written. The cache is then updated from the files.
-    pub(super) fn save(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
-        atomic::sweep_under(&self.lock, &std::mem::take(&mut self.cache.temps));
-        let written = self.write_all(changed, first);
-        if written.is_err() {
-            for id in changed {
-                self.cache.invalidate(*id);
-            }
-            self.refresh(changed.iter().copied())?;
-        }
-        written
+        self.refresh(&ids.iter().copied().collect())
     }
 
     fn write_all(&mut self, changed: &[TaskId], first: FirstWrite) -> Result<(), StoreError> {
@@ -216,38 +158,6 @@ impl LockedBoard<'_> {
     /// Records the task number `id` as the highest one, so that it is never used again.
     pub(super) fn write_last_id(&self, id: TaskId) -> Result<(), StoreError> {
         atomic::write(&self.dir.join(LAST_ID), id.0.to_string().as_bytes())
-    }
-
-    /// Checks a new task, records the next free task number as used, and returns this number. Fails if a blocker does
-    /// not exist, the graph rejects the task, no number is left, or a file cannot be read or written.
-    pub(super) fn reserve(&mut self, new: &NewTask, now: Timestamp) -> Result<TaskId, StoreError> {
-        self.refresh_existing(&new.blocked_by)?;
-        let id = self.next_id()?;
-        // On a copy: the task is not created yet.
-        self.graph().clone().create(id, new.clone(), now)?;
-        self.write_last_id(id)?;
-        Ok(id)
-    }
-
-    /// Returns the number for a new task, which no earlier task had. Fails if a file cannot be read or no number is
-    /// left.
-    pub(super) fn next_id(&mut self) -> Result<TaskId, StoreError> {
-        let last = recorded_last_id(self.dir)?.max(self.cache.last);
-        // A program that ignores the lock may have used the next number.
-        let last = if files::path(self.dir, TaskId(last.saturating_add(1))).exists() {
-            self.cache.refresh(self.dir, &TaskSet::All)?;
-            last.max(self.cache.last)
-        } else {
-            last
-        };
-        if last >= TaskId::MAX.0 {
-            let text = format!(
-                "no number is left for a new task, because task {} has the highest possible number: give it a lower one",
-                TaskId(last)
-            );
-            return Err(StoreError::TooLong(text));
-        }
-        Ok(TaskId(last + 1))
     }
 }
 

@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
-use super::files::LAST_ID;
+use super::files::{LAST_ID, LOCK};
 use super::*;
-use crate::store::prepare;
+use crate::store::{atomic::Lock, prepare};
 
 const NOW: Timestamp = Timestamp(1.0);
 
@@ -29,7 +29,7 @@ impl TestBoard {
         Board::open(self.dir.path())
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    fn file(&self, name: &str) -> std::path::PathBuf {
         self.dir.path().join(".tasks").join(name)
     }
 
@@ -254,7 +254,7 @@ fn next_writer_cleans_up_and_sees_unfinished_writes() {
     // A writer has updated the change log, but has not written the task file yet. When it writes the file, the change
     // is seen.
     let lock = Lock::take(&fixture.file(LOCK)).unwrap();
-    let mut log = ChangeLog::read(lock.file()).unwrap();
+    let mut log = change_log::ChangeLog::read(lock.file()).unwrap();
     log.append(&[TaskId(1)], lock.file()).unwrap();
     assert_eq!(
         a.query(|g| g.get(TaskId(1)).unwrap().owner.clone())
@@ -346,9 +346,9 @@ fn updates_report_a_problem_once_and_snapshots_always() {
     // Reading a snapshot does not mark problems as reported.
     board.read().unwrap();
     let first = board.update_since(&TaskSet::All, &empty).unwrap();
-    assert_eq!(first.notices.len(), NOTICES_MAX + 1);
+    assert_eq!(first.notices.len(), backend::NOTICES_MAX + 1);
     assert_eq!(
-        first.notices[NOTICES_MAX],
+        first.notices[backend::NOTICES_MAX],
         "... and 11 more files of the board cannot be read"
     );
     assert_eq!(
@@ -356,7 +356,7 @@ fn updates_report_a_problem_once_and_snapshots_always() {
         BoardUpdate::default()
     );
     let notices = board.read().unwrap().notices;
-    assert_eq!(notices.len(), NOTICES_MAX + 1);
+    assert_eq!(notices.len(), backend::NOTICES_MAX + 1);
     assert_eq!(
         notices[0],
         ".tasks/task_1.json is ignored: unknown variant `banana`, expected one of `pending`, `in_progress`, `completed`, `done`: fix it or move it away"

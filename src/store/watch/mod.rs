@@ -19,6 +19,7 @@ mod folders;
 mod git_tests;
 mod identity;
 mod poll_fallback;
+mod reports;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use folders::WatchedFolders;
 pub use identity::{FolderId, identity};
 pub use poll_fallback::is_shared_file_system;
 use poll_fallback::{Elapsed, EventCoverage, EventTrust, PollFallback};
+pub use reports::{ReportThread, Reports};
 
 /// Maximum delay of a report. Changes within this time are part of the same report.
 const MERGE: Duration = Duration::from_millis(10);
@@ -78,6 +80,17 @@ pub fn start(
         EventTrust::wait,
         report,
     )
+}
+
+/// Does the same as [`start`], but does not watch skills.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub(super) fn start_without_skills(
+    root: &Path,
+    report: impl Fn(Dirty) + Send + 'static,
+) -> Result<Watch, StoreError> {
+    start_with(root, None, WatchedFolders::native, EventTrust::wait, report)
 }
 
 /// Implements [`start`]. Tests replace the source of the events (`connect`) and the time until the next poll (`wait`).

@@ -105,7 +105,7 @@ fn import_evades_a_number_that_another_program_takes() {
 fn interrupt_import(fixture: &TestBoard, count: usize) {
     let lock = Lock::take(&fixture.file(LOCK)).unwrap();
     std::fs::write(fixture.file(LAST_ID), "4").unwrap();
-    let mut log = ChangeLog::read(lock.file()).unwrap();
+    let mut log = change_log::ChangeLog::read(lock.file()).unwrap();
     log.append_all(lock.file()).unwrap();
     let task = |id: u64| serde_json::json!({"id": id, "subject": format!("task {id}"), "blockedBy": [id - 1]});
     let tasks: Vec<serde_json::Value> = (2..=4).map(task).collect();

@@ -1,0 +1,411 @@
+//! The connection to a hub. It is made by the first use, together with the only thread that drives it.
+
+use std::fmt;
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use async_nats::connection::State;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use secrecy::ExposeSecret;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::watch;
+
+use super::error::HubError;
+use super::settings::{HubLogin, HubSettings};
+use super::streams::{self, OpenStream, STREAMS, StreamKind};
+
+/// Maximum time to connect to one server.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+/// Maximum time of one request. A failed request is repeated until its operation runs out of time.
+const REQUEST_WITHIN: Duration = Duration::from_secs(2);
+/// Pause between two looks at the state of the connection.
+const CONNECTED_POLL: Duration = Duration::from_millis(20);
+
+/// A hub. Cheap to clone; clones share the connection. Without a use, no thread and no connection exists.
+#[derive(Clone)]
+pub struct Hub {
+    inner: Arc<HubState>,
+}
+
+struct HubState {
+    settings: HubSettings,
+    connected: Mutex<Option<(Runtime, Arc<HubConnection>)>>,
+}
+
+/// An established connection, as the asynchronous code uses it.
+pub(super) struct HubConnection {
+    pub client: Client,
+    pub jetstream: Context,
+    pub settings: HubSettings,
+    /// The address, as shown in errors.
+    pub name: String,
+    opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
+    /// How often an opened stream was missing on the server.
+    lost_streams: AtomicU64,
+    server: Arc<HubEvents>,
+}
+
+/// What the server has reported without a request that it belongs to.
+#[derive(Default)]
+struct HubEvents {
+    /// The last error, and when it arrived.
+    error: Mutex<Option<(Instant, String)>>,
+    is_connected_once: AtomicBool,
+    /// Changes when the stored state may have gone back.
+    doubts: watch::Sender<u64>,
+}
+
+impl HubEvents {
+    fn add(&self, event: Event) {
+        match event {
+            Event::ServerError(error) => {
+                let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = Some((Instant::now(), error.to_string().to_lowercase()));
+            }
+            Event::Connected if self.is_connected_once.swap(true, Ordering::Relaxed) => {
+                self.doubts.send_modify(|count| *count += 1);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Hub {
+    /// Returns the hub at an address. Does not connect yet.
+    pub fn new(settings: HubSettings) -> Hub {
+        let connected = Mutex::default();
+        Hub {
+            inner: Arc::new(HubState {
+                settings,
+                connected,
+            }),
+        }
+    }
+
+    /// Runs `work` on the thread of the connection, and waits for its result. Connects first if necessary. May be called
+    /// from every thread, also from those of another runtime.
+    ///
+    /// # Errors
+    /// When the connection cannot be made, or `work` fails.
+    pub(super) fn run<T, F>(
+        &self,
+        work: impl FnOnce(Arc<HubConnection>) -> F,
+    ) -> Result<T, HubError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, HubError>> + Send + 'static,
+    {
+        let (handle, link) = self.link()?;
+        wait_for(&handle, work(link))
+    }
+
+    /// Runs `work` on the thread of the connection until it ends or is aborted.
+    ///
+    /// # Errors
+    /// When the connection cannot be made.
+    pub(super) fn spawn<F>(
+        &self,
+        work: impl FnOnce(Arc<HubConnection>) -> F,
+    ) -> Result<tokio::task::AbortHandle, HubError>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (handle, link) = self.link()?;
+        Ok(handle.spawn(work(link)).abort_handle())
+    }
+
+    fn link(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
+        let connected = &self.inner.connected;
+        let mut connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((runtime, link)) = connected.as_ref() {
+            return Ok((runtime.handle().clone(), Arc::clone(link)));
+        }
+        let settings = self.inner.settings.clone();
+        let unreachable = |why: std::io::Error| HubError::Unreachable {
+            hub: self.inner.settings.address.to_string(),
+            why: why.to_string(),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("hub")
+            .enable_all()
+            .build()
+            .map_err(unreachable)?;
+        let link = match wait_for(runtime.handle(), connect(settings)) {
+            Ok(link) => Arc::new(link),
+            Err(error) => {
+                // Another runtime may own this thread, so the runtime must not be waited for.
+                runtime.shutdown_background();
+                return Err(error);
+            }
+        };
+        let handle = runtime.handle().clone();
+        *connected = Some((runtime, Arc::clone(&link)));
+        Ok((handle, link))
+    }
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = &self.inner.settings.address;
+        f.debug_tuple("Hub").field(&address.to_string()).finish()
+    }
+}
+
+impl Drop for HubState {
+    fn drop(&mut self) {
+        let connected = self.connected.get_mut();
+        if let Some((runtime, _)) = connected.unwrap_or_else(PoisonError::into_inner).take() {
+            // Another runtime may own this thread, so the runtime must not be waited for.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn wait_for<T: Send + 'static>(
+    handle: &Handle,
+    work: impl Future<Output = Result<T, HubError>> + Send + 'static,
+) -> Result<T, HubError> {
+    let (sender, result) = mpsc::sync_channel(1);
+    handle.spawn(async move {
+        // The receiver waits, and ends only with the process.
+        let _ = sender.send(work.await);
+    });
+    result.recv().unwrap_or(Err(HubError::Closed))
+}
+
+impl HubConnection {
+    /// Returns a stream of the crew, which is created if it is missing.
+    ///
+    /// # Errors
+    /// When the hub does not answer, or rejects the stream.
+    pub(super) async fn stream(&self, kind: StreamKind) -> Result<Arc<OpenStream>, HubError> {
+        let mut slot = self.opened[kind.index()].lock().await;
+        if let Some(stream) = slot.as_ref() {
+            return Ok(Arc::clone(stream));
+        }
+        let opened = streams::open(&self.jetstream, &self.settings, &self.name, kind).await?;
+        let opened = Arc::new(opened);
+        *slot = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    /// Records that a stream is missing on the server, so that its next use opens it again.
+    pub(super) async fn forget_stream(&self, kind: StreamKind) {
+        *self.opened[kind.index()].lock().await = None;
+        self.lost_streams.fetch_add(1, Ordering::SeqCst);
+        self.server.doubts.send_modify(|count| *count += 1);
+    }
+
+    /// Returns a number that changes when the stored state may have gone back: after each new connection, because the
+    /// server may have lost state or got a backup, and after a stream was missing.
+    pub(super) fn epoch(&self) -> u64 {
+        let connects = self.client.statistics().connects.load(Ordering::SeqCst);
+        connects + self.lost_streams.load(Ordering::SeqCst)
+    }
+
+    /// Returns what changes some time after [`HubConnection::epoch`] has changed.
+    pub(super) fn doubts(&self) -> watch::Receiver<u64> {
+        self.server.doubts.subscribe()
+    }
+
+    /// Waits until the client is connected; at most until `until`. Returns whether it is. A message that is published
+    /// without a connection would wait in the client, and be stored after its sender has got an error.
+    pub(super) async fn wait_until_connected(&self, until: Instant) -> bool {
+        while self.client.connection_state() != State::Connected {
+            if Instant::now() >= until {
+                return false;
+            }
+            tokio::time::sleep(CONNECTED_POLL).await;
+        }
+        true
+    }
+
+    /// Returns the subject of a key of a stream.
+    pub(super) fn subject(&self, kind: StreamKind, key: &str) -> String {
+        streams::subject(&self.settings.address.crew, kind, key)
+    }
+
+    /// Returns the report of the server that the login lacks a permission for the subject or its stream, if the report
+    /// has arrived since `began`. The server then does not answer the request.
+    pub(super) fn denial(&self, kind: StreamKind, subject: &str, began: Instant) -> Option<String> {
+        let stream = streams::name(&self.settings.address.crew, kind).to_lowercase();
+        let last = self.server.error.lock();
+        let last = last.unwrap_or_else(PoisonError::into_inner);
+        let (_, why) = last.as_ref().filter(|(at, why)| {
+            *at >= began
+                && why.contains("permissions violation")
+                && [subject.to_lowercase().as_str(), &stream, "_inbox."]
+                    .iter()
+                    .any(|name| why.contains(name))
+        })?;
+        Some(why.clone())
+    }
+
+    /// Fails if the server has reported since `began` that the login lacks the permission.
+    ///
+    /// # Errors
+    /// Names the subject.
+    pub(super) fn check_permission(
+        &self,
+        kind: StreamKind,
+        subject: &str,
+        began: Instant,
+    ) -> Result<(), HubError> {
+        match self.denial(kind, subject, began) {
+            Some(why) => Err(HubError::Rejected {
+                hub: self.name.clone(),
+                why,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the error for an operation that got no answer.
+    pub(super) fn no_answer(&self, within: Duration, why: String) -> HubError {
+        let hub = self.name.clone();
+        HubError::NoAnswer { hub, within, why }
+    }
+}
+
+async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
+    // Installs the TLS crypto provider; fails harmlessly if it is already installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let name = settings.address.to_string();
+    check_is_private(&settings, &name)?;
+    let server = Arc::<HubEvents>::default();
+    let options = options(&settings, Arc::clone(&server)).await?;
+    let mut servers = Vec::new();
+    for server in &settings.address.servers {
+        let address = server.parse::<ServerAddr>();
+        servers.push(address.map_err(|_| HubError::Address {
+            text: server.clone(),
+            why: "the name or the port of the server is invalid",
+        })?);
+    }
+    let connecting = options.connect(servers).await;
+    let client = connecting.map_err(|error| connect_error(&name, &error))?;
+    if !client.is_server_compatible(2, 11, 0) {
+        let version = client.server_info().version;
+        return Err(HubError::TooOld { hub: name, version });
+    }
+    let jetstream = ContextBuilder::new()
+        .timeout(REQUEST_WITHIN)
+        .ack_timeout(REQUEST_WITHIN)
+        .build(client.clone());
+    if !client.server_info().jetstream && jetstream.query_account().await.is_err() {
+        return Err(HubError::NoJetStream { hub: name });
+    }
+    Ok(HubConnection {
+        client,
+        jetstream,
+        settings,
+        name,
+        opened: Default::default(),
+        lost_streams: AtomicU64::new(0),
+        server,
+    })
+}
+
+async fn options(
+    settings: &HubSettings,
+    server: Arc<HubEvents>,
+) -> Result<ConnectOptions, HubError> {
+    let mut options = ConnectOptions::new()
+        .name(concat!("crewdeck/", env!("CARGO_PKG_VERSION")))
+        .connection_timeout(CONNECT_WITHIN)
+        .event_callback(move |event| {
+            server.add(event);
+            std::future::ready(())
+        });
+    options = match &settings.login {
+        HubLogin::None => options,
+        HubLogin::User { name, password } => {
+            options.user_and_password(name.clone(), password.expose_secret().into())
+        }
+        HubLogin::Token(token) => options.token(token.expose_secret().into()),
+        HubLogin::NKey(seed) => options.nkey(seed.expose_secret().into()),
+        HubLogin::Credentials(path) => {
+            options
+                .credentials_file(path)
+                .await
+                .map_err(|why| HubError::InvalidLogin {
+                    what: "CREWDECK_HUB_CREDENTIALS",
+                    why: why.to_string(),
+                })?
+        }
+    };
+    if is_encrypted(settings) {
+        options = options.require_tls(true);
+    }
+    if let Some(ca) = &settings.ca {
+        options = options.add_root_certificates(ca.clone());
+    }
+    if let Some((certificate, key)) = &settings.client_certificate {
+        options = options.add_client_certificate(certificate.clone(), key.clone());
+    }
+    Ok(options)
+}
+
+/// Returns whether the connection must use TLS.
+fn is_encrypted(settings: &HubSettings) -> bool {
+    let mut servers = settings.address.servers.iter();
+    servers.any(|server| server.starts_with("tls://"))
+        || settings.ca.is_some()
+        || settings.client_certificate.is_some()
+}
+
+/// Fails if a password or token would be sent over a network without TLS.
+fn check_is_private(settings: &HubSettings, hub: &str) -> Result<(), HubError> {
+    let is_secret_sent = matches!(settings.login, HubLogin::User { .. } | HubLogin::Token(_));
+    let mut servers = settings.address.servers.iter();
+    if is_secret_sent && !is_encrypted(settings) && !servers.all(|server| is_loopback(server)) {
+        return Err(HubError::PlainLogin { hub: hub.into() });
+    }
+    Ok(())
+}
+
+/// Returns whether a server, such as `nats://127.0.0.1:4222`, is on this machine.
+fn is_loopback(server: &str) -> bool {
+    let host = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let host = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, _)) => host,
+        None => host.split_once(':').map_or(host, |(host, _)| host),
+    };
+    let address = host.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {
+    let hub = hub.to_string();
+    let mut why = error.to_string();
+    // A server that needs a certificate ends the connection without a reply to the client's greeting.
+    // A server without TLS answers with a message that is no part of TLS.
+    let is_tls = ["certificate", "Certificate", "TLS", "corrupt message"];
+    let is_tls = is_tls.iter().any(|word| why.contains(word));
+    match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            HubError::Login { hub }
+        }
+        ConnectErrorKind::Tls => HubError::Tls { hub, why },
+        _ if is_tls => HubError::Tls { hub, why },
+        ConnectErrorKind::TimedOut => HubError::Unreachable {
+            hub,
+            why: format!("no answer within {} s", CONNECT_WITHIN.as_secs()),
+        },
+        ConnectErrorKind::ServerParse
+        | ConnectErrorKind::Dns
+        | ConnectErrorKind::Io
+        | ConnectErrorKind::MaxReconnects => {
+            if let Some(short) = why.strip_prefix("IO error: ") {
+                why = short.to_string();
+            }
+            HubError::Unreachable { hub, why }
+        }
+    }
+}

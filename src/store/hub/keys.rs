@@ -1,0 +1,476 @@
+//! Reads and writes of single messages: the last state of a key, and writes that fail if the state has changed.
+
+use std::time::{Duration, Instant};
+
+use async_nats::header::NATS_MESSAGE_ID;
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::stream::{RawMessageError, RawMessageErrorKind};
+use async_nats::jetstream::{self, ErrorCode};
+use futures::StreamExt;
+
+use super::connection::HubConnection;
+use super::error::HubError;
+use super::streams::{self, OpenStream, StreamKind};
+
+/// Maximum time of an operation, with the election of a new leader after a server has ended.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+/// Maximum time in which a read of many messages gets the next one.
+const NEXT_WITHIN: Duration = Duration::from_secs(4);
+/// Pause before a failed request is repeated.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Maximum number of messages that are requested at once.
+const BATCH: usize = 500;
+/// How long the server keeps a consumer whose client was killed.
+const CONSUMER_LIFE: Duration = Duration::from_secs(10);
+/// Header of the mark that the server leaves in place of an expired message.
+const MARKER: &str = "Nats-Marker-Reason";
+
+/// What must be true for a write to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    Anything,
+    /// The last message of the key has this sequence number; 0 if the key has none.
+    Key(u64),
+    /// The last message of the whole stream has this sequence number.
+    Stream(u64),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Write {
+    pub kind: StreamKind,
+    pub key: String,
+    pub payload: Vec<u8>,
+    pub expected: Expected,
+    /// Makes a repeated write harmless: the server stores one message per id.
+    pub id: String,
+    /// After this time the server removes the message.
+    pub life: Option<Duration>,
+    /// Names what is written, for errors.
+    pub what: String,
+    /// Whether an earlier request with this id got no answer, and may therefore have been carried out.
+    pub may_be_stored: bool,
+}
+
+impl Write {
+    /// Returns a write with an id of its own.
+    pub(super) fn new(
+        kind: StreamKind,
+        key: String,
+        payload: Vec<u8>,
+        expected: Expected,
+        what: &str,
+    ) -> Write {
+        Write {
+            kind,
+            key,
+            payload,
+            expected,
+            id: uuid::Uuid::now_v7().to_string(),
+            life: None,
+            what: what.into(),
+            may_be_stored: false,
+        }
+    }
+}
+
+/// A message, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stored {
+    /// The last part of the subject.
+    pub key: String,
+    pub sequence: u64,
+    /// Empty for the mark of an expired message.
+    pub payload: Vec<u8>,
+    /// The id of the write; empty if it was read together with others.
+    pub id: String,
+}
+
+/// Stores a message and returns its sequence number; `None` if the state is not as expected. A request without an answer is
+/// repeated with the same id until `within` has passed. Fails with [`HubError::NoAnswer`] if the message may have been
+/// stored, but has been replaced already.
+pub(super) async fn write(
+    link: &HubConnection,
+    mut write: Write,
+    within: Duration,
+) -> Result<Option<u64>, HubError> {
+    let mut stream = link.stream(write.kind).await?;
+    let subject = link.subject(write.kind, &write.key);
+    let mut message = PublishMessage::build()
+        .payload(std::mem::take(&mut write.payload).into())
+        .message_id(&write.id);
+    message = match write.expected {
+        Expected::Anything => message,
+        Expected::Key(sequence) => message.expected_last_subject_sequence(sequence),
+        Expected::Stream(sequence) => message.expected_last_sequence(sequence),
+    };
+    if let Some(life) = write.life {
+        message = message.ttl(life);
+    }
+    let began = Instant::now();
+    loop {
+        if !link.wait_until_connected(began + within).await {
+            let why = "the connection was lost".to_string();
+            return Err(if write.may_be_stored {
+                link.no_answer(within, why)
+            } else {
+                HubError::Unreachable {
+                    hub: link.name.clone(),
+                    why,
+                }
+            });
+        }
+        let published = match link
+            .jetstream
+            .send_publish(subject.clone(), message.clone())
+            .await
+        {
+            Ok(acknowledged) => acknowledged.await,
+            Err(error) => Err(error),
+        };
+        let error = match published {
+            Ok(acknowledged) => return Ok(Some(acknowledged.sequence)),
+            Err(error) if is_conflict(&error) => {
+                return if write.may_be_stored {
+                    find_stored(link, &write, within).await
+                } else {
+                    Ok(None)
+                };
+            }
+            Err(error) => error,
+        };
+        if let Some(why) = link.denial(write.kind, &subject, began) {
+            let hub = link.name.clone();
+            return Err(if write.may_be_stored {
+                link.no_answer(within, why)
+            } else {
+                HubError::Rejected { hub, why }
+            });
+        }
+        if let Err(rejected) = check_temporary(link, write.kind, &error, &write.what) {
+            // The rejection does not tell about the earlier requests.
+            return Err(if write.may_be_stored {
+                link.no_answer(within, rejected.to_string())
+            } else {
+                rejected
+            });
+        }
+        let is_missing = error.kind() == PublishErrorKind::StreamNotFound;
+        // Without a stream that accepts it, the message is not stored.
+        write.may_be_stored |= !is_missing;
+        if began.elapsed() >= within {
+            return Err(link.no_answer(within, error.to_string()));
+        }
+        tokio::time::sleep(PAUSE).await;
+        if is_missing && stream.get_info().await.is_err_and(|why| is_gone(&why)) {
+            link.forget_stream(write.kind).await;
+            stream = link.stream(write.kind).await?;
+        }
+    }
+}
+
+/// Returns whether the server has answered that a stream does not exist. Not all errors have their cause as a source, but
+/// all contain its text.
+pub(super) fn is_gone(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.to_string().contains("stream not found")
+}
+
+/// Returns the sequence number under which a write was stored by an earlier request; `None` if it was not stored. The
+/// server compares the expected state before it compares ids, so a repeated request does not tell.
+async fn find_stored(
+    link: &HubConnection,
+    write: &Write,
+    within: Duration,
+) -> Result<Option<u64>, HubError> {
+    let is_own = |stored: &Stored| stored.id == write.id;
+    if let Some(own) = read(link, write.kind, &write.key).await?.filter(is_own) {
+        return Ok(Some(own.sequence));
+    }
+    if let Expected::Stream(last) = write.expected {
+        // Only this write or the one that came before it can have the next sequence number.
+        match next(link, write.kind, ">", last + 1).await? {
+            Some(stored) if stored.id == write.id => return Ok(Some(stored.sequence)),
+            Some(stored) if stored.sequence == last + 1 => return Ok(None),
+            Some(_) | None => {}
+        }
+    }
+    Err(link.no_answer(within, "another change followed".into()))
+}
+
+/// Returns whether the server has rejected a write because the state was not as expected.
+fn is_conflict(error: &PublishError) -> bool {
+    // A cluster answers with the second code while another write of the same key is being copied to the other servers.
+    error.kind() == PublishErrorKind::WrongLastSequence
+        || cause(error).is_some_and(|cause| {
+            cause.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+        })
+}
+
+/// Returns the error of the server, if it has rejected the write.
+fn cause(error: &PublishError) -> Option<&jetstream::Error> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
+/// Fails if repeating the write is useless.
+fn check_temporary(
+    link: &HubConnection,
+    kind: StreamKind,
+    error: &PublishError,
+    what: &str,
+) -> Result<(), HubError> {
+    let (hub, why) = (link.name.clone(), error.to_string());
+    let too_large = || HubError::TooLarge {
+        what: what.into(),
+        limit: link.client.max_payload(),
+    };
+    match error.kind() {
+        PublishErrorKind::MaxPayloadExceeded => return Err(too_large()),
+        PublishErrorKind::StreamNotFound
+        | PublishErrorKind::TimedOut
+        | PublishErrorKind::BrokenPipe
+        | PublishErrorKind::MaxAckPending => return Ok(()),
+        PublishErrorKind::WrongLastMessageId
+        | PublishErrorKind::WrongLastSequence
+        | PublishErrorKind::Other => {}
+    }
+    let Some(cause) = cause(error) else {
+        return Err(HubError::Rejected { hub, why });
+    };
+    match cause.error_code() {
+        ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => Err(too_large()),
+        ErrorCode::STREAM_STORE_FAILED => Err(HubError::Full {
+            hub,
+            stream: streams::name(&link.settings.address.crew, kind),
+            why: cause.to_string(),
+            remedy: kind.full_remedy(),
+        }),
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED
+        | ErrorCode::MEMORY_RESOURCES_EXCEEDED
+        | ErrorCode::INSUFFICIENT_RESOURCES
+        | ErrorCode::ACCOUNT_RESOURCES_EXCEEDED => Err(HubError::Full {
+            hub,
+            stream: streams::name(&link.settings.address.crew, kind),
+            why: cause.to_string(),
+            remedy: "free space on the server, or raise its limits",
+        }),
+        ErrorCode::STREAM_DUPLICATE_MESSAGE_CONFLICT
+        | ErrorCode::STREAM_EXPECTED_LAST_SEQ_PER_SUBJECT_NOT_READY
+        | ErrorCode::CLUSTER_NOT_AVAILABLE => Ok(()),
+        _ => Err(HubError::Rejected {
+            hub,
+            why: cause.to_string(),
+        }),
+    }
+}
+
+/// Which single message to read.
+enum WantedMessage {
+    LastOf(String),
+    /// The first message of the subject with this sequence number or a higher one.
+    From(String, u64),
+}
+
+/// Returns the last message of a key; `None` if there is none. Asks the leader of the stream, so the answer is current.
+pub(super) async fn read(
+    link: &HubConnection,
+    kind: StreamKind,
+    key: &str,
+) -> Result<Option<Stored>, HubError> {
+    get(link, kind, &WantedMessage::LastOf(link.subject(kind, key))).await
+}
+
+/// Returns the first message of the keys `key` with the sequence number `from` or a higher one; `None` if there is none.
+/// `key` may be `>` for all keys.
+pub(super) async fn next(
+    link: &HubConnection,
+    kind: StreamKind,
+    key: &str,
+    from: u64,
+) -> Result<Option<Stored>, HubError> {
+    get(
+        link,
+        kind,
+        &WantedMessage::From(link.subject(kind, key), from),
+    )
+    .await
+}
+
+async fn get(
+    link: &HubConnection,
+    kind: StreamKind,
+    wanted: &WantedMessage,
+) -> Result<Option<Stored>, HubError> {
+    let began = Instant::now();
+    let (WantedMessage::LastOf(subject) | WantedMessage::From(subject, _)) = wanted;
+    loop {
+        let stream = link.stream(kind).await?;
+        let request = stream.raw_message_builder();
+        let request = match wanted {
+            WantedMessage::LastOf(subject) => request.last_by_subject(subject.clone()),
+            WantedMessage::From(subject, from) => {
+                let request = request.sequence((*from).max(1));
+                request.next_by_subject(subject.clone())
+            }
+        };
+        let error: RawMessageError = match request.send().await {
+            Ok(message) => return Ok(Some(stored(&message))),
+            Err(error) => error,
+        };
+        match error.kind() {
+            RawMessageErrorKind::NoMessageFound => return Ok(None),
+            RawMessageErrorKind::InvalidSubject => {
+                return Err(HubError::Rejected {
+                    hub: link.name.clone(),
+                    why: error.to_string(),
+                });
+            }
+            RawMessageErrorKind::JetStream(cause)
+                if cause.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                link.forget_stream(kind).await;
+            }
+            RawMessageErrorKind::JetStream(_) | RawMessageErrorKind::Other => {}
+        }
+        link.check_permission(kind, subject, began)?;
+        if began.elapsed() >= ANSWER_WITHIN {
+            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn stored(message: &StreamMessage) -> Stored {
+    let is_marker = message.headers.get(MARKER).is_some();
+    Stored {
+        key: last_part(message.subject.as_str()),
+        sequence: message.sequence,
+        payload: if is_marker {
+            Vec::new()
+        } else {
+            message.payload.to_vec()
+        },
+        id: message
+            .headers
+            .get(NATS_MESSAGE_ID)
+            .map(|id| id.as_str().to_string())
+            .unwrap_or_default(),
+    }
+}
+
+fn last_part(subject: &str) -> String {
+    let last = subject.rsplit('.').next();
+    last.unwrap_or_default().to_string()
+}
+
+/// Which messages [`read_many`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Range {
+    /// The last message of each key.
+    LastOfEach,
+    /// All messages from this sequence number on.
+    From(u64),
+}
+
+/// Returns the messages of the keys `key`, which may be `>` for all keys, in the order in which they were stored; at most
+/// `most`.
+pub(super) async fn read_many(
+    link: &HubConnection,
+    kind: StreamKind,
+    key: &str,
+    range: Range,
+    most: usize,
+) -> Result<Vec<Stored>, HubError> {
+    let began = Instant::now();
+    let subject = link.subject(kind, key);
+    loop {
+        let stream = link.stream(kind).await?;
+        let error = match try_read_many(&stream, subject.clone(), range, most).await {
+            Ok(messages) => return Ok(messages),
+            Err(error) => error,
+        };
+        if is_gone(error.as_ref()) {
+            link.forget_stream(kind).await;
+        }
+        link.check_permission(kind, &subject, began)?;
+        if began.elapsed() >= ANSWER_WITHIN {
+            return Err(link.no_answer(ANSWER_WITHIN, error.to_string()));
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn try_read_many(
+    stream: &OpenStream,
+    subject: String,
+    range: Range,
+    most: usize,
+) -> Result<Vec<Stored>, async_nats::Error> {
+    let config = pull::Config {
+        deliver_policy: match range {
+            Range::LastOfEach => DeliverPolicy::LastPerSubject,
+            Range::From(start_sequence) => DeliverPolicy::ByStartSequence {
+                start_sequence: start_sequence.max(1),
+            },
+        },
+        filter_subject: subject,
+        ack_policy: AckPolicy::None,
+        inactive_threshold: CONSUMER_LIFE,
+        memory_storage: true,
+        num_replicas: 1,
+        ..pull::Config::default()
+    };
+    let consumer = stream.create_consumer(config).await?;
+    let mut left = usize::try_from(consumer.cached_info().num_pending).unwrap_or(usize::MAX);
+    let mut all = Vec::new();
+    while left > 0 && all.len() < most {
+        let batch = left.min(BATCH).min(most - all.len());
+        let mut messages = consumer.fetch().max_messages(batch).messages().await?;
+        let before = all.len();
+        while let Some(message) = tokio::time::timeout(NEXT_WITHIN, messages.next()).await? {
+            let message = message?;
+            let info = message.info()?;
+            if info.consumer_sequence != all.len() as u64 + 1 {
+                return Err("a message was lost on its way".into());
+            }
+            left = usize::try_from(info.pending).unwrap_or(usize::MAX);
+            all.push(Stored {
+                key: last_part(message.subject.as_str()),
+                sequence: info.stream_sequence,
+                payload: message.payload.to_vec(),
+                id: String::new(),
+            });
+        }
+        if all.len() == before {
+            break;
+        }
+    }
+    // If this fails, the server removes the consumer later.
+    let name = consumer.cached_info().name.clone();
+    let _ = stream.delete_consumer(&name).await;
+    Ok(all)
+}
+
+/// Returns what [`read_many`] does, and then everything that was stored meanwhile. [`read_many`] may ask a server that is
+/// behind the leader; the result of this function is current.
+pub(super) async fn read_current(
+    link: &HubConnection,
+    kind: StreamKind,
+    key: &str,
+    range: Range,
+    most: usize,
+) -> Result<Vec<Stored>, HubError> {
+    let mut all = read_many(link, kind, key, range, most).await?;
+    let first = match range {
+        Range::LastOfEach => 1,
+        Range::From(first) => first,
+    };
+    while all.len() < most {
+        let from = all.last().map_or(first, |last| last.sequence + 1);
+        match next(link, kind, key, from).await? {
+            Some(message) => all.push(message),
+            None => break,
+        }
+    }
+    Ok(all)
+}

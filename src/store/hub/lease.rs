@@ -1,0 +1,404 @@
+//! Leases: exclusive rights that end by themselves when their holder is killed or cut off.
+//!
+//! A lease is a message with a time to live, renewed by its holder long before it expires. Every renewal names the
+//! revision that it replaces and its own time to live: a renewal without the first could take over a lease of another
+//! holder, and one without the second would never expire. The holder stops using the lease before the server can remove
+//! it, measured from the moment before the last renewal was sent.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::task::AbortHandle;
+
+use super::super::StoreError;
+use super::connection::{Hub, HubConnection};
+use super::error::HubError;
+use super::keys::{self, ANSWER_WITHIN, Expected, Write};
+use super::streams::StreamKind;
+
+/// How long a lease lives without a renewal. Longer than the election of a new leader, which takes about 5 seconds.
+pub(super) const LEASE_LIFE: Duration = Duration::from_secs(15);
+/// Number of renewals in the life of a lease.
+const RENEWALS: u32 = 4;
+/// The part of a lease's life at its end in which the holder does not use it: one in this number.
+const MARGIN: u32 = 5;
+/// Pause before a failed renewal is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+/// Time to live of the message that ends a lease.
+const ENDED_LIFE: Duration = Duration::from_secs(1);
+/// Maximum time that the end of a lease waits for the hub. Without an answer, the lease expires later.
+const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Who holds a lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LeaseHolder {
+    pub process: u32,
+    /// The name of the machine; empty if it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
+    /// Distinguishes the leases of one process.
+    pub session: String,
+}
+
+impl LeaseHolder {
+    /// Returns this process as a new holder.
+    pub fn new() -> LeaseHolder {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+        LeaseHolder {
+            process: std::process::id(),
+            host: host.unwrap_or_default().trim().to_string(),
+            session: uuid::Uuid::now_v7().to_string(),
+        }
+    }
+}
+
+/// An exclusive right, until it is dropped, its holder is killed, or the hub cannot be reached for too long.
+#[derive(Debug)]
+pub(super) struct Lease {
+    hub: Hub,
+    key: String,
+    holder: LeaseHolder,
+    state: Arc<Mutex<LeaseState>>,
+    renewing: AbortHandle,
+}
+
+#[derive(Debug)]
+struct LeaseState {
+    revision: u64,
+    /// When the last successful renewal was sent.
+    renewed_at: Instant,
+    life: Duration,
+    /// Whether another holder has replaced the lease.
+    is_lost: bool,
+}
+
+impl LeaseState {
+    fn is_valid(&self) -> bool {
+        !self.is_lost && self.renewed_at.elapsed() < self.life.saturating_sub(self.life / MARGIN)
+    }
+}
+
+/// The result of an attempt to get a lease.
+#[derive(Debug)]
+pub(super) enum Attempt {
+    Acquired(Lease),
+    /// Another holder has it.
+    Held(LeaseHolder),
+}
+
+impl Lease {
+    /// Tries to get the lease `key`.
+    ///
+    /// # Errors
+    /// When the hub does not answer.
+    pub fn try_acquire(hub: &Hub, key: &str, life: Duration) -> Result<Attempt, StoreError> {
+        let holder = LeaseHolder::new();
+        let (wanted, new) = (key.to_string(), holder.clone());
+        let acquired = hub.run(move |link| async move {
+            let found = keys::read(&link, StreamKind::Leases, &wanted).await?;
+            if let Some(other) = found.as_ref().and_then(|stored| holder_in(&stored.payload)) {
+                return Ok(Err(other));
+            }
+            let revision = found.map_or(0, |stored| stored.sequence);
+            let sent_at = Instant::now();
+            match renewal(&link, &wanted, &new, revision, life, ANSWER_WITHIN).await? {
+                Some(revision) => Ok(Ok((revision, sent_at))),
+                None => Ok(Err(LeaseHolder {
+                    process: 0,
+                    host: String::new(),
+                    session: String::new(),
+                })),
+            }
+        })?;
+        let (revision, renewed_at) = match acquired {
+            Ok(acquired) => acquired,
+            Err(other) => return Ok(Attempt::Held(other)),
+        };
+        let state = Arc::new(Mutex::new(LeaseState {
+            revision,
+            renewed_at,
+            life,
+            is_lost: false,
+        }));
+        let renewed = (key.to_string(), holder.clone(), Arc::clone(&state));
+        let renewing = hub.spawn(move |link| renew(link, renewed.0, renewed.1, renewed.2))?;
+        Ok(Attempt::Acquired(Lease {
+            hub: hub.clone(),
+            key: key.into(),
+            holder,
+            state,
+            renewing,
+        }))
+    }
+
+    /// Returns who holds the lease `key`; `None` if it is free.
+    ///
+    /// # Errors
+    /// When the hub does not answer.
+    pub fn holder_of(hub: &Hub, key: &str) -> Result<Option<LeaseHolder>, StoreError> {
+        let key = key.to_string();
+        let found =
+            hub.run(move |link| async move { keys::read(&link, StreamKind::Leases, &key).await })?;
+        Ok(found.and_then(|stored| holder_in(&stored.payload)))
+    }
+
+    /// Returns whether this holder may still use the lease. Does not ask the hub.
+    pub fn is_valid(&self) -> bool {
+        lock(&self.state).is_valid()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.renewing.abort();
+        let (key, holder) = (self.key.clone(), self.holder.clone());
+        let revision = lock(&self.state).revision;
+        // If this fails, the lease expires later.
+        let _ = self.hub.run(move |link| async move {
+            if end(&link, &key, revision).await?.is_some() {
+                return Ok(());
+            }
+            // The aborted renewal may have been stored.
+            let found = keys::read(&link, StreamKind::Leases, &key).await?;
+            let own = found.filter(|stored| holder_in(&stored.payload).as_ref() == Some(&holder));
+            if let Some(own) = own {
+                end(&link, &key, own.sequence).await?;
+            }
+            Ok(())
+        });
+    }
+}
+
+fn lock(state: &Mutex<LeaseState>) -> std::sync::MutexGuard<'_, LeaseState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the holder in a stored lease; `None` for the message that ends a lease and for the mark of an expired one.
+fn holder_in(payload: &[u8]) -> Option<LeaseHolder> {
+    if payload.is_empty() {
+        return None;
+    }
+    // A lease that cannot be read belongs to another version, and is respected.
+    Some(
+        serde_json::from_slice(payload).unwrap_or_else(|_| LeaseHolder {
+            process: 0,
+            host: String::new(),
+            session: String::new(),
+        }),
+    )
+}
+
+/// Stores the lease with a new time to live, in place of `revision`. Returns the new revision; `None` if the lease has
+/// another revision.
+async fn renewal(
+    link: &HubConnection,
+    key: &str,
+    holder: &LeaseHolder,
+    revision: u64,
+    life: Duration,
+    within: Duration,
+) -> Result<Option<u64>, HubError> {
+    let payload = serde_json::to_vec(holder).unwrap_or_default();
+    let expected = Expected::Key(revision);
+    let kind = StreamKind::Leases;
+    let mut write = Write::new(kind, key.into(), payload, expected, "the lease");
+    write.life = Some(life);
+    keys::write(link, write, within).await
+}
+
+async fn end(link: &HubConnection, key: &str, revision: u64) -> Result<Option<u64>, HubError> {
+    let (kind, expected) = (StreamKind::Leases, Expected::Key(revision));
+    let mut write = Write::new(kind, key.into(), Vec::new(), expected, "the lease");
+    write.life = Some(ENDED_LIFE);
+    keys::write(link, write, RELEASE_WITHIN).await
+}
+
+/// Renews a lease until it is lost.
+async fn renew(
+    link: Arc<HubConnection>,
+    key: String,
+    holder: LeaseHolder,
+    state: Arc<Mutex<LeaseState>>,
+) {
+    loop {
+        let pause = {
+            let state = lock(&state);
+            state.life / RENEWALS
+        };
+        tokio::time::sleep(pause).await;
+        while !renew_once(&link, &key, &holder, &state).await {
+            let mut state = lock(&state);
+            if !state.is_valid() {
+                state.is_lost = true;
+                return;
+            }
+        }
+    }
+}
+
+/// Tries to renew a lease once. Returns whether it was renewed.
+async fn renew_once(
+    link: &HubConnection,
+    key: &str,
+    holder: &LeaseHolder,
+    state: &Mutex<LeaseState>,
+) -> bool {
+    let (revision, life) = {
+        let state = lock(state);
+        (state.revision, state.life)
+    };
+    let within = life / RENEWALS;
+    let sent_at = Instant::now();
+    match renewal(link, key, holder, revision, life, within).await {
+        Ok(Some(revision)) => {
+            let mut state = lock(state);
+            state.revision = revision;
+            state.renewed_at = sent_at;
+            return true;
+        }
+        Err(_) => {}
+        // Either another holder has the lease, or an earlier renewal was stored although it got no answer.
+        Ok(None) => {
+            let found = keys::read(link, StreamKind::Leases, key);
+            if let Ok(Ok(found)) = tokio::time::timeout(within, found).await {
+                let is_own =
+                    |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(holder);
+                match found.filter(is_own) {
+                    Some(own) => lock(state).revision = own.sequence,
+                    None => lock(state).is_lost = true,
+                }
+            }
+        }
+    }
+    tokio::time::sleep(RETRY_PAUSE).await;
+    false
+}
+
+/// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
+#[cfg(test)]
+mod tests {
+    use super::super::test_server::TestServer;
+    use super::*;
+
+    const LIFE: Duration = Duration::from_secs(2);
+
+    fn acquire(hub: &Hub) -> Option<Lease> {
+        match Lease::try_acquire(hub, "reader.bob", LIFE).unwrap() {
+            Attempt::Acquired(lease) => Some(lease),
+            Attempt::Held(_) => None,
+        }
+    }
+
+    /// Ends a lease as a kill of its process does: it is not renewed any more, and stays on the hub.
+    fn kill(lease: Lease) {
+        lease.renewing.abort();
+        std::mem::forget(lease);
+    }
+
+    fn is_held(hub: &Hub) -> bool {
+        Lease::holder_of(hub, "reader.bob").unwrap().is_some()
+    }
+
+    /// Returns how long the lease is held from now on, in milliseconds.
+    fn held_for(hub: &Hub) -> u128 {
+        let began = Instant::now();
+        while is_held(hub) {
+            assert!(began.elapsed() < LIFE * 3, "the lease never expires");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        began.elapsed().as_millis()
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn lease_expires_after_each_way_to_get_and_renew_it() {
+        let server = TestServer::start();
+        let (hub, other) = (server.hub(), server.hub());
+        // A new lease.
+        let lease = acquire(&hub).unwrap();
+        assert!(acquire(&other).is_none());
+        kill(lease);
+        assert!((1000..3500).contains(&held_for(&other)));
+        // A lease over the mark of an expired one, and after the mark is gone.
+        for pause in [0, 2500] {
+            std::thread::sleep(Duration::from_millis(pause));
+            kill(acquire(&other).unwrap());
+            assert!((1000..3500).contains(&held_for(&hub)));
+        }
+        // A lease over one that was ended.
+        drop(acquire(&hub).unwrap());
+        kill(acquire(&hub).unwrap());
+        assert!((1000..3500).contains(&held_for(&hub)));
+        // A lease that was renewed several times.
+        let lease = acquire(&hub).unwrap();
+        std::thread::sleep(LIFE * 2);
+        assert!(lease.is_valid() && is_held(&other) && acquire(&other).is_none());
+        kill(lease);
+        assert!((1000..3500).contains(&held_for(&hub)));
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn holder_that_cannot_renew_stops_before_another_one_starts() {
+        let server = TestServer::start();
+        let (hub, other) = (server.hub(), server.hub());
+        let lease = acquire(&hub).unwrap();
+        lease.renewing.abort();
+        loop {
+            if let Some(new) = acquire(&other) {
+                assert!(!lease.is_valid());
+                // The former holder ends. The lease of the new one stays.
+                drop(lease);
+                assert!(new.is_valid() && is_held(&hub));
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn renewal_without_an_answer_does_not_lose_the_lease() {
+        let server = TestServer::start();
+        let hub = server.hub();
+        let lease = acquire(&hub).unwrap();
+        let (holder, revision) = (lease.holder.clone(), lock(&lease.state).revision);
+        // A renewal that was stored, but whose answer was lost.
+        let renewed = hub.run(move |link| async move {
+            renewal(&link, "reader.bob", &holder, revision, LIFE, ANSWER_WITHIN).await
+        });
+        assert!(renewed.unwrap().is_some());
+        std::thread::sleep(LIFE * 2);
+        assert!(lease.is_valid() && is_held(&server.hub()));
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn repeated_write_is_stored_once() {
+        let server = TestServer::start();
+        let hub = server.hub();
+        for expected in [Expected::Key(0), Expected::Stream(1), Expected::Anything] {
+            let kind = StreamKind::State;
+            let key = format!("{expected:?}").replace(['(', ')'], "-");
+            let write = Write::new(kind, key, b"1".to_vec(), expected, "a value");
+            let other = Write::new(kind, write.key.clone(), b"2".to_vec(), expected, "a value");
+            let written = hub.run(move |link| async move {
+                let first = keys::write(&link, write.clone(), ANSWER_WITHIN).await?;
+                // The answer to the first request was lost.
+                let mut again = write;
+                again.may_be_stored = true;
+                let second = keys::write(&link, again, ANSWER_WITHIN).await?;
+                Ok((
+                    first,
+                    second,
+                    keys::write(&link, other, ANSWER_WITHIN).await?,
+                ))
+            });
+            let (first, second, other) = written.unwrap();
+            assert!(first.is_some());
+            assert_eq!(first, second);
+            assert_eq!(other.is_some(), expected == Expected::Anything);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The shared state of a crew on a hub: a NATS server with JetStream, or a cluster of them. See `docs/hub.md`.
+//!
+//! Without a use, no thread and no connection exists. Every method blocks until the hub has answered.
+
+mod board;
+mod connection;
+mod error;
+mod keys;
+mod lease;
+mod mail;
+mod reader;
+mod requests;
+mod retry;
+mod roster;
+mod settings;
+mod streams;
+mod task_records;
+#[cfg(test)]
+mod test_server;
+mod values;
+mod watch;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Board, BoardStore, Mailbox, Requests, Roster, Stores};
+pub use connection::Hub;
+pub use error::HubError;
+pub use settings::{HubAddress, HubLogin, HubSettings, HubStorage};
+
+impl Hub {
+    /// Returns what holds the tasks on this hub, below the rules of the board.
+    pub fn board_store(&self) -> Arc<dyn BoardStore> {
+        Arc::new(board::HubBoard::new(self.clone()))
+    }
+
+    /// Returns the shared state on this hub. `root` is the project whose logs tell what a killed reader of an inbox has
+    /// received. Does not connect yet.
+    pub fn stores(&self, root: &Path) -> Stores {
+        let hub = || self.clone();
+        Stores {
+            board: Board::with_store(self.board_store()),
+            mailbox: Mailbox::with_store(Arc::new(reader::HubMailbox::new(hub(), root))),
+            requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
+            roster: Roster::with_store(Arc::new(roster::HubRoster(hub()))),
+            changes: Arc::new(watch::HubWatch(hub())),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Takes messages from inboxes on a hub. The exclusive right is a lease. The read position names the session that may
+//! change it, so a reader that has lost its lease cannot acknowledge messages in place of the next one.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::super::StoreError;
+use super::super::cursor::Cursor;
+use super::super::mail_store::{
+    MailStore, ReaderSession, ReadyFilter, RecentMessages, UnreadCount, UnreadMessages,
+};
+use super::super::transcript::{self, TranscriptFile};
+use super::connection::Hub;
+use super::error::HubError;
+use super::lease::{Attempt, LEASE_LIFE, Lease};
+use super::mail::{HubMail, ReadPosition, position_key};
+use super::values;
+use crate::domain::ids::Name;
+use crate::domain::mail::MailMessage;
+
+/// First and longest pause between two attempts to become the reader of an inbox.
+const POLL: Duration = Duration::from_millis(20);
+const POLL_MAX: Duration = Duration::from_millis(640);
+
+/// The messages on a hub, and the project whose logs tell what a killed reader has received.
+#[derive(Debug)]
+pub(super) struct HubMailbox {
+    mail: HubMail,
+    root: PathBuf,
+}
+
+impl HubMailbox {
+    pub(super) fn new(hub: Hub, root: &Path) -> HubMailbox {
+        HubMailbox {
+            mail: HubMail { hub },
+            root: root.to_path_buf(),
+        }
+    }
+}
+
+fn lease_key(name: &Name) -> String {
+    format!("reader.{name}")
+}
+
+impl MailStore for HubMailbox {
+    fn append(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
+        self.mail.append(to, message)
+    }
+
+    fn append_once(&self, to: &Name, message: &MailMessage) -> Result<(), StoreError> {
+        self.mail.append_once(to, message)
+    }
+
+    fn peek(&self, name: &Name, is_ready: &ReadyFilter<'_>) -> Result<UnreadMessages, StoreError> {
+        let position = self.mail.position(name)?.value.unwrap_or_default();
+        self.mail.unread(name, position.offset, is_ready)
+    }
+
+    /// Returns false if the hub does not answer.
+    fn is_being_read(&self, name: &Name) -> bool {
+        let holder = Lease::holder_of(&self.mail.hub, &lease_key(name));
+        holder.is_ok_and(|holder| holder.is_some())
+    }
+
+    fn recent(&self, limit: usize) -> Result<RecentMessages, StoreError> {
+        self.mail.recent(limit)
+    }
+
+    fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
+        self.mail.count_unread()
+    }
+
+    fn open_session(
+        &self,
+        name: &Name,
+        within: Duration,
+    ) -> Result<Box<dyn ReaderSession>, StoreError> {
+        let began = Instant::now();
+        let hub = &self.mail.hub;
+        let mut pause = POLL;
+        let lease = loop {
+            match Lease::try_acquire(hub, &lease_key(name), LEASE_LIFE)? {
+                Attempt::Acquired(lease) => break lease,
+                Attempt::Held(other) if began.elapsed() >= within => {
+                    let by = match (other.process, other.host.as_str()) {
+                        (0, _) => String::new(),
+                        (process, "") => format!(" (process {process})"),
+                        (process, host) => format!(" (process {process} on {host})"),
+                    };
+                    let name = name.clone();
+                    let until = "later; it keeps them for at most 15 s after it was killed";
+                    return Err(StoreError::BeingRead { name, by, until });
+                }
+                Attempt::Held(_) => {
+                    std::thread::sleep(pause.min(within.saturating_sub(began.elapsed())));
+                    pause = (pause * 2).min(POLL_MAX);
+                }
+            }
+        };
+        let session = uuid::Uuid::now_v7().to_string();
+        let key = position_key(name);
+        let what = "read position";
+        let position = values::change(hub, &key, what, |found: Option<ReadPosition>| {
+            let mut position = found.unwrap_or_default();
+            // The previous reader was killed after it had written the messages to its log.
+            let logged = transcript::logged_offset(&self.root, &position.log);
+            if !position.log.is_empty() && logged == Some(position.upto) {
+                position.offset = position.offset.max(position.upto);
+            }
+            position.log.clear();
+            position.upto = 0;
+            position.session.clone_from(&session);
+            Ok((Some(position.clone()), position))
+        })?;
+        Ok(Box::new(HubReaderSession {
+            mail: self.mail.clone(),
+            name: name.clone(),
+            lease,
+            position: Mutex::new(position),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct HubReaderSession {
+    mail: HubMail,
+    name: Name,
+    lease: Lease,
+    /// The read position as this session has stored it.
+    position: Mutex<ReadPosition>,
+}
+
+impl HubReaderSession {
+    fn lost(&self) -> StoreError {
+        let what = format!("read the messages of {}", self.name);
+        HubError::LostLease { what }.into()
+    }
+
+    /// Stores a new read position, unless another session has become the reader.
+    fn store(&self, edit: impl Fn(&mut ReadPosition)) -> Result<(), StoreError> {
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.lease.is_valid() {
+            return Err(self.lost());
+        }
+        let mut new = position.clone();
+        edit(&mut new);
+        let key = position_key(&self.name);
+        let what = "read position";
+        values::change(&self.mail.hub, &key, what, |found: Option<ReadPosition>| {
+            if found.is_none_or(|found| found.session != new.session) {
+                return Err(self.lost());
+            }
+            Ok((Some(new.clone()), ()))
+        })?;
+        *position = new;
+        Ok(())
+    }
+}
+
+impl ReaderSession for HubReaderSession {
+    fn is_valid(&self) -> bool {
+        self.lease.is_valid()
+    }
+
+    fn announce(&self, log: &TranscriptFile, cursor: &Cursor) -> Result<(), StoreError> {
+        self.store(|position| {
+            position.log = log.file_name();
+            position.upto = cursor.offset;
+        })
+    }
+
+    fn read_ready(&self, is_ready: &ReadyFilter<'_>) -> Result<UnreadMessages, StoreError> {
+        let offset = {
+            let position = self.position.lock();
+            position.unwrap_or_else(PoisonError::into_inner).offset
+        };
+        let unread = self.mail.unread(&self.name, offset, is_ready)?;
+        if !self.lease.is_valid() {
+            return Err(self.lost());
+        }
+        Ok(unread)
+    }
+
+    fn acknowledge(&self, cursor: &Cursor) -> Result<(), StoreError> {
+        let known = {
+            let position = self.position.lock();
+            position.unwrap_or_else(PoisonError::into_inner).offset
+        };
+        if cursor.offset <= known {
+            return Ok(());
+        }
+        self.store(|position| {
+            position.offset = position.offset.max(cursor.offset);
+            position.log.clear();
+            position.upto = 0;
+        })
+    }
+}
+
+/// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
+#[cfg(test)]
+mod tests {
+    use super::super::test_server::TestServer;
+    use super::*;
+    use crate::domain::ids::MessageId;
+    use crate::domain::mail::MailKind;
+    use crate::domain::timestamp::Timestamp;
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn message_that_is_stored_twice_is_read_once() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
+        mailbox.append(&bob, &message).unwrap();
+        // The server has forgotten the id meanwhile.
+        mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let unread = session.read_ready(&|_| true).unwrap();
+        assert_eq!(unread.messages.len(), 1);
+        session.acknowledge(&unread.upto).unwrap();
+        assert_eq!(session.read_ready(&|_| true).unwrap().messages.len(), 0);
+        let error = mailbox.open_session(&bob, Duration::ZERO).unwrap_err();
+        assert!(error.to_string().contains("for at most 15 s"), "{error}");
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn replaced_reader_cannot_acknowledge_or_announce() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
+        mailbox.append(&bob, &message).unwrap();
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let upto = session.read_ready(&|_| true).unwrap().upto;
+        // Another reader takes over, because this one could not renew its lease.
+        let key = position_key(&bob);
+        let what = "read position";
+        values::change(&server.hub(), &key, what, |found: Option<ReadPosition>| {
+            let mut position = found.unwrap_or_default();
+            position.session = "other".into();
+            Ok((Some(position), ()))
+        })
+        .unwrap();
+        let log = TranscriptFile::open(root.path(), "session", &bob);
+        for refused in [session.acknowledge(&upto), session.announce(&log, &upto)] {
+            let error = refused.unwrap_err();
+            let is_lost = matches!(error, StoreError::Hub(HubError::LostLease { .. }));
+            assert!(is_lost, "{error}");
+        }
+        assert_eq!(mailbox.peek(&bob, &|_| true).unwrap().messages.len(), 1);
+    }
+}

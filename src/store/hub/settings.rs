@@ -1,0 +1,204 @@
+//! Where the hub is and how to log in.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use secrecy::SecretString;
+
+use super::error::HubError;
+
+/// Maximum length of the name of a crew on a hub, in characters.
+const CREW_MAX: usize = 32;
+/// The crew if the address names none.
+const DEFAULT_CREW: &str = "main";
+
+/// The address of a crew on a hub, such as `nats://host:4222/crew`. The servers of a cluster are separated by commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubAddress {
+    /// The addresses of the servers, such as `nats://host:4222`.
+    pub(super) servers: Vec<String>,
+    /// The crew, whose subjects all begin with `crewdeck.CREW`.
+    pub(super) crew: String,
+}
+
+impl HubAddress {
+    /// Parses an address.
+    ///
+    /// # Errors
+    /// When a server's address or the name of the crew is invalid, or the address contains a password.
+    pub fn parse(text: &str) -> Result<HubAddress, HubError> {
+        let invalid = |why: &'static str| HubError::Address {
+            text: shown(text),
+            why,
+        };
+        let (mut servers, mut crew) = (Vec::new(), None);
+        for part in text.split(',').map(str::trim) {
+            let (scheme, rest) = part.split_once("://").unwrap_or(("nats", part));
+            if scheme != "nats" && scheme != "tls" {
+                return Err(invalid("it must begin with nats:// or tls://"));
+            }
+            let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+            if server.contains('@') {
+                return Err(invalid(
+                    "it must not contain a login: set CREWDECK_HUB_USER and CREWDECK_HUB_PASSWORD",
+                ));
+            }
+            if server.is_empty() || server.contains(char::is_whitespace) {
+                return Err(invalid("it names no server"));
+            }
+            let port = server.rsplit_once(':').map(|(_, port)| port);
+            let is_port = |port: &str| port.ends_with(']') || port.parse::<u16>().is_ok();
+            if !port.is_none_or(is_port) {
+                return Err(invalid("the port must be a number"));
+            }
+            if !path.is_empty() && crew.replace(path).is_some_and(|other| other != path) {
+                return Err(invalid("it names two crews"));
+            }
+            servers.push(format!("{scheme}://{server}"));
+        }
+        let crew = crew.unwrap_or(DEFAULT_CREW);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if crew.len() > CREW_MAX || !crew.chars().all(is_name) {
+            return Err(invalid(
+                "the name of a crew has 1 to 32 letters, digits, '-' and '_'",
+            ));
+        }
+        Ok(HubAddress {
+            servers,
+            crew: crew.into(),
+        })
+    }
+}
+
+impl fmt::Display for HubAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.servers.join(","), self.crew)
+    }
+}
+
+/// Returns an address as it is shown in an error, without what may be a secret: a login, a query, and a port that is no
+/// number.
+fn shown(text: &str) -> String {
+    let end = text.rfind('@').map_or(0, |at| at + 1);
+    let text = text.get(end..).unwrap_or_default();
+    let shown: Vec<String> = text.split(',').map(shown_server).collect();
+    shown.join(",").chars().take(200).collect()
+}
+
+fn shown_server(text: &str) -> String {
+    let text = text.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
+    let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
+    let server = match server.rsplit_once(':') {
+        Some((host, port)) if !is_port(port) && !server.ends_with(']') => {
+            let host = host.split(':').next().unwrap_or_default();
+            format!("{host}:…")
+        }
+        Some(_) | None => server.to_string(),
+    };
+    let scheme_end = if scheme.is_empty() { "" } else { "://" };
+    let path_start = if path.is_empty() { "" } else { "/" };
+    format!("{scheme}{scheme_end}{server}{path_start}{path}")
+}
+
+/// How the client proves who it is.
+#[derive(Debug, Clone, Default)]
+pub enum HubLogin {
+    #[default]
+    None,
+    User {
+        name: String,
+        password: SecretString,
+    },
+    Token(SecretString),
+    /// The seed of an NKey.
+    NKey(SecretString),
+    /// A credentials file with a JWT and a seed.
+    Credentials(PathBuf),
+}
+
+/// Where the server keeps the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HubStorage {
+    #[default]
+    File,
+    /// The state is lost when all servers have ended.
+    Memory,
+}
+
+/// What a connection to a hub needs.
+#[derive(Debug, Clone)]
+pub struct HubSettings {
+    pub address: HubAddress,
+    pub login: HubLogin,
+    /// File with the certificates of the authorities that the server's certificate may come from.
+    pub ca: Option<PathBuf>,
+    /// Files with the certificate and the key of this client.
+    pub client_certificate: Option<(PathBuf, PathBuf)>,
+    /// Number of servers that keep a copy of the state. Applies when the crew is created on the hub.
+    pub replicas: usize,
+    pub storage: HubStorage,
+    /// Maximum size of all stored messages of the crew, in bytes.
+    pub mail_bytes_max: i64,
+    /// Whether the user has set [`HubSettings::mail_bytes_max`]. It is then applied to a crew with a smaller maximum.
+    pub is_mail_max_set: bool,
+}
+
+impl HubSettings {
+    /// Returns the settings for a server that needs no login, with one copy of the state, on disk.
+    pub fn new(address: HubAddress) -> HubSettings {
+        HubSettings {
+            address,
+            login: HubLogin::None,
+            ca: None,
+            client_certificate: None,
+            replicas: 1,
+            storage: HubStorage::File,
+            mail_bytes_max: 256 * 1024 * 1024,
+            is_mail_max_set: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_names_servers_and_crew() {
+        for (text, servers, crew) in [
+            ("nats://a:4222", &["nats://a:4222"][..], "main"),
+            ("a", &["nats://a"], "main"),
+            ("tls://a:1/web", &["tls://a:1"], "web"),
+            (
+                "nats://a:1, nats://b:2/web",
+                &["nats://a:1", "nats://b:2"],
+                "web",
+            ),
+        ] {
+            let address = HubAddress::parse(text).unwrap();
+            assert_eq!(address.servers, servers, "{text}");
+            assert_eq!(address.crew, crew, "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_address_says_why_and_shows_no_password() {
+        for (text, hint) in [
+            ("http://a", "nats://"),
+            ("nats://", "names no server"),
+            ("nats://bob:secret@a:1", "CREWDECK_HUB_USER"),
+            ("nats://bob:secret", "port"),
+            ("nats://bob:secret/web,nats://a:1", "port"),
+            ("http://bob:secret@a", "nats://"),
+            ("nats://a:1/web?token=secret", "name of a crew"),
+            ("nats://a:1/one,nats://b:1/two", "two crews"),
+            ("nats://a/b.c", "name of a crew"),
+        ] {
+            let error = HubAddress::parse(text).unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+}

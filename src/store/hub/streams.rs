@@ -1,0 +1,197 @@
+//! The streams of a crew on a hub. All names begin with `crewdeck_CREW_`, all subjects with `crewdeck.CREW.`, so that the
+//! permissions of a login can be limited to one crew.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use async_nats::jetstream::context::CreateStreamErrorKind;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, StorageType, Stream};
+use async_nats::jetstream::{Context, ErrorCode};
+
+use super::error::HubError;
+use super::settings::{HubSettings, HubStorage};
+
+/// Name of the entry in a stream's metadata with the version of the format of its messages.
+const FORMAT_KEY: &str = "crewdeck-format";
+/// The version of the format that this program writes, and the highest that it reads.
+const FORMAT: u32 = 1;
+/// How long the server remembers the ids of messages. A write is not repeated after this time.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// How long the server keeps the mark of an expired lease, and the shortest time after which a lease may expire.
+const MARKER_LIFE: Duration = Duration::from_secs(1);
+// Maximum sizes of the streams, in bytes. The server reserves the space.
+const TASKS_BYTES_MAX: i64 = 128 * 1024 * 1024;
+const STATE_BYTES_MAX: i64 = 64 * 1024 * 1024;
+const LEASES_BYTES_MAX: i64 = 8 * 1024 * 1024;
+/// Time until a crew's streams must exist, with the election of a leader in a new cluster.
+const CREATED_WITHIN: Duration = Duration::from_secs(15);
+
+/// Number of variants of [`StreamKind`].
+pub(super) const STREAMS: usize = 4;
+
+pub(super) type OpenStream = Stream<Info>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    /// The last state of each task: one message per key.
+    Tasks,
+    /// Requests, roster and read positions: one message per key.
+    State,
+    /// The messages, one subject per inbox.
+    Mail,
+    /// One message per lease, which expires unless it is renewed.
+    Leases,
+}
+
+impl StreamKind {
+    pub(super) fn index(self) -> usize {
+        match self {
+            StreamKind::Tasks => 0,
+            StreamKind::State => 1,
+            StreamKind::Mail => 2,
+            StreamKind::Leases => 3,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            StreamKind::Tasks => "tasks",
+            StreamKind::State => "state",
+            StreamKind::Mail => "mail",
+            StreamKind::Leases => "leases",
+        }
+    }
+}
+
+impl StreamKind {
+    /// Returns what to do if the stream is full, for errors.
+    pub(super) fn full_remedy(self) -> &'static str {
+        match self {
+            StreamKind::Mail => "raise hub.mail_max_mb, or let the recipients read their messages",
+            StreamKind::Tasks | StreamKind::State | StreamKind::Leases => {
+                "raise its max_bytes with the tools of NATS"
+            }
+        }
+    }
+}
+
+/// Returns the name of a stream.
+pub(super) fn name(crew: &str, kind: StreamKind) -> String {
+    format!("crewdeck_{crew}_{}", kind.word())
+}
+
+pub(super) fn subject(crew: &str, kind: StreamKind, key: &str) -> String {
+    format!("crewdeck.{crew}.{}.{key}", kind.word())
+}
+
+fn config(settings: &HubSettings, kind: StreamKind) -> Config {
+    let crew = &settings.address.crew;
+    let is_key_value = kind != StreamKind::Mail;
+    let is_lease = kind == StreamKind::Leases;
+    Config {
+        name: name(crew, kind),
+        subjects: vec![subject(crew, kind, ">")],
+        description: Some(format!("crewdeck, crew {crew}")),
+        max_messages_per_subject: if is_key_value { 1 } else { -1 },
+        max_bytes: match kind {
+            StreamKind::Tasks => TASKS_BYTES_MAX,
+            StreamKind::State => STATE_BYTES_MAX,
+            StreamKind::Mail => settings.mail_bytes_max,
+            StreamKind::Leases => LEASES_BYTES_MAX,
+        },
+        // A full stream rejects new messages: it must not drop what was not read.
+        discard: DiscardPolicy::New,
+        storage: match settings.storage {
+            HubStorage::File => StorageType::File,
+            HubStorage::Memory => StorageType::Memory,
+        },
+        num_replicas: settings.replicas,
+        duplicate_window: DUPLICATE_WINDOW,
+        allow_message_ttl: is_lease,
+        subject_delete_marker_ttl: is_lease.then_some(MARKER_LIFE),
+        metadata: HashMap::from([(FORMAT_KEY.into(), FORMAT.to_string())]),
+        ..Config::default()
+    }
+}
+
+/// Opens a stream, and creates it if it is missing.
+pub(super) async fn open(
+    jetstream: &Context,
+    settings: &HubSettings,
+    hub: &str,
+    kind: StreamKind,
+) -> Result<OpenStream, HubError> {
+    let began = tokio::time::Instant::now();
+    loop {
+        let error = match jetstream.get_or_create_stream(config(settings, kind)).await {
+            Ok(stream) => {
+                let stream = check_format(stream, hub)?;
+                return Ok(enlarge(jetstream, settings, kind, stream).await);
+            }
+            Err(error) => error,
+        };
+        let hub = hub.to_string();
+        let why = error.to_string();
+        let no_space = |why: String| HubError::NoSpace {
+            hub: hub.clone(),
+            stream: name(&settings.address.crew, kind),
+            mebibytes: config(settings, kind).max_bytes / (1024 * 1024),
+            why,
+        };
+        let is_temporary = match error.kind() {
+            CreateStreamErrorKind::JetStream(cause) => match cause.error_code() {
+                ErrorCode::JETSTREAM_NOT_ENABLED | ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT => {
+                    return Err(HubError::NoJetStream { hub });
+                }
+                ErrorCode::CLUSTER_NO_PEERS if why.contains("storage") => {
+                    return Err(no_space(why));
+                }
+                ErrorCode::CLUSTER_NOT_AVAILABLE
+                | ErrorCode::CLUSTER_NO_PEERS
+                | ErrorCode::STREAM_NAME_EXIST => true,
+                ErrorCode::STORAGE_RESOURCES_EXCEEDED
+                | ErrorCode::MEMORY_RESOURCES_EXCEEDED
+                | ErrorCode::INSUFFICIENT_RESOURCES => {
+                    return Err(no_space(why));
+                }
+                _ => false,
+            },
+            CreateStreamErrorKind::TimedOut
+            | CreateStreamErrorKind::JetStreamUnavailable
+            | CreateStreamErrorKind::Response => true,
+            _ => false,
+        };
+        if !is_temporary || began.elapsed() > CREATED_WITHIN {
+            return Err(HubError::Rejected { hub, why });
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Applies a larger maximum size that the user has set to the messages. The stream stays as it is if the server rejects it.
+async fn enlarge(
+    jetstream: &Context,
+    settings: &HubSettings,
+    kind: StreamKind,
+    mut stream: OpenStream,
+) -> OpenStream {
+    let mut config = stream.cached_info().config.clone();
+    let wanted = settings.mail_bytes_max;
+    let is_set = kind == StreamKind::Mail && settings.is_mail_max_set;
+    if is_set && (1..wanted).contains(&config.max_bytes) {
+        config.max_bytes = wanted;
+        if jetstream.update_stream(config).await.is_ok() {
+            // Only the cached copy becomes old if this fails.
+            let _ = stream.info().await;
+        }
+    }
+    stream
+}
+
+fn check_format(stream: OpenStream, hub: &str) -> Result<OpenStream, HubError> {
+    let format = stream.cached_info().config.metadata.get(FORMAT_KEY);
+    match format.and_then(|format| format.parse::<u32>().ok()) {
+        Some(format) if format > FORMAT => Err(HubError::Newer { hub: hub.into() }),
+        Some(_) | None => Ok(stream),
+    }
+}

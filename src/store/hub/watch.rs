@@ -1,0 +1,148 @@
+//! Reports changes of the state on a hub.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{DeliverPolicy, push};
+use futures::StreamExt;
+use tokio::task::AbortHandle;
+
+use super::super::StoreError;
+use super::super::board::TaskSet;
+use super::super::stores::{ChangeReport, StateWatch};
+use super::super::watch::{Dirty, ReportThread, Reports};
+use super::connection::{Hub, HubConnection};
+use super::keys;
+use super::streams::StreamKind;
+
+/// Pause before a watch that has ended starts again.
+const RESTART: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct HubWatch(pub(super) Hub);
+
+/// Stops the watch when it is dropped.
+struct RunningWatch {
+    _thread: ReportThread,
+    tasks: Vec<AbortHandle>,
+}
+
+impl Drop for RunningWatch {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl StateWatch for HubWatch {
+    /// If the connection is interrupted, everything is reported afterwards.
+    fn watch(&self, report: ChangeReport) -> Result<Box<dyn Send>, StoreError> {
+        let thread = ReportThread::start(report)?;
+        let mut tasks = Vec::new();
+        for kind in [StreamKind::Tasks, StreamKind::State, StreamKind::Mail] {
+            let reports = thread.reports();
+            // The watch must see what is stored after this function has returned.
+            let first = self.0.run(move |link| async move {
+                let stream = link.stream(kind).await?;
+                let info = stream.get_info().await;
+                let last = info.map_or(stream.cached_info().state.last_sequence, |info| {
+                    info.state.last_sequence
+                });
+                Ok(last + 1)
+            })?;
+            tasks.push(
+                self.0
+                    .spawn(move |link| follow(link, kind, first, reports))?,
+            );
+        }
+        Ok(Box::new(RunningWatch {
+            _thread: thread,
+            tasks,
+        }))
+    }
+}
+
+/// Reports the messages of a stream from the sequence number `first` on, without end.
+async fn follow(link: Arc<HubConnection>, kind: StreamKind, first: u64, reports: Reports) {
+    let mut doubts = link.doubts();
+    let mut next = Some(first);
+    loop {
+        doubts.borrow_and_update();
+        let result = tokio::select! {
+            result = follow_once(&link, kind, next.take(), &reports) => result,
+            // The stream may have gone back, and a watch that waits for the next number would miss changes.
+            _ = doubts.changed() => Ok(()),
+        };
+        // An error is no reason to stop: the watch starts again.
+        if result.is_err() {
+            tokio::time::sleep(RESTART).await;
+        }
+    }
+}
+
+/// Reports the messages from the sequence number `first` on. If it is `None`, first reports everything, and then what is
+/// stored from now on.
+async fn follow_once(
+    link: &HubConnection,
+    kind: StreamKind,
+    first: Option<u64>,
+    reports: &Reports,
+) -> Result<(), async_nats::Error> {
+    let stream = link.stream(kind).await?;
+    let start_sequence = match first {
+        Some(first) => first,
+        None => match stream.get_info().await {
+            Ok(info) => info.state.last_sequence + 1,
+            Err(error) => {
+                if keys::is_gone(&error) {
+                    link.forget_stream(kind).await;
+                }
+                return Err(error.into());
+            }
+        },
+    };
+    let config = push::OrderedConfig {
+        deliver_subject: link.client.new_inbox(),
+        filter_subject: link.subject(kind, ">"),
+        deliver_policy: DeliverPolicy::ByStartSequence {
+            start_sequence: start_sequence.max(1),
+        },
+        ..push::OrderedConfig::default()
+    };
+    let mut messages = stream.create_consumer(config).await?.messages().await?;
+    if first.is_none() {
+        for dirty in everything(kind) {
+            reports.add(dirty);
+        }
+    }
+    while let Some(message) = messages.next().await {
+        if let Some(dirty) = changed(kind, message?.subject.as_str()) {
+            reports.add(dirty);
+        }
+    }
+    Err("the watch has ended".into())
+}
+
+/// Returns the part of the state to which a subject belongs.
+fn changed(kind: StreamKind, subject: &str) -> Option<Dirty> {
+    let mut parts = subject.rsplit('.');
+    let (key, group) = (parts.next()?, parts.next()?);
+    match kind {
+        // Dependencies of other tasks may be part of the message.
+        StreamKind::Tasks => Some(Dirty::Board(TaskSet::All)),
+        StreamKind::Mail => Some(Dirty::Mail),
+        StreamKind::State if key == "team" => Some(Dirty::Roster),
+        StreamKind::State if group == "request" => Some(Dirty::Requests),
+        StreamKind::State if group == "position" => Some(Dirty::Mail),
+        StreamKind::State | StreamKind::Leases => None,
+    }
+}
+
+/// Returns every part of the state that is in a stream.
+fn everything(kind: StreamKind) -> Vec<Dirty> {
+    match kind {
+        StreamKind::Tasks => vec![Dirty::Board(TaskSet::All)],
+        StreamKind::State => vec![Dirty::Roster, Dirty::Requests, Dirty::Mail],
+        StreamKind::Mail => vec![Dirty::Mail],
+        StreamKind::Leases => Vec::new(),
+    }
+}

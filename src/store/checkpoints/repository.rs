@@ -5,9 +5,10 @@
 //! Each checkpoint is a commit without parents under `refs/checkpoints/N`. Its message is a JSON object
 //! ([`CheckpointMessage`]), its tree has the files of the work directory in `files` and a [`CheckpointMeta`] in `meta`.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{BufWriter, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,6 +78,9 @@ impl CheckpointRepository {
         let dir = self.dir();
         if !self.exists() {
             fs::create_dir_all(&self.folder).map_err(StoreError::at(&self.folder))?;
+            // The objects contain what is in private files, so other users must not read them.
+            fs::set_permissions(&self.folder, Permissions::from_mode(0o700))
+                .map_err(StoreError::at(&self.folder))?;
             let _lock = self.lock()?;
             if !self.exists() {
                 self.create(project)?;

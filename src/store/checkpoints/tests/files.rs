@@ -255,8 +255,10 @@ fn private_file_stays_private_when_its_content_changes() {
     project.write("secret", "two");
     mode(0o644).unwrap();
     project.restore(id);
-    let meta = project.path("secret").metadata().unwrap();
-    assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    let mode = |path: &str| project.path(path).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("secret"), 0o600);
+    // Other users cannot read its content in the checkpoints either.
+    assert_eq!(mode(".crewdeck/checkpoints"), 0o700);
 }
 
 #[test]

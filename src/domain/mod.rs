@@ -18,6 +18,7 @@ pub mod folders;
 mod front_matter;
 pub mod graph;
 pub mod hook;
+pub mod host;
 pub mod ids;
 pub mod job;
 pub mod limits;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::checks::{self, CheckRecord};
+use super::host::HostClaim;
 use super::ids::TaskId;
 use super::timestamp::Timestamp;
 
@@ -118,6 +119,14 @@ pub struct Task {
         skip_serializing_if = "String::is_empty"
     )]
     pub imported_from: String,
+    /// For which session of which host the task was claimed; `None` for a crew on one machine, and for a claim of the
+    /// user.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub claim: Option<HostClaim>,
     /// Fields written by other programs, which crewdeck preserves.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -130,6 +139,8 @@ pub const TAKEN_FROM_MAX: usize = 16;
 const CHECKS: &str = "checks";
 /// The name of the field [`Task::acceptance`] in the file.
 const ACCEPTANCE: &str = "acceptance";
+/// The key of [`Task::claim`].
+const CLAIM: &str = "claim";
 
 /// Older names of fields, each with its current name.
 const SPELLINGS: &[(&str, &str)] = &[("title", "subject"), ("blocked_by", "blockedBy")];
@@ -149,10 +160,11 @@ impl<'de> Deserialize<'de> for Task {
         // Fields with these names that have another form belong to another program.
         let is_foreign = |name: &str, value: &Value| match name {
             CHECKS => checks::from_json(value).is_none(),
+            CLAIM => !value.is_null() && HostClaim::deserialize(value).is_err(),
             _ => !(value.is_string() || value.is_null()),
         };
         let mut foreign = Vec::new();
-        for name in [CHECKS, ACCEPTANCE] {
+        for name in [CHECKS, ACCEPTANCE, CLAIM] {
             if fields
                 .get(name)
                 .is_some_and(|value| is_foreign(name, value))

@@ -116,6 +116,9 @@ pub struct Member {
     /// get them again; empty afterwards.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub first: String,
+    /// The host that runs the member; empty for the host of the lead, and for a crew on one machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// When the member was last known to be alive; zero if unknown. Updated when the status changes, and at intervals
     /// while the member works, but not while the member is idle or waits for a decision.
     #[serde(default)]
@@ -144,6 +147,7 @@ impl Member {
             agent_session: None,
             session: String::new(),
             first: String::new(),
+            host: String::new(),
             seen_at: Timestamp(0.0),
             extra: Map::new(),
         }

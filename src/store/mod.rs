@@ -26,6 +26,7 @@ mod file_reader;
 mod file_requests;
 mod file_roster;
 mod git;
+mod host_store;
 mod hub;
 pub mod image_metadata;
 mod in_use;
@@ -85,6 +86,7 @@ pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
     RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
+pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
 pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
@@ -137,6 +139,12 @@ pub enum StoreError {
     Git(#[from] GitError),
     #[error(transparent)]
     Hub(#[from] HubError),
+    /// Another process is present as the host.
+    #[error("{0}")]
+    HostInUse(String),
+    /// This host cannot act as the owner of the task any more. The string says why.
+    #[error("task {0} is no longer claimed for this host: {1}")]
+    ClaimLost(TaskId, String),
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.
@@ -167,7 +175,10 @@ pub enum StoreError {
 impl StoreError {
     /// Returns whether this process has lost an exclusive right, so that it must not act on it.
     pub fn is_lost_lease(&self) -> bool {
-        matches!(self, StoreError::Hub(HubError::LostLease { .. }))
+        matches!(
+            self,
+            StoreError::Hub(HubError::LostLease { .. }) | StoreError::ClaimLost(..)
+        )
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::watch::{self, Dirty};
-use super::{Board, Mailbox, Requests, Roster, StoreError};
+use super::{Board, HostStore, Mailbox, Requests, Roster, StoreError};
 
 /// Called with each part of the state that may have changed. It may block.
 pub type ChangeReport = Box<dyn Fn(Dirty) + Send>;
@@ -29,6 +29,8 @@ pub struct Stores {
     pub roster: Roster,
     /// Reports changes of the state behind these handles.
     pub changes: Arc<dyn StateWatch>,
+    /// The hosts of the crew; `None` if the crew is on this machine only.
+    pub hosts: Option<Arc<dyn HostStore>>,
 }
 
 impl Stores {
@@ -40,6 +42,7 @@ impl Stores {
             requests: Requests::open(root),
             roster: Roster::open(root),
             changes: Arc::new(FileWatch(root.to_path_buf())),
+            hosts: None,
         }
     }
 }

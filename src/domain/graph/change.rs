@@ -50,6 +50,7 @@ impl TaskGraph {
             acceptance: String::new(),
             checks: Vec::new(),
             imported_from: String::new(),
+            claim: None,
             extra: Map::new(),
         }));
         let mut changed = vec![id];
@@ -106,6 +107,7 @@ impl TaskGraph {
         self.check_claim(id, claimer)?;
         self.alter(id, |task| {
             task.owner = claimer.name.to_string();
+            task.claim = None;
             task.status = TaskStatus::InProgress;
             task.attempts = task.attempts.saturating_add(1);
             let name = claimer.name.as_str();
@@ -238,6 +240,7 @@ impl TaskGraph {
         self.check_release(id, who)?;
         self.alter(id, |task| {
             task.owner.clear();
+            task.claim = None;
             task.status = TaskStatus::Pending;
             task.updated_at = now;
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::DeliveryState;
+use crate::domain::host::HostState;
 use crate::domain::mail::MailMessage;
 use crate::domain::permission::SessionPermission;
 use crate::domain::request::Request;
@@ -33,6 +34,11 @@ pub enum TeamEvent {
     RequestChanged {
         /// The current state of the request.
         request: Request,
+    },
+    /// A host has joined, left, was lost, or reported new facts. Only for a crew on a hub.
+    HostsChanged {
+        /// All hosts, sorted by name.
+        hosts: Vec<HostState>,
     },
     /// The user has added or revoked a session permission.
     #[serde(rename = "rules_changed")]

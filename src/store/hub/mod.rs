@@ -44,6 +44,7 @@ impl Hub {
             requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
             roster: Roster::with_store(Arc::new(roster::HubRoster(hub()))),
             changes: Arc::new(watch::HubWatch(hub())),
+            hosts: None,
         }
     }
 }

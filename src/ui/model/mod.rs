@@ -19,6 +19,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::domain::graph::TaskGraph;
+use crate::domain::host::HostState;
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
 use crate::domain::merge_train::TrainState;
@@ -85,6 +86,8 @@ pub struct CrewModel {
     pub(in crate::ui) requests: RequestBook,
     /// The session permissions: what the user has allowed the whole team until crewdeck ends. Oldest first.
     pub(in crate::ui) rules: Vec<SessionPermission>,
+    /// The hosts of a crew on a hub, sorted by name; empty for a crew on one machine.
+    pub(in crate::ui) hosts: Vec<HostState>,
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
@@ -112,6 +115,7 @@ impl CrewModel {
             messages: MessageLog::default(),
             requests: RequestBook::default(),
             rules: Vec::new(),
+            hosts: Vec::new(),
             event_log: EventLog::default(),
             models: ModelList::Unknown,
             jobs: JobBook::default(),

@@ -15,6 +15,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{DeliveryState, NoticeLevel, SessionInfo};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
 use crate::ui::model::event_log::agents::{activity_changed, gone, team_changed, turn_ended};
+use crate::ui::model::event_log::hosts::hosts_changed;
 use crate::ui::model::event_log::train::train_lines;
 use crate::ui::model::event_log::{About, LogSeverity, NewLogLine, Topic, board};
 use crate::ui::model::{CrewModel, sentence};
@@ -43,6 +44,7 @@ pub(in crate::ui) fn log_lines(model: &CrewModel, event: &Event) -> Vec<NewLogLi
                 request_changed(model, request).into_iter().collect()
             }
             TeamEvent::PermissionsChanged { rules } => rules_changed(&model.rules, rules),
+            TeamEvent::HostsChanged { hosts } => hosts_changed(model, hosts),
         },
         EventKind::Crew(what) => crew_event(model, what).into_iter().collect(),
     }

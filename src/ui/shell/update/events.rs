@@ -86,6 +86,7 @@ fn team_event(state: &mut UiState, event: &TeamEvent) {
         }
         TeamEvent::RequestChanged { request } => request_changed(state, request),
         TeamEvent::PermissionsChanged { rules } => state.model.rules.clone_from(rules),
+        TeamEvent::HostsChanged { hosts } => state.model.hosts.clone_from(hosts),
     }
 }
 

@@ -1,0 +1,92 @@
+//! What a crew with several hosts needs from the store that the hosts share. The store of the files has no hosts.
+
+use std::fmt::Debug;
+
+use super::StoreError;
+use crate::domain::host::{HostClaim, HostInfo, HostName, HostState};
+use crate::protocol::EventKind;
+
+/// Called with each change of the hosts. It may block.
+pub type HostReport = Box<dyn Fn(Vec<HostState>) + Send>;
+/// Called with the events of another host, in the order in which they were published. It may block.
+pub type EventReport = Box<dyn Fn(HostEvents) + Send>;
+
+/// Holds the hosts of a crew, and the events of their agents.
+///
+/// All methods block, and may be called from several threads and processes at the same time.
+pub trait HostStore: Debug + Send + Sync {
+    /// Announces this process as a host. `replaced` is the session of an earlier process of this host that has certainly
+    /// ended; its lease is taken over.
+    ///
+    /// # Errors
+    /// [`StoreError::HostInUse`] if another process has the name, or, for the host of the lead, if the crew has a lead.
+    fn join(
+        &self,
+        info: &HostInfo,
+        replaced: Option<&str>,
+    ) -> Result<Box<dyn HostSession>, StoreError>;
+
+    /// Returns all hosts, sorted by name. Hosts that have left are returned until their name is used again.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn hosts(&self) -> Result<Vec<HostState>, StoreError>;
+
+    /// Calls `report` from a separate thread with all hosts: at once, and after each change, until the returned value is
+    /// dropped.
+    ///
+    /// # Errors
+    /// When the watch cannot be started.
+    fn watch_hosts(&self, report: HostReport) -> Result<Box<dyn Send>, StoreError>;
+
+    /// Publishes events of the agents of `host`, in this order. They are kept up to a bound, oldest removed first.
+    ///
+    /// # Errors
+    /// When the events cannot be stored.
+    fn publish(&self, host: &HostName, events: &[EventKind]) -> Result<(), StoreError>;
+
+    /// Calls `report` from a separate thread with the events of all hosts but `own`, from now on or from the first one
+    /// that is kept, until the returned value is dropped.
+    ///
+    /// # Errors
+    /// When the events cannot be read.
+    fn follow(
+        &self,
+        own: &HostName,
+        from: EventStart,
+        report: EventReport,
+    ) -> Result<Box<dyn Send>, StoreError>;
+}
+
+/// Which events [`HostStore::follow`] reports first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventStart {
+    FirstKept,
+    Now,
+}
+
+/// Events that a host has published together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostEvents {
+    pub host: HostName,
+    pub events: Vec<EventKind>,
+    /// Whether events before these were removed before they could be read.
+    pub is_cut: bool,
+}
+
+/// The presence of this process as a host, until it is dropped, its process ends, or the store cannot be reached for too
+/// long. Dropping it marks the host as left.
+pub trait HostSession: Debug + Send + Sync {
+    /// Returns what the tasks contain that are claimed for this session.
+    fn claim(&self) -> HostClaim;
+
+    /// Returns whether the session still exists: whether agents of this host may act as owners of tasks. Once false, it
+    /// stays false. Does not ask the store. Becomes false before other hosts see the host as lost.
+    fn is_valid(&self) -> bool;
+
+    /// Reports new facts about the host.
+    ///
+    /// # Errors
+    /// When they cannot be stored.
+    fn update(&self, info: &HostInfo) -> Result<(), StoreError>;
+}

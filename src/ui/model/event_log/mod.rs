@@ -9,6 +9,7 @@ pub(in crate::ui) mod attribution;
 mod board;
 mod checks;
 pub(in crate::ui) mod format;
+mod hosts;
 mod train;
 
 use std::collections::VecDeque;

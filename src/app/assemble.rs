@@ -170,11 +170,11 @@ async fn start_crew(
         checks: !settings.checks.is_empty(),
     };
     // The screen shows the session and the board while the parts below are prepared.
-    let published = publish_session(root, &setup, &event_sender).await;
+    let published = publish_session(&place.stores, &setup, &event_sender).await;
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {
-        root: root.clone(),
+        place,
         session: SessionParts {
             info: setup,
             published: Some(published),

@@ -18,6 +18,7 @@
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
+//! | other hosts of a crew on a hub | `hosts` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
 //! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
@@ -47,6 +48,7 @@ mod first_board;
 mod hook_session;
 mod hooks;
 mod host;
+mod hosts;
 mod identical_requests;
 mod idle_detector;
 mod inbox_prompts;
@@ -113,8 +115,8 @@ pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use merge_train::{TrainHost, TrainRunner};
 pub use parts::{
-    BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
-    SessionParts, TeamLimits, WorktreeParts,
+    BudgetParts, CheckParts, CrewParts, CrewPlace, ExtensionParts, HostParts, InstructionParts,
+    ModelParts, NamedModels, SessionParts, TeamLimits, WorktreeParts,
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;

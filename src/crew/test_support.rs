@@ -94,6 +94,7 @@ impl TestCrew {
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             hooks: None,
+            host: None,
         });
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));

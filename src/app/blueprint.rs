@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
+use super::hub::HubPlan;
 use super::{demo, model_setup, resume, root, settings, supervisor};
 use crate::cli::GlobalOptions;
 use crate::config::extensions::LiveExtensions;
@@ -42,6 +43,8 @@ pub struct Blueprint {
     pub resume: Option<String>,
     /// Speed factor of a scripted model: 2 halves the waiting times in its script. Ignored by other models.
     pub speed: f64,
+    /// How this process takes part in a crew on a hub; `None` for a crew on this machine.
+    pub hub: Option<HubPlan>,
     /// The demo's repository; `None` outside the demo. A temporary repository is deleted when the blueprint is dropped.
     demo: Option<demo::Repository>,
 }
@@ -97,6 +100,7 @@ impl Blueprint {
         } else {
             model_setup::choice(&settings)?
         };
+        let hub = HubPlan::of_lead(global, &settings)?;
         let (plan, shutdown, tool) = settings.approvers();
         let preset = global.team.as_ref();
         let preset = preset.map(|name| store::team_preset(&root, name));
@@ -119,6 +123,7 @@ impl Blueprint {
                 question: Approver::Ask,
             },
             resume,
+            hub,
             speed: global.speed.unwrap_or(1.0),
             demo,
         })

@@ -224,8 +224,10 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
             member.begin();
         }
     };
-    if let Some(preset) = preset.filter(|_| !resumes) {
-        Arc::clone(&teammates).start_all(preset.members, host).await;
+    if let Some(preset) = preset.filter(|_| !resumes || is_worker) {
+        let mut members = preset.members;
+        members.retain(|(member, _)| registry.find(&member.name).is_none());
+        Arc::clone(&teammates).start_all(members, host).await;
     }
     context.spawn(watcher.run(begin));
     if let Some(hosts) = hosts {

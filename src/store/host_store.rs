@@ -84,6 +84,9 @@ pub trait HostSession: Debug + Send + Sync {
     /// stays false. Does not ask the store. Becomes false before other hosts see the host as lost.
     fn is_valid(&self) -> bool;
 
+    /// Ends the session and marks the host as left; does nothing if it has ended. Waits a bounded time for the store.
+    fn leave(&self);
+
     /// Reports new facts about the host.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ mod file_reader;
 mod file_requests;
 mod file_roster;
 mod git;
+mod host_file;
 mod host_store;
 mod hub;
 pub mod image_metadata;
@@ -35,6 +36,7 @@ mod inbox_reader;
 mod journal;
 mod leftovers;
 mod line_end;
+mod machine;
 mod mail_store;
 mod mailbox;
 mod markdown_files;
@@ -86,12 +88,14 @@ pub use git::{
     COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
     RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
+pub use host_file::KeptHost;
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
 pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};
 pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, may_have_run, size_below};
+pub use machine::{core_count, load_average, machine_name};
 pub use mail_store::{
     MailStore, ReaderSession, ReadyFilter, RecentMessages, UnreadCount, UnreadMessages,
 };

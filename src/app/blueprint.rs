@@ -16,7 +16,7 @@ use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::worktree::WorktreeSettings;
 use crate::model::providers::ProviderChoice;
-use crate::store;
+use crate::store::{self, Stores};
 
 /// The configuration of a crew. It is read completely before the crew starts a process or calls a server.
 pub struct Blueprint {
@@ -127,6 +127,14 @@ impl Blueprint {
             speed: global.speed.unwrap_or(1.0),
             demo,
         })
+    }
+
+    /// Returns the shared state of the crew. Does not connect and does not join.
+    pub fn stores(&self) -> Stores {
+        match &self.hub {
+            Some(plan) => plan.stores(&self.root),
+            None => Stores::open(&self.root),
+        }
     }
 
     pub fn is_demo(&self) -> bool {

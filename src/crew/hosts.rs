@@ -106,6 +106,8 @@ impl CrewHosts {
                         return;
                     }
                     self.note_working();
+                    // A claim that was sent before its host was lost may be stored later.
+                    again.get_or_insert_with(|| Instant::now() + AGAIN);
                 }
                 () = until(again) => again = self.offer_again().await,
             }

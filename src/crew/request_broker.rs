@@ -401,7 +401,7 @@ impl RequestBroker {
         &self.parts.approvers
     }
 
-    async fn put(&self, request: Request) -> Result<(), String> {
+    async fn put(self: &Arc<Self>, request: Request) -> Result<(), String> {
         let requests = self.parts.requests.clone();
         run_blocking(move || requests.create(&request))
             .await

@@ -371,6 +371,7 @@ pub fn repository(root: &Path, files: &[&str]) -> String {
             subject: (*file).into(),
             owner: "bob".into(),
             base: None,
+            start: None,
             needs: Vec::new(),
             made: None,
             has_setup: false,

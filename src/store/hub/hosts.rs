@@ -1,6 +1,8 @@
 //! The hosts of a crew on a hub. A host holds a lease while its session exists, and has a record that others read. The host
 //! that runs the lead holds a second lease, so that a crew has one lead.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::StoreError;
@@ -61,6 +63,15 @@ impl HostStore for HubHosts {
     }
 }
 
+/// What the leases of a new session have in common.
+struct SessionLeases<'a> {
+    claim: &'a HostClaim,
+    /// The session of an earlier process of the host, which has ended.
+    replaced: Option<&'a str>,
+    life: Duration,
+    is_lost: Arc<AtomicBool>,
+}
+
 impl HubHosts {
     /// Joins with leases that live for `life` without a renewal.
     fn join_for(
@@ -74,15 +85,19 @@ impl HubHosts {
             host: info.name.clone(),
             session: uuid::Uuid::now_v7().to_string(),
         };
+        let new = SessionLeases {
+            claim: &claim,
+            replaced,
+            life,
+            is_lost: Arc::default(),
+        };
         let lead = match info.kind {
-            HostKind::Lead => {
-                Some(self.acquire(LEAD_KEY, &claim, replaced, life, lead_in_use_text)?)
-            }
+            HostKind::Lead => Some(self.acquire(LEAD_KEY, &new, lead_in_use_text)?),
             HostKind::Worker => None,
         };
         let key = host_key(&info.name);
         let in_use = |other: &LeaseHolder| host_in_use_text(&info.name, other);
-        let lease = self.acquire(&key, &claim, replaced, life, in_use)?;
+        let lease = self.acquire(&key, &new, in_use)?;
         let session = HubHostSession {
             hub: self.0.clone(),
             key,
@@ -97,15 +112,14 @@ impl HubHosts {
     fn acquire(
         &self,
         key: &str,
-        claim: &HostClaim,
-        replaced: Option<&str>,
-        life: Duration,
+        new: &SessionLeases<'_>,
         in_use: impl Fn(&LeaseHolder) -> String,
     ) -> Result<Lease, StoreError> {
         let mut attempt = 0;
         loop {
-            let holder = LeaseHolder::for_host(claim);
-            match Lease::try_acquire_for(&self.0, key, life, holder, replaced)? {
+            let (holder, is_lost) = (LeaseHolder::for_host(new.claim), Arc::clone(&new.is_lost));
+            let (life, replaced) = (new.life, new.replaced);
+            match Lease::try_acquire_for(&self.0, key, life, holder, replaced, is_lost)? {
                 Attempt::Acquired(lease) => return Ok(lease),
                 // Another process was faster, and the error must name it.
                 Attempt::Held(other) if other.session.is_empty() && attempt < RETRIES_MAX => {
@@ -221,7 +235,7 @@ impl HostSession for HubHostSession {
     }
 
     fn is_valid(&self) -> bool {
-        // Without the second lease, another host may run the lead.
+        // Without the second lease, another host may run the lead. A host that has lost one is soon lost to others too.
         self.lease.is_valid() && self.lead.as_ref().is_none_or(Lease::is_valid)
     }
 

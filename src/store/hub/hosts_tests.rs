@@ -209,6 +209,33 @@ fn crew_has_one_lead() {
 
 #[test]
 #[ignore = "needs CREWDECK_NATS_SERVER"]
+fn lead_that_loses_one_lease_loses_the_other() {
+    let server = TestServer::start();
+    let (hosts, other) = (HubHosts(server.hub()), HubHosts(server.hub()));
+    for (taken, other_one) in [(LEAD_KEY, "host.laptop"), ("host.laptop", LEAD_KEY)] {
+        let info = info("laptop", HostKind::Lead);
+        let session = hosts.join_for(&info, None, LIFE).unwrap();
+        let (holder, replaced) = (LeaseHolder::new(), session.claim().session);
+        let acquired = Lease::try_acquire_for(
+            &other.0,
+            taken,
+            LIFE,
+            holder,
+            Some(&replaced),
+            Arc::default(),
+        );
+        let Attempt::Acquired(lease) = acquired.unwrap() else {
+            panic!("the lease is not taken over");
+        };
+        // Without a look at the session, whose process still runs.
+        std::thread::sleep(LIFE * 3);
+        assert_eq!(Lease::holder_of(&other.0, other_one).unwrap(), None);
+        assert!(lease.is_valid() && !session.is_valid());
+    }
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER"]
 fn watch_reports_each_change_of_the_hosts() {
     use HostPresence::{Left, Lost, Present};
     let server = TestServer::start();

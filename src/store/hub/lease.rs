@@ -5,6 +5,7 @@
 //! holder, and one without the second would never expire. The holder stops using the lease before the server can remove
 //! it, measured from the moment before the last renewal was sent.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -89,17 +90,21 @@ struct LeaseState {
     /// When the last successful renewal was sent. Counts the time in which the machine sleeps, as the server does.
     renewed_at: BootTime,
     life: Duration,
-    /// Whether another holder has replaced the lease, or it was not renewed in time.
-    is_lost: bool,
+    /// Whether another holder has replaced the lease, or it was not renewed in time. All leases of a session share it.
+    is_lost: Arc<AtomicBool>,
 }
 
 impl LeaseState {
     /// Returns whether the lease may be used. Once false, it stays false, also if a late renewal succeeds.
-    fn check(&mut self) -> bool {
+    fn check(&self) -> bool {
         if self.renewed_at.elapsed() >= self.life.saturating_sub(self.life / MARGIN) {
-            self.is_lost = true;
+            self.lose();
         }
-        !self.is_lost
+        !self.is_lost.load(Ordering::SeqCst)
+    }
+
+    fn lose(&self) {
+        self.is_lost.store(true, Ordering::SeqCst);
     }
 }
 
@@ -117,11 +122,11 @@ impl Lease {
     /// # Errors
     /// When the hub does not answer.
     pub fn try_acquire(hub: &Hub, key: &str, life: Duration) -> Result<Attempt, StoreError> {
-        Lease::try_acquire_for(hub, key, life, LeaseHolder::new(), None)
+        Lease::try_acquire_for(hub, key, life, LeaseHolder::new(), None, Arc::default())
     }
 
     /// Tries to get the lease `key` for `holder`. If the session `replaced` holds it, takes it over; its process must have
-    /// ended.
+    /// ended. Leases with the same `is_lost` are lost together: if one is, the others are not renewed any more.
     ///
     /// # Errors
     /// When the hub does not answer.
@@ -131,6 +136,7 @@ impl Lease {
         life: Duration,
         holder: LeaseHolder,
         replaced: Option<&str>,
+        is_lost: Arc<AtomicBool>,
     ) -> Result<Attempt, StoreError> {
         let (wanted, new) = (key.to_string(), holder.clone());
         let replaced = replaced.filter(|session| !session.is_empty());
@@ -160,7 +166,7 @@ impl Lease {
             revision,
             renewed_at,
             life,
-            is_lost: false,
+            is_lost,
         }));
         let renewed = (key.to_string(), holder.clone(), Arc::clone(&state));
         let renewing = hub.spawn(move |link| renew(link, renewed.0, renewed.1, renewed.2))?;
@@ -314,7 +320,7 @@ async fn renew_once(
                     |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(holder);
                 match found.filter(is_own) {
                     Some(own) => lock(state).revision = own.sequence,
-                    None => lock(state).is_lost = true,
+                    None => lock(state).lose(),
                 }
             }
         }

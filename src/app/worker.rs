@@ -214,14 +214,14 @@ async fn run_once(blueprint: &Blueprint) -> Result<WorkerEnd> {
             _ = report.tick() => facts.report_load(),
         }
     };
-    stop(crew, &end, &host).await;
+    stop(crew, &end).await;
     drop(journal);
     drop(lock);
     Ok(end)
 }
 
 /// Ends the teammates. A worker that was lost changes nothing of the shared state.
-async fn stop(crew: Crew, end: &WorkerEnd, host: &HostParts) {
+async fn stop(crew: Crew, end: &WorkerEnd) {
     match end {
         WorkerEnd::Lost => crew.abandon().await,
         WorkerEnd::Drained | WorkerEnd::Interrupted => match crew.stop().await {
@@ -233,10 +233,6 @@ async fn stop(crew: Crew, end: &WorkerEnd, host: &HostParts) {
             Err(error) => eprint_line(&format!("crewdeck: {error}")),
         },
     }
-    let session = host.session.clone();
-    let left = tokio::task::spawn_blocking(move || session.leave());
-    // If this fails, the lease of the host expires.
-    let _ = left.await;
 }
 
 /// The facts that this host reports about itself.

@@ -102,6 +102,16 @@ impl Crew {
         self.context.stop.cancel();
         self.context.tracker.close();
         let _ = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait()).await;
+        self.leave().await;
+    }
+
+    /// Ends the session of this host, if the crew is on a hub. If the hub does not answer, the lease of the host expires.
+    async fn leave(&self) {
+        if let Some(host) = &self.context.host {
+            let session = Arc::clone(&host.session);
+            let left = tokio::task::spawn_blocking(move || session.leave());
+            let _ = left.await;
+        }
     }
 
     /// Stops the crew as [`Crew::stop_because`] does, with the reason `Other`.
@@ -133,7 +143,9 @@ impl Crew {
             }
         };
         let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
-        self.recovery.close().await?;
+        let closed = self.recovery.close().await;
+        self.leave().await;
+        closed?;
         Ok(problems)
     }
 }

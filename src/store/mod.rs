@@ -89,6 +89,8 @@ pub use git::{
     RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
 pub use host_file::KeptHost;
+#[cfg(test)]
+pub use host_store::FakeHostSession;
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
 pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
@@ -146,9 +148,14 @@ pub enum StoreError {
     /// Another process is present as the host.
     #[error("{0}")]
     HostInUse(String),
-    /// This host cannot act as the owner of the task any more. The string says why.
-    #[error("task {0} is no longer claimed for this host: {1}")]
+    /// An agent of this host cannot act as the owner of the task. The string says why.
+    #[error("task {0} is not claimed for this host: {1}")]
     ClaimLost(TaskId, String),
+    /// This host has lost its session. The string names what its agents can no longer do.
+    #[error(
+        "agents of this host can no longer {0}, because the connection to the hub was lost for too long: start crewdeck again"
+    )]
+    HostLost(&'static str),
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.
@@ -181,7 +188,9 @@ impl StoreError {
     pub fn is_lost_lease(&self) -> bool {
         matches!(
             self,
-            StoreError::Hub(HubError::LostLease { .. }) | StoreError::ClaimLost(..)
+            StoreError::Hub(HubError::LostLease { .. })
+                | StoreError::ClaimLost(..)
+                | StoreError::HostLost(_)
         )
     }
 }

@@ -3,8 +3,12 @@
 //! Without a use, no thread and no connection exists. Every method blocks until the hub has answered.
 
 mod board;
+mod boot_time;
 mod connection;
 mod error;
+mod host_records;
+mod host_watch;
+mod hosts;
 mod keys;
 mod lease;
 mod mail;
@@ -44,7 +48,7 @@ impl Hub {
             requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
             roster: Roster::with_store(Arc::new(roster::HubRoster(hub()))),
             changes: Arc::new(watch::HubWatch(hub())),
-            hosts: None,
+            hosts: Some(Arc::new(hosts::HubHosts(hub()))),
         }
     }
 }

@@ -329,7 +329,7 @@ impl BranchExchange {
             return Ok(());
         }
         Err(refusal(format!(
-            "the crew {:?} cannot exchange branches, because crewdeck uses refs of this name itself: choose another name in --hub",
+            "the crew {:?} cannot exchange branches, because its name is not valid for refs or crewdeck uses it itself: choose another name in --hub",
             clip(crew, 80)
         )))
     }

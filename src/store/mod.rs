@@ -117,10 +117,11 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchExchange, BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch, CombinedBranches,
-    CommandTurn, Debris, FetchedBranch, FetchedBranches, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind,
-    OrphanWorktree, OutgoingQuery, PORT_VARIABLE, Published, ScanMode, Teardown, TrainBranch, TrainLock,
-    TrainPlan, TrainPlans, WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
+    BranchExchange, BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch,
+    CombinedBranches, CommandTurn, Debris, FetchedBranch, FetchedBranches, LandedCommit,
+    LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, PORT_VARIABLE,
+    Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
+    WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

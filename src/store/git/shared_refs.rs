@@ -3,6 +3,7 @@
 //! Git gets the transports that it may use in a variable, which takes precedence over all of git's settings.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::remote::quote;
@@ -166,6 +167,19 @@ impl Git {
         args: &[&str],
         timeout: Duration,
     ) -> Result<CommandOutput, GitError> {
+        let stopped = || {
+            let is_command = |arg: &&&str| ["ls-remote", "fetch", "push"].contains(*arg);
+            let what = args.iter().find(is_command).copied().unwrap_or_default();
+            GitError::Stopped(what.into())
+        };
+        // A short command could end before it is stopped.
+        if self
+            .stop
+            .as_ref()
+            .is_some_and(|stop| stop.load(Ordering::SeqCst))
+        {
+            return Err(stopped());
+        }
         let git = self.with_variable("GIT_ALLOW_PROTOCOL", remote.transports());
         let output = blocking::run(&BlockingCommand {
             timeout,
@@ -181,11 +195,7 @@ impl Git {
                     timeout.as_secs()
                 ),
             })),
-            JobExit::Cancelled => {
-                let is_command = |arg: &&&str| ["ls-remote", "fetch", "push"].contains(*arg);
-                let what = args.iter().find(is_command).copied().unwrap_or_default();
-                Err(GitError::Stopped(what.into()))
-            }
+            JobExit::Cancelled => Err(stopped()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The setting `hub`: how crewdeck logs in to a hub, and how a new crew is stored there.
+//! The setting `hub`: how crewdeck logs in to a hub, how a new crew is stored there, and where its hosts exchange branches.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::store::{HubAddress, HubLogin, HubSettings, HubStorage, regular_file};
+use crate::store::{HubAddress, HubLogin, HubSettings, HubStorage, regular_file, transport_of};
 
 /// The keys of the setting.
 pub const HUB_KEYS: &[&str] = &[
@@ -19,6 +19,7 @@ pub const HUB_KEYS: &[&str] = &[
     "replicas",
     "storage",
     "mail_max_mb",
+    "remote",
 ];
 /// The highest accepted value of `replicas`, as the server accepts it.
 const REPLICAS_MAX: usize = 5;
@@ -47,6 +48,7 @@ pub struct HubOptions {
     replicas: Option<usize>,
     storage: Option<StorageWord>,
     mail_max_mb: Option<i64>,
+    remote: Option<String>,
 }
 
 impl HubOptions {
@@ -63,6 +65,7 @@ impl HubOptions {
             replicas: later.replicas.or(self.replicas),
             storage: later.storage.or(self.storage),
             mail_max_mb: later.mail_max_mb.or(self.mail_max_mb),
+            remote: later.remote.or(self.remote),
         }
     }
 
@@ -84,7 +87,16 @@ impl HubOptions {
         if self.cert.is_some() != self.key.is_some() {
             return Err(".cert and hub.key need each other: set both".into());
         }
+        if let Some(remote) = &self.remote {
+            transport_of(remote.trim()).map_err(|why| format!(".remote {why}"))?;
+        }
         Ok(())
+    }
+
+    /// Returns the git remote through which the hosts of a crew exchange branches: the name of a remote of the clone, a URL or
+    /// an absolute path.
+    pub fn remote(&self) -> Option<&str> {
+        self.remote.as_deref().map(str::trim)
     }
 
     /// Returns what a connection to the hub at `url` needs. `variable` returns the value of an environment variable.
@@ -230,11 +242,18 @@ mod tests {
             ("replicas = 2", ".replicas is 2"),
             ("mail_max_mb = 0", ".mail_max_mb is 0"),
             ("cert = '/a'", "need each other"),
+            ("remote = '--upload-pack=x'", ".remote begins with '-'"),
+            ("remote = 'ext::sh -c x'", ".remote names a program"),
         ] {
             let options: HubOptions = toml::from_str(text).unwrap();
             let error = options.check().unwrap_err();
             assert!(error.contains(hint), "{text}: {error}");
         }
+        let options: HubOptions = toml::from_str("remote = ' origin'").unwrap();
+        assert_eq!(
+            (options.check(), options.remote()),
+            (Ok(()), Some("origin"))
+        );
         assert!(toml::from_str::<HubOptions>("password = 'x'").is_err());
     }
 }

@@ -14,6 +14,7 @@
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
 //! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `worktree_disk`, `branch_status`, `merge_service`, `merge_train`, `train_merger`, `worktree_removal` |
+//! | branches of other hosts | `branch_exchange` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
@@ -30,6 +31,7 @@ mod attachments;
 mod base_components;
 mod board_followup;
 mod board_view;
+mod branch_exchange;
 mod branch_status;
 mod budget;
 mod checkpoints;
@@ -109,6 +111,7 @@ mod worktrees;
 
 pub use approvers::Approvers;
 pub use attachments::decode_image;
+pub use branch_exchange::CrewExchange;
 pub use crew::Crew;
 pub use external_agents::ExternalParts;
 pub use first_board::{PublishedBoard, publish_session};

@@ -85,8 +85,9 @@ pub use cursor::Cursor;
 pub use environment::environment;
 pub use file_fingerprint::FileFingerprint;
 pub use git::{
-    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
-    RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
+    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteFailure,
+    RemoteLogin, RemoteTransport, RepositoryFacts, create_first_commit as begin_repository,
+    facts as git_facts, transport_of,
 };
 pub use host_file::KeptHost;
 #[cfg(test)]
@@ -122,10 +123,11 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch, CombinedBranches,
-    CommandTurn, Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind,
-    OrphanWorktree, OutgoingQuery, PORT_VARIABLE, ScanMode, Teardown, TrainBranch, TrainLock,
-    TrainPlan, TrainPlans, WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
+    BranchExchange, BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch,
+    CombinedBranches, CommandTurn, Debris, FetchedBranch, FetchedBranches, LandedCommit,
+    LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, PORT_VARIABLE,
+    Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
+    WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

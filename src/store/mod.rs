@@ -87,7 +87,7 @@ pub use git::{
     RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
 };
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
-pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
+pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};

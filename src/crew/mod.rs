@@ -21,6 +21,7 @@
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
 //! | other hosts of a crew on a hub | `hosts` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
+//! | events of agents on other hosts | `event_relay`, `event_buffer`, `relayed_events` |
 //! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
 mod agent_builder;
@@ -44,6 +45,8 @@ mod context;
 #[allow(clippy::module_inception)] // the type of the folder
 mod crew;
 mod decision_followup;
+mod event_buffer;
+pub mod event_relay;
 mod external_agents;
 mod file_errors;
 mod first_board;
@@ -74,6 +77,7 @@ mod prompt_waits;
 mod recovery;
 mod red_question;
 mod registry;
+mod relayed_events;
 mod request_broker;
 mod request_reminders;
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub use host_file::KeptHost;
 #[cfg(test)]
 pub use host_store::FakeHostSession;
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
-pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
+pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};

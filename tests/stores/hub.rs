@@ -14,9 +14,11 @@ use crate::suite::{Backend, conformance};
 
 mod cli;
 mod errors;
+mod events;
 mod kills;
 mod latency;
 mod outages;
+mod secrets;
 
 /// A NATS server with a configuration, which a test can kill and start again.
 pub struct NatsServer {
@@ -188,7 +190,7 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         let url: Vec<String> = self.url().split(',').map(str::to_string).collect();
-        let names = ["tasks", "state", "mail", "leases"];
+        let names = ["tasks", "state", "mail", "leases", "events"];
         let names = names.map(|name| format!("crewdeck_{}_{name}", self.name));
         let remove = async move {
             let client = async_nats::connect(url).await?;

@@ -6,17 +6,22 @@ mod board;
 mod boot_time;
 mod connection;
 mod error;
+mod event_numbers;
+mod events;
 mod host_records;
 mod host_watch;
 mod hosts;
 mod keys;
 mod lease;
 mod mail;
+mod problems;
 mod reader;
 mod requests;
 mod retry;
 mod roster;
 mod settings;
+mod signature;
+mod stored;
 mod streams;
 mod task_records;
 #[cfg(test)]
@@ -31,6 +36,7 @@ use super::{Board, BoardStore, Mailbox, Requests, Roster, Stores};
 pub use connection::Hub;
 pub use error::HubError;
 pub use settings::{HubAddress, HubLogin, HubSettings, HubStorage};
+pub use signature::HubSecret;
 
 impl Hub {
     /// Returns what holds the tasks on this hub, below the rules of the board.

@@ -174,7 +174,7 @@ fn changed(kind: StreamKind, subject: &str) -> Option<Dirty> {
         StreamKind::State if key == "team" => Some(Dirty::Roster),
         StreamKind::State if group == "request" => Some(Dirty::Requests),
         StreamKind::State if group == "position" => Some(Dirty::Mail),
-        StreamKind::State | StreamKind::Leases => None,
+        StreamKind::State | StreamKind::Leases | StreamKind::Events => None,
     }
 }
 
@@ -184,6 +184,6 @@ fn everything(kind: StreamKind) -> Vec<Dirty> {
         StreamKind::Tasks => vec![Dirty::Board(TaskSet::All)],
         StreamKind::State => vec![Dirty::Roster, Dirty::Requests, Dirty::Mail],
         StreamKind::Mail => vec![Dirty::Mail],
-        StreamKind::Leases => Vec::new(),
+        StreamKind::Leases | StreamKind::Events => Vec::new(),
     }
 }

@@ -10,7 +10,6 @@ mod events;
 mod keys;
 mod lease;
 mod mail;
-mod problems;
 mod reader;
 mod requests;
 mod retry;
@@ -22,6 +21,7 @@ mod streams;
 mod task_records;
 #[cfg(test)]
 mod test_server;
+mod unsigned;
 mod values;
 mod watch;
 

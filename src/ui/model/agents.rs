@@ -458,18 +458,21 @@ impl Agents {
         }
     }
 
-    /// Returns the running subagents of `parent`, in the order of their numbers.
-    pub fn subagents(&self, parent: &Name) -> impl Iterator<Item = Name> {
-        let here = |(_, agent): &(&Name, &AgentView)| agent.activity != Some(Activity::Gone);
-        let mut all: Vec<&Name> = self
-            .known
-            .iter()
-            .filter(here)
-            .map(|(name, _)| name)
-            .filter(|name| name.parent().as_ref() == Some(parent))
-            .collect();
-        all.sort_by_key(|name| name.as_str().len());
-        all.into_iter().cloned().collect::<Vec<_>>().into_iter()
+    /// Returns the running subagents of each agent that has any, in the order of their numbers. One pass over all agents
+    /// serves the whole list of the team.
+    pub fn running_subagents(&self) -> BTreeMap<Name, Vec<Name>> {
+        let mut out: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+        for (name, agent) in &self.known {
+            if agent.activity != Some(Activity::Gone)
+                && let Some(parent) = name.parent()
+            {
+                out.entry(parent).or_default().push(name.clone());
+            }
+        }
+        for all in out.values_mut() {
+            all.sort_by_key(|name| name.as_str().len());
+        }
+        out
     }
 
     /// Returns all agents in memory, in the order of their names.

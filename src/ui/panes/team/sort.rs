@@ -38,6 +38,12 @@ impl TeamSort {
     /// the order in which they joined.
     pub fn members(self, model: &CrewModel) -> Vec<&Member> {
         let mut rows: Vec<&Member> = model.team.members.iter().collect();
+        self.sort(model, &mut rows);
+        rows
+    }
+
+    /// Sorts `rows`, which are in the order in which the members joined, as [`TeamSort::members`] does.
+    pub fn sort(self, model: &CrewModel, rows: &mut [&Member]) {
         let agent = |member: &Member| model.agents.get(&member.name);
         // The sort is stable, so equal rows stay in the order of joining.
         match self {
@@ -62,7 +68,6 @@ impl TeamSort {
             }
         }
         rows.sort_by_key(|member| member.status == MemberStatus::Shutdown);
-        rows
     }
 }
 

@@ -169,6 +169,11 @@ impl TeamBook {
         self.version += 1;
     }
 
+    /// Returns a number that is different after each change of the roster or the hosts.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Returns all hosts, sorted by name, including those that have left.
     pub fn hosts(&self) -> &[KnownHost] {
         &self.hosts
@@ -313,7 +318,7 @@ mod tests {
             member("carol", "other"),
         ];
         let group = |name: &str, members: &[&str]| {
-            let members = members.iter().map(ToString::to_string).collect();
+            let members: Vec<String> = members.iter().map(ToString::to_string).collect();
             (name.to_string(), members)
         };
         assert_eq!(
@@ -338,7 +343,7 @@ mod tests {
 
     #[test]
     fn crew_on_one_machine_has_no_groups() {
-        assert_eq!(groups(&book(vec![member("alice", "")], &[])), []);
+        assert!(groups(&book(vec![member("alice", "")], &[])).is_empty());
     }
 
     #[test]
@@ -385,6 +390,6 @@ mod tests {
         assert_eq!(held(&book), [TaskId(5)]);
         // The host has started again.
         book.set_hosts(&hosts(), &board_on_hosts(), Timestamp(BEGUN));
-        assert_eq!(held(&book), []);
+        assert_eq!(held(&book), Vec::<TaskId>::new());
     }
 }

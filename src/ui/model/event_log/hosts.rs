@@ -85,7 +85,14 @@ mod tests {
         left[0].presence = HostPresence::Left;
         let mut joins = left.clone();
         joins.push(host("zeta", HostKind::Worker));
-        let events = [hosts(), drains, hosts_with_one_lost(), left, joins.clone(), joins];
+        let events = [
+            hosts(),
+            drains,
+            hosts_with_one_lost(),
+            left,
+            joins.clone(),
+            joins,
+        ];
         apply_events(&mut state, events.map(hosts_event).into());
         let lines = state.model.event_log.lines().skip(first);
         let words: Vec<&str> = lines.map(|line| line.words.as_str()).collect();

@@ -139,7 +139,12 @@ fn parts(app: &App, row: &HostRow, names: usize, theme: &Theme) -> Vec<HeadingPa
         Some(HostPresence::Lost) => theme.warn,
         Some(HostPresence::Left) | None => theme.dim,
     };
-    let mut out = vec![part(0, fit(&one_line(&group.name), NAME_MAX), name_style, names)];
+    let mut out = vec![part(
+        0,
+        fit(&one_line(&group.name), NAME_MAX),
+        name_style,
+        names,
+    )];
     let kind = kind_word(group);
     if !kind.is_empty() {
         out.push(part(6, kind.into(), theme.dim, 6));
@@ -147,9 +152,7 @@ fn parts(app: &App, row: &HostRow, names: usize, theme: &Theme) -> Vec<HeadingPa
     let state = state_word(group);
     out.push(match presence {
         Some(HostPresence::Lost) => part(1, format!("▲ {state}"), theme.warn, 8),
-        Some(HostPresence::Present) if state == "present" => {
-            part(7, state.into(), theme.dim, 8)
-        }
+        Some(HostPresence::Present) if state == "present" => part(7, state.into(), theme.dim, 8),
         Some(HostPresence::Present | HostPresence::Left) | None => {
             part(2, state.into(), theme.text, 8)
         }

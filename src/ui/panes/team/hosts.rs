@@ -1,17 +1,18 @@
 //! The rows of a crew on several hosts: the agents below the heading of their host, which can be collapsed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::host::{HostKind, HostPresence};
 use crate::domain::ids::Name;
 use crate::domain::screen::TeamSort;
-use crate::domain::team::Member;
 use crate::domain::text::one_line;
 use crate::ui::app::App;
 use crate::ui::keymap::{Action, Context};
 use crate::ui::model::CrewModel;
+use crate::ui::model::board::memo::Memo;
 use crate::ui::model::team_book::{HostGroup, HostGroups};
-use crate::ui::panes::team::{TeamItem, TeamPane, TeamRow, about, add_subagents};
+use crate::ui::panes::team::{TeamItem, TeamPane, TeamRow, about};
 use crate::ui::text::terms::FilterTerms;
 
 /// The heading of a host.
@@ -22,16 +23,74 @@ pub struct HostRow {
     pub is_open: bool,
 }
 
+/// A row of a crew on several hosts as it is cached: a teammate is its index in the roster.
+#[derive(Debug, Clone)]
+enum CachedRow {
+    Member(usize),
+    Subagent(Name),
+    Host(HostRow),
+}
+
+/// Everything on which the rows of a crew on several hosts depend.
+#[derive(Debug, Clone, PartialEq)]
+struct HostRowsKey {
+    /// The versions of the team, the agents and the board.
+    versions: [u64; 3],
+    words: String,
+    sort: TeamSort,
+    selected: Option<TeamItem>,
+    folds: BTreeMap<String, bool>,
+}
+
+/// The rows of a crew on several hosts, with and without the filter. Drawing, keys and hints of one frame need them
+/// several times. Dropping them does not change the screen.
+#[derive(Debug, Default)]
+pub(super) struct HostRowsCache {
+    filtered: Memo<HostRowsKey, Arc<[CachedRow]>>,
+    whole: Memo<HostRowsKey, Arc<[CachedRow]>>,
+}
+
 impl TeamPane {
-    /// Returns the headings of `groups`, each followed by the rows of its agents if it is expanded. With `terms`, returns
-    /// only agents that match them, all expanded, below the hosts that run them.
+    /// Returns the headings of `groups`, each followed by the rows of its agents if it is expanded. If `words`, the text
+    /// of a filter, is not empty, returns only agents that match it, all expanded, below the hosts that run them.
     pub(super) fn rows_by_host<'a>(
         &self,
         model: &'a CrewModel,
         groups: &HostGroups,
-        terms: Option<&FilterTerms>,
+        words: &str,
     ) -> Vec<TeamRow<'a>> {
+        let key = HostRowsKey {
+            versions: [
+                model.team.version(),
+                model.agents.version(),
+                model.memo.version(),
+            ],
+            words: words.into(),
+            sort: self.sort,
+            selected: self.selected.clone(),
+            folds: self.folds.clone(),
+        };
+        let memo = match words {
+            "" => &self.cache.whole,
+            _ => &self.cache.filtered,
+        };
+        let rows = memo.get(key, || self.make_rows(model, groups, words).into());
+        let members = &model.team.members;
+        let row = |row: &CachedRow| match row {
+            CachedRow::Member(at) => members.get(*at).map(TeamRow::Member),
+            CachedRow::Subagent(name) => Some(TeamRow::Subagent(name.clone())),
+            CachedRow::Host(host) => Some(TeamRow::Host(host.clone())),
+        };
+        rows.iter().filter_map(row).collect()
+    }
+
+    fn make_rows(&self, model: &CrewModel, groups: &HostGroups, words: &str) -> Vec<CachedRow> {
+        let terms = (!words.is_empty()).then(|| FilterTerms::new(words));
         let subagents = model.agents.running_subagents();
+        let own = |parent: &Name| {
+            let own = subagents.get(parent).into_iter().flatten();
+            own.cloned().map(CachedRow::Subagent)
+        };
         let mut order: Vec<&Arc<HostGroup>> = groups.iter().collect();
         if self.sort == TeamSort::State {
             // This order begins with what needs attention.
@@ -41,7 +100,7 @@ impl TeamPane {
         for group in order {
             let is_open = terms.is_some() || self.is_open(model, group);
             let heading = rows.len();
-            rows.push(TeamRow::Host(HostRow {
+            rows.push(CachedRow::Host(HostRow {
                 group: Arc::clone(group),
                 is_open,
             }));
@@ -49,17 +108,13 @@ impl TeamPane {
                 continue;
             }
             if group.is_lead {
-                add_subagents(&subagents, &Name::lead(), &mut rows);
+                rows.extend(own(&Name::lead()));
             }
-            let all = &model.team.members;
-            let mut members: Vec<&Member> =
-                group.members.iter().filter_map(|at| all.get(*at)).collect();
-            self.sort.sort(model, &mut members);
-            for member in members {
-                rows.push(TeamRow::Member(member));
-                add_subagents(&subagents, &member.name, &mut rows);
+            for (at, member) in self.sort.members_at(model, &group.members) {
+                rows.push(CachedRow::Member(at));
+                rows.extend(own(&member.name));
             }
-            if let Some(terms) = terms {
+            if let Some(terms) = &terms {
                 keep_matching(model, group, terms, heading, &mut rows);
             }
         }
@@ -108,20 +163,24 @@ impl TeamPane {
     }
 }
 
-/// Removes the rows from the heading at the index `heading` on that do not match `terms`. An agent also matches with the
-/// name, the tags and the state of its host. Removes the heading too if no agent is left.
+/// Removes the rows after the heading at the index `heading` that do not match `terms`. An agent also matches with the
+/// name, the kind, the state and the tags of its host. Removes the heading too if no agent is left.
 fn keep_matching(
     model: &CrewModel,
     group: &HostGroup,
     terms: &FilterTerms,
     heading: usize,
-    rows: &mut Vec<TeamRow<'_>>,
+    rows: &mut Vec<CachedRow>,
 ) {
     let host = searched_text(group);
     let agents = rows.split_off(heading + 1);
-    let matches = |row: &TeamRow<'_>| {
-        let text = format!("{} {host}", about(model, row));
-        terms.matches(&text, |_| None)
+    let matches = |row: &CachedRow| {
+        let row = match row {
+            CachedRow::Member(at) => model.team.members.get(*at).map(TeamRow::Member),
+            CachedRow::Subagent(name) => Some(TeamRow::Subagent(name.clone())),
+            CachedRow::Host(_) => None,
+        };
+        row.is_some_and(|row| terms.matches(&format!("{} {host}", about(model, &row)), |_| None))
     };
     rows.extend(agents.into_iter().filter(matches));
     if rows.len() == heading + 1 {

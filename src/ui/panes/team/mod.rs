@@ -21,7 +21,7 @@ use crate::domain::team::{Member, MemberStatus};
 use crate::domain::text::one_line;
 use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::model::{CrewModel, board as model_board};
-use crate::ui::panes::team::hosts::HostRow;
+use crate::ui::panes::team::hosts::{HostRow, HostRowsCache};
 use crate::ui::text::terms::FilterTerms;
 use crate::ui::widgets::cut::cut_top;
 use crate::ui::widgets::list::first_row;
@@ -38,6 +38,7 @@ pub struct TeamPane {
     /// Whether the user has expanded (true) or collapsed a host, by its name in lower case. Other hosts are as
     /// [`HostGroup::opens_by_default`](crate::ui::model::team_book::HostGroup::opens_by_default) says.
     folds: BTreeMap<String, bool>,
+    cache: HostRowsCache,
 }
 
 /// What a row of the list is about. It identifies the row even if the row moves.
@@ -75,6 +76,7 @@ impl Default for TeamPane {
             filter: ListFilter::new("name, role or task  !word"),
             sort: TeamSort::default(),
             folds: BTreeMap::new(),
+            cache: HostRowsCache::default(),
         }
     }
 }
@@ -83,16 +85,14 @@ impl TeamPane {
     /// Returns the rows that match the filter: first the subagents of the lead, then the teammates, each followed by
     /// its subagents. For a crew on several hosts, these rows are below the heading of their host.
     pub fn rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
-        let terms = match self.filter.words() {
-            "" => None,
-            words => Some(FilterTerms::new(words)),
-        };
+        let words = self.filter.words();
         let groups = model.team.groups();
         if !groups.is_empty() {
-            return self.rows_by_host(model, &groups, terms.as_ref());
+            return self.rows_by_host(model, &groups, words);
         }
         let mut rows = self.unfiltered_rows(model);
-        if let Some(terms) = terms {
+        if !words.is_empty() {
+            let terms = FilterTerms::new(words);
             rows.retain(|row| terms.matches(&about(model, row), |_| None));
         }
         rows
@@ -103,14 +103,18 @@ impl TeamPane {
     pub fn unfiltered_rows<'a>(&self, model: &'a CrewModel) -> Vec<TeamRow<'a>> {
         let groups = model.team.groups();
         if !groups.is_empty() {
-            return self.rows_by_host(model, &groups, None);
+            return self.rows_by_host(model, &groups, "");
         }
         let subagents = model.agents.running_subagents();
         let mut rows = Vec::new();
-        add_subagents(&subagents, &Name::lead(), &mut rows);
+        let own = |parent: &Name| {
+            let own = subagents.get(parent).into_iter().flatten();
+            own.cloned().map(TeamRow::Subagent)
+        };
+        rows.extend(own(&Name::lead()));
         for member in self.sort.members(model) {
             rows.push(TeamRow::Member(member));
-            add_subagents(&subagents, &member.name, &mut rows);
+            rows.extend(own(&member.name));
         }
         rows
     }
@@ -203,12 +207,6 @@ impl TeamPane {
         let at = self.selected_row(&rows)?;
         Some((at, rows.get(at)?.agent()?.clone()))
     }
-}
-
-/// Adds the rows of the running subagents of `parent`.
-fn add_subagents(all: &BTreeMap<Name, Vec<Name>>, parent: &Name, rows: &mut Vec<TeamRow<'_>>) {
-    let own = all.get(parent).into_iter().flatten();
-    rows.extend(own.cloned().map(TeamRow::Subagent));
 }
 
 impl TeamRow<'_> {

@@ -8,8 +8,8 @@ use crate::domain::host::{HostKind, HostPresence};
 use crate::domain::ids::TaskId;
 use crate::domain::screen::TeamSort;
 use crate::ui::fixture::{
-    apply_events, board_event, board_on_hosts, busy, host, hosts, hosts_event,
-    hosts_with_one_lost, many_hosts, name, picture, press, three_hosts,
+    apply_events, board_event, board_on_hosts, busy, host, hosts, hosts_event, hosts_with_one_lost,
+    many_hosts, name, picture, press, three_hosts,
 };
 use crate::ui::keymap::pane::Pane;
 use crate::ui::panes::feature::PaneFeature;
@@ -132,7 +132,7 @@ fn filter_shows_matching_agents_of_collapsed_hosts() {
     press(&mut state, "esc 4 / \"node-07 !-02\" enter");
     let rows = list(&state);
     assert_eq!(rows.len(), 1 + 19, "{rows:?}");
-    assert_eq!(rows[..3], ["▾node-07", "›n07-01", "n07-03"]);
+    assert_eq!(rows[..3].to_vec(), ["▾node-07", "›n07-01", "n07-03"]);
     press(&mut state, "k enter");
     let said = state.status.as_ref().unwrap();
     assert!(said.text.contains("always expanded"), "{}", said.text);

@@ -58,11 +58,14 @@ impl PaneFeature for TeamPane {
         let rows = self.rows(app);
         let at = self.selected_row(&rows).unwrap_or(0);
         let to = rows.get(step(at, rows.len(), by, page));
-        self.selected = to.map(TeamRow::item);
+        let item = to.map(TeamRow::item);
+        self.keep_host_open(app);
+        self.selected = item;
     }
 
     fn select(&mut self, app: &App, row: usize) {
         let item = self.rows(app).get(row).map(TeamRow::item);
+        self.keep_host_open(app);
         self.selected = item.or(self.selected.take());
     }
 
@@ -119,7 +122,7 @@ impl PaneFeature for TeamPane {
     }
 
     fn can_copy(&self, app: &App) -> bool {
-        !app.model.team.members.is_empty() || self.can_open(app)
+        !app.model.team.members.is_empty() || !app.model.team.hosts().is_empty()
     }
 
     fn content_rows(&self, app: &App) -> usize {
@@ -157,6 +160,7 @@ impl PaneFeature for TeamPane {
         let at = agents.iter().position(|at| Some(*at) == selected);
         let to = agents.get(step(at.unwrap_or(0), agents.len(), by, page));
         let item = to.and_then(|at| rows.get(*at)).map(TeamRow::item);
+        self.keep_host_open(app);
         self.selected = item.or(self.selected.take());
     }
 

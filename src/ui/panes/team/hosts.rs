@@ -154,6 +154,21 @@ impl TeamPane {
         self.folds.insert(host.to_ascii_lowercase(), !is_open);
     }
 
+    /// Keeps the host of the selected agent expanded when the selection moves to another row, so that only the user
+    /// collapses it. Does nothing for a filtered list, in which all hosts are expanded.
+    pub(super) fn keep_host_open(&mut self, model: &CrewModel) {
+        if !self.filter.words().is_empty() {
+            return;
+        }
+        let Some(TeamItem::Agent(name)) = &self.selected else {
+            return;
+        };
+        let groups = model.team.groups();
+        if let Some(group) = groups.iter().find(|group| group.runs(&model.team, name)) {
+            self.folds.insert(group.name.to_ascii_lowercase(), true);
+        }
+    }
+
     /// Returns the number of teammates and running subagents, regardless of the filter and of collapsed hosts.
     pub(super) fn agent_count(model: &CrewModel) -> usize {
         let subagents = model.agents.running_subagents();

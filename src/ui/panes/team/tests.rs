@@ -126,6 +126,20 @@ fn large_hosts_begin_collapsed_except_that_of_the_selected_agent() {
 }
 
 #[test]
+fn host_of_an_agent_stays_expanded_until_the_user_collapses_it() {
+    let mut state = busy(160, 45);
+    apply_events(&mut state, many_hosts(50, 20));
+    press(&mut state, "esc 4");
+    state.panes.team.selected = Some(TeamItem::Agent(name("n07-01")));
+    press(&mut state, "k");
+    let rows = list(&state);
+    assert_eq!((rows.len(), rows[7].as_str()), (51 + 20, "›▾node-07"));
+    press(&mut state, "enter");
+    let rows = list(&state);
+    assert_eq!((rows.len(), rows[7].as_str()), (51, "›▸node-07"));
+}
+
+#[test]
 fn filter_shows_matching_agents_of_collapsed_hosts() {
     let mut state = busy(160, 45);
     apply_events(&mut state, many_hosts(50, 20));

@@ -45,13 +45,12 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
     let agents = members.iter().filter(|row| row.agent().is_some()).count();
+    let all = match pane.filter.words() {
+        "" => agents,
+        _ => TeamPane::agent_count(app),
+    };
     let titles = Titles {
-        name: frame::title_with_counts(
-            Pane::Team,
-            &pane.filter,
-            agents,
-            TeamPane::agent_count(app),
-        ),
+        name: frame::title_with_counts(Pane::Team, &pane.filter, agents, all),
         aside: team_size(app, theme),
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),

@@ -243,6 +243,22 @@ mod tests {
     }
 
     #[test]
+    fn status_names_the_host_of_the_claim() {
+        let mut state = crate::ui::fixture::busy(160, 45);
+        crate::ui::fixture::apply_events(&mut state, crate::ui::fixture::three_hosts());
+        let status = |id: u64| {
+            let task = state.model.board.get(TaskId(id)).unwrap();
+            lines(&state, task, 60, &Theme::default())[1].to_string()
+        };
+        assert!(
+            status(2).contains("in progress @bob on gpu-box"),
+            "{}",
+            status(2)
+        );
+        assert!(!status(3).contains(" on "), "{}", status(3));
+    }
+
+    #[test]
     fn description_comes_before_fields_edges_and_history() {
         let mut state = crate::ui::fixture::busy(160, 45);
         let task = state.model.board.get(TaskId(4)).unwrap().clone();

@@ -309,10 +309,10 @@ fn draw_node(
         owner => fit(&format!(" @{owner}"), most),
     };
     // The host of the owner and the duration are shown only in columns that the subject and the owner leave free.
-    let on = match standing {
-        BoardStatus::Done => String::new(),
-        _ if owner.is_empty() => String::new(),
-        _ => style::on_host(task),
+    let on = if standing == BoardStatus::Done || owner.is_empty() {
+        String::new()
+    } else {
+        style::on_host(task)
     };
     let owner = if width(&owner) + width(&on) <= left {
         owner + &on

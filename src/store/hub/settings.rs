@@ -14,7 +14,7 @@ const CREW_MAX: usize = 32;
 const DEFAULT_CREW: &str = "main";
 
 /// How long a lease lives without a renewal. Longer than the election of a new leader, which takes about 5 seconds.
-const LEASE_LIFE: Duration = Duration::from_secs(15);
+pub(super) const LEASE_LIFE: Duration = Duration::from_secs(15);
 
 /// The address of a crew on a hub, such as `nats://host:4222/crew`. The servers of a cluster are separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -215,15 +215,19 @@ impl HostProcess {
     /// Acts as the owner after the session has ended. The store must reject it.
     fn probe(&self, own: &Stores, session: &Arc<dyn HostSession>) {
         let id = session.claim().session;
-        let claimed = own.board.claim(None, &claimer(&self.role), self.now());
-        match claimed {
-            Err(error) if error.is_lost_lease() => self.record("refused", &[&id]),
-            Err(error) => self.record("unclear", &[&id, &error.to_string()]),
-            Ok(task) => {
-                let task = task.map_or(String::new(), |task| task.id.to_string());
-                self.record("accepted-late", &[&id, &task]);
+        while !self.has(STOP) {
+            match own.board.claim(None, &claimer(&self.role), self.now()) {
+                Ok(Some(task)) => {
+                    return self.record("accepted-late", &[&id, &task.id.0.to_string()]);
+                }
+                // Without a task to claim, there is nothing to refuse.
+                Ok(None) => return self.record("refused", &[&id]),
+                Err(error) if error.is_lost_lease() => return self.record("refused", &[&id]),
+                Err(error) if is_temporary(&error) => std::thread::sleep(PAUSE),
+                Err(error) => return self.record("unclear", &[&id, &error.to_string()]),
             }
         }
+        self.record("stopped", &[&id]);
     }
 
     /// Claims a task, works on it and completes it.
@@ -243,6 +247,10 @@ impl HostProcess {
         };
         let number = task.id.0.to_string();
         self.record("claimed", &[&number, &id]);
+        // The answer may have come so late that the task has a new owner.
+        if !session.is_valid() {
+            return;
+        }
         self.record("begin", &[&number, &id]);
         let (began, lasts) = (
             Instant::now(),

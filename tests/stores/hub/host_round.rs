@@ -151,8 +151,13 @@ impl HostRound {
     /// Kills the process of a host with SIGKILL, and starts it again.
     pub fn kill(&mut self, host: usize) {
         let child = &mut self.running[host];
+        let ended = child.try_wait().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
+        if let Some(status) = ended {
+            let text = format!("{} had ended with {status}", ROLES[host]);
+            record(self.root(), PARENT, "error", &[&text]);
+        }
         record(self.root(), PARENT, "killed", &[ROLES[host]]);
         self.running[host] = self.start_process(host);
     }

@@ -257,7 +257,7 @@ fn check_sessions(report: &mut RoundReport, lines: &[RecordLine]) {
             }
         }
     }
-    let ends: BTreeSet<&str> = ["refused", "lost", "unclear", "accepted-late"].into();
+    let ends: BTreeSet<&str> = ["refused", "lost", "stopped"].into();
     for lost in lines.iter().filter(|line| line.event == "invalid") {
         let session = lost.argument(0);
         let is_refused =

@@ -86,7 +86,7 @@ fn changes_and_reports() {
     let url = server.url().to_string();
     let bare = async move {
         let client = async_nats::connect(url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = async_nats::jetstream::new(client.clone());
         let (mut last, mut times) = (0, Vec::new());
         let config = async_nats::jetstream::stream::Config {
             name: "bare".into(),
@@ -154,7 +154,7 @@ fn bytes_on_the_wire() {
     };
     let (stores, other) = (open(&own), open(&watched));
     let reader = other.clone();
-    let report = Box::new(move |_| drop(reader.board.read()));
+    let report = Box::new(move |_: Dirty| drop(reader.board.read()));
     let watch = other.changes.watch(report).unwrap();
     let bob = claimer("bob");
     stores.board.create(new("first", &[]), NOW).unwrap();

@@ -163,7 +163,7 @@ impl HostProcess {
             self.record("joined", &[&id]);
             self.watch_validity(&session);
             let own = self.stores.clone().with_host(Arc::clone(&session));
-            if let Some(old) = replaced.filter(|_| joins % 4 == 0) {
+            if let Some(old) = replaced.filter(|_| joins.is_multiple_of(4)) {
                 self.adopt(&own, &old);
             }
             while session.is_valid() && !self.has(STOP) {
@@ -185,7 +185,11 @@ impl HostProcess {
 
     fn adopt(&self, own: &Stores, old: &str) {
         match own.board.adopt(old, self.now()) {
-            Ok(_) => self.record("adopted", &[old]),
+            Ok(tasks) => {
+                for task in tasks {
+                    self.record("adopted", &[&task.id.0.to_string(), old]);
+                }
+            }
             Err(error) if is_temporary(&error) || error.is_lost_lease() => {}
             Err(error) => self.record("error", &[&error.to_string()]),
         }

@@ -380,7 +380,8 @@ fn is_without_repository(error: &CheckpointError) -> bool {
         | GitError::Stopped(_)
         | GitError::Failed { .. }
         | GitError::TooLong(_)
-        | GitError::NoCommits => false,
+        | GitError::NoCommits
+        | GitError::Remote(_) => false,
     }
 }
 

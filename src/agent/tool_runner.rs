@@ -19,7 +19,7 @@ use crate::domain::redact::Redactor;
 use crate::domain::request::{NewRequest, PendingCall, RequestKind, RequestStatus};
 use crate::domain::text::head_and_tail;
 use crate::domain::timestamp::Timestamp;
-use crate::store::{Board, Skills};
+use crate::store::{Skills, Stores};
 use crate::tools::file_snapshots::FileSnapshots;
 use crate::tools::host::Host;
 use crate::tools::policy::{self, PermissionRules, PolicyContext, Ruling};
@@ -46,7 +46,7 @@ pub struct ToolRunner {
     pub host: Arc<dyn Host>,
     /// The project's root directory. `workdir` differs from it while the agent works in a worktree.
     pub root: PathBuf,
-    pub board: Board,
+    pub stores: Stores,
     pub workdir: PathBuf,
     /// Maximum run time of a program that a tool starts.
     pub timeout: Duration,
@@ -115,7 +115,7 @@ impl ToolRunner {
             is_external: self.is_external,
             call: call.id.clone(),
             root: self.root.clone(),
-            board: self.board.clone(),
+            stores: self.stores.clone(),
             workdir: self.workdir.clone(),
             skills: self.skills.clone(),
             host: Arc::clone(&self.host),

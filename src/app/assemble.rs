@@ -20,8 +20,9 @@ use crate::agent::driver::{ModelConfig, ModelOptions};
 use crate::config::extensions::{ListedState, LiveExtensions};
 use crate::config::{self, Settings};
 use crate::crew::{
-    BudgetParts, Crew, CrewParts, ExtensionParts, HookParts, InstructionParts, ModelParts,
-    ServerParts, SessionParts, TeamLimits, WorktreeParts, publish_session,
+    BudgetParts, Crew, CrewParts, CrewPlace, ExtensionParts, HookParts, HostParts,
+    InstructionParts, ModelParts, ServerParts, SessionParts, TeamLimits, WorktreeParts,
+    publish_session,
 };
 use crate::domain::hook::HookEvent;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
@@ -33,7 +34,7 @@ use crate::process::environment;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
-use crate::store::{self, Roles, Skills, SpendingFile};
+use crate::store::{self, Roles, Skills, SpendingFile, Stores};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
@@ -43,6 +44,10 @@ pub struct Assembly {
     pub journal: JournalWriter,
     /// Prevents a second crew in the same directory while this crew runs.
     pub lock: CrewLock,
+    /// The shared state of the crew.
+    pub stores: Stores,
+    /// This process as a host of the crew; `None` if the crew is on this machine only.
+    pub host: Option<HostParts>,
     /// A check that the server offers the configured model. `None` if no check is needed.
     pub probe: Option<Probe>,
 }
@@ -68,7 +73,15 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
             publish_notices(&event_sender, notices).await;
-            Box::pin(start_crew(blueprint, lock, session, resumes, event_sender)).await
+            let place = place_of(blueprint).await?;
+            Box::pin(start_crew(
+                blueprint,
+                (lock, place),
+                session,
+                resumes,
+                event_sender,
+            ))
+            .await
         }
         LockAttempt::Held(holder) => Ok(Built::RunsElsewhere(holder)),
     }
@@ -87,7 +100,24 @@ pub async fn take_over(
 ) -> Result<Built> {
     let lock = freed.take(&session)?;
     let resumes = true;
-    Box::pin(start_crew(blueprint, lock, session, resumes, event_sender)).await
+    let place = place_of(blueprint).await?;
+    Box::pin(start_crew(
+        blueprint,
+        (lock, place),
+        session,
+        resumes,
+        event_sender,
+    ))
+    .await
+}
+
+/// Returns where the crew works. Joins the crew on the hub, if it is there.
+async fn place_of(blueprint: &Blueprint) -> Result<CrewPlace> {
+    let root = blueprint.root.clone();
+    match blueprint.hub.clone() {
+        Some(plan) => tokio::task::spawn_blocking(move || plan.join(&root)).await?,
+        None => Ok(CrewPlace::files(&root)),
+    }
 }
 
 /// Returns whether the project `root` has earlier sessions. Returns false if the sessions cannot be read.
@@ -98,7 +128,7 @@ fn has_earlier(root: &Path) -> bool {
 #[allow(clippy::too_many_lines)] // mostly one list of parts
 async fn start_crew(
     blueprint: &Blueprint,
-    lock: CrewLock,
+    (lock, place): (CrewLock, CrewPlace),
     session: String,
     resumes: bool,
     event_sender: EventSender,
@@ -169,12 +199,13 @@ async fn start_crew(
         allowed: settings_permissions(blueprint),
         checks: !settings.checks.is_empty(),
     };
+    let (stores, host) = (place.stores.clone(), place.host.clone());
     // The screen shows the session and the board while the parts below are prepared.
-    let published = publish_session(root, &setup, &event_sender).await;
+    let published = publish_session(&place.stores, &setup, &event_sender).await;
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {
-        root: root.clone(),
+        place,
         session: SessionParts {
             info: setup,
             published: Some(published),
@@ -236,6 +267,8 @@ async fn start_crew(
         crew,
         journal,
         lock,
+        stores,
+        host,
         probe,
     })))
 }

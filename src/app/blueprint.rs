@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 
+use super::hub::HubPlan;
 use super::{demo, model_setup, resume, root, settings, supervisor};
 use crate::cli::GlobalOptions;
 use crate::config::extensions::LiveExtensions;
@@ -15,7 +16,7 @@ use crate::domain::request::Approver;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::worktree::WorktreeSettings;
 use crate::model::providers::ProviderChoice;
-use crate::store;
+use crate::store::{self, Stores};
 
 /// The configuration of a crew. It is read completely before the crew starts a process or calls a server.
 pub struct Blueprint {
@@ -42,6 +43,8 @@ pub struct Blueprint {
     pub resume: Option<String>,
     /// Speed factor of a scripted model: 2 halves the waiting times in its script. Ignored by other models.
     pub speed: f64,
+    /// How this process takes part in a crew on a hub; `None` for a crew on this machine.
+    pub hub: Option<HubPlan>,
     /// The demo's repository; `None` outside the demo. A temporary repository is deleted when the blueprint is dropped.
     demo: Option<demo::Repository>,
 }
@@ -97,6 +100,7 @@ impl Blueprint {
         } else {
             model_setup::choice(&settings)?
         };
+        let hub = HubPlan::of_lead(global, &settings)?;
         let (plan, shutdown, tool) = settings.approvers();
         let preset = global.team.as_ref();
         let preset = preset.map(|name| store::team_preset(&root, name));
@@ -119,9 +123,18 @@ impl Blueprint {
                 question: Approver::Ask,
             },
             resume,
+            hub,
             speed: global.speed.unwrap_or(1.0),
             demo,
         })
+    }
+
+    /// Returns the shared state of the crew. Does not connect and does not join.
+    pub fn stores(&self) -> Stores {
+        match &self.hub {
+            Some(plan) => plan.stores(&self.root),
+            None => Stores::open(&self.root),
+        }
     }
 
     pub fn is_demo(&self) -> bool {

@@ -186,7 +186,7 @@ fn json_line(event: &Event) -> std::io::Result<()> {
 }
 
 /// Prints an event as text: the lead's answers on standard output, progress on standard error.
-fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
+pub fn print_event(event: &Event, began: Timestamp) -> std::io::Result<()> {
     match &event.kind {
         EventKind::Agent {
             agent,

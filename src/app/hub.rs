@@ -1,17 +1,135 @@
-//! The shared state on a hub, for subcommands with `--hub`.
+//! Crews on a hub: the shared state for subcommands with `--hub`, and this process as a host of such a crew.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::check_tools;
+use super::{check_tools, now};
 use crate::cli::{FileVerb, GlobalOptions, Verb};
 use crate::commands::{CompletionRequest, TaskGate};
 use crate::config::{self, Settings};
+use crate::crew::{CrewPlace, HostParts};
 use crate::domain::checks::CheckRecord;
+use crate::domain::host::{HostInfo, HostKind, HostName};
 use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
-use crate::store::{Hub, Stores};
+use crate::store::{
+    Hub, HubSettings, KeptHost, StoreError, Stores, core_count, load_average, machine_name,
+};
+
+/// Time for which a start waits until the lease of an earlier process with the same name ends. Longer than the life of a
+/// lease.
+const JOIN_WITHIN: Duration = Duration::from_secs(20);
+/// Pause between two attempts to join.
+const JOIN_PAUSE: Duration = Duration::from_millis(500);
+
+/// How this process takes part in a crew on a hub.
+#[derive(Debug, Clone)]
+pub struct HubPlan {
+    pub settings: HubSettings,
+    pub kind: HostKind,
+    /// The name of this host; `None` for the name that the directory has used before, or that of the machine.
+    pub name: Option<HostName>,
+    pub slots: u16,
+    pub tags: Vec<String>,
+}
+
+impl HubPlan {
+    /// Returns the plan of the host of the lead; `None` without the option `--hub`.
+    ///
+    /// # Errors
+    /// When the address, the settings or the login are invalid.
+    pub fn of_lead(global: &GlobalOptions, settings: &Settings) -> Result<Option<HubPlan>> {
+        let Some(url) = &global.hub else {
+            return Ok(None);
+        };
+        let settings = settings
+            .hub
+            .settings(url, |name| std::env::var(name).ok())?;
+        Ok(Some(HubPlan {
+            settings,
+            kind: HostKind::Lead,
+            name: None,
+            slots: 0,
+            tags: Vec::new(),
+        }))
+    }
+
+    /// Returns the shared state, without joining. Does not connect yet.
+    pub fn stores(&self, root: &Path) -> Stores {
+        Hub::new(self.settings.clone()).stores(root)
+    }
+
+    /// Returns the name of this host for the project in `root`.
+    pub fn host_name(&self, root: &Path) -> HostName {
+        let kept = || self.kept(root).map(|kept| kept.name);
+        let own = self.name.clone().or_else(kept);
+        own.unwrap_or_else(|| HostName::similar_to(&machine_name()))
+    }
+
+    /// Returns what this directory was in the same crew before.
+    fn kept(&self, root: &Path) -> Option<KeptHost> {
+        let address = self.settings.address.to_string();
+        KeptHost::read(root).filter(|kept| kept.hub == address)
+    }
+
+    /// Joins the crew as a host, and takes over the tasks that are still claimed for the process that this directory has run
+    /// before. The caller holds the crew lock of `root`, so that process has ended. Blocks.
+    ///
+    /// # Errors
+    /// When the hub cannot be used, or another process is present under the same name or as the lead.
+    pub fn join(&self, root: &Path) -> Result<CrewPlace> {
+        let stores = self.stores(root);
+        let Some(store) = stores.hosts.clone() else {
+            bail!("the hub has no hosts");
+        };
+        let info = HostInfo {
+            name: self.host_name(root),
+            kind: self.kind,
+            slots: self.slots,
+            tags: self.tags.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            cores: core_count(),
+            load: load_average(),
+            is_draining: false,
+            started_at: now(),
+        };
+        let replaced = self.kept(root).filter(|kept| kept.name.same(&info.name));
+        let replaced = replaced.map(|kept| kept.session);
+        let until = Instant::now() + JOIN_WITHIN;
+        let session = loop {
+            match store.join(&info, replaced.as_deref()) {
+                // A process that was killed holds its name until its lease ends.
+                Err(StoreError::HostInUse(_)) if Instant::now() < until && replaced.is_some() => {
+                    std::thread::sleep(JOIN_PAUSE);
+                }
+                joined => break Arc::from(joined?),
+            }
+        };
+        let parts = HostParts {
+            info,
+            session: Arc::clone(&session),
+            store,
+        };
+        let kept = KeptHost {
+            hub: self.settings.address.to_string(),
+            name: parts.info.name.clone(),
+            session: session.claim().session,
+        };
+        kept.write(root)?;
+        let stores = stores.with_host(session);
+        if let Some(old) = &replaced {
+            stores.board.adopt(old, now())?;
+        }
+        Ok(CrewPlace {
+            root: root.to_path_buf(),
+            stores,
+            host: Some(parts),
+        })
+    }
+}
 
 /// Returns the shared state on the hub of the option `--hub`; `None` without the option. Does not connect yet.
 ///
@@ -35,12 +153,19 @@ pub fn stores(global: &GlobalOptions, root: &Path) -> Result<Option<Stores>> {
 pub fn check_verb(global: &GlobalOptions, verb: Option<&Verb>) -> Result<()> {
     let is_supported = matches!(
         verb,
-        Some(Verb::Files(
-            FileVerb::Task(_) | FileVerb::Mail(_) | FileVerb::Team(_)
-        ))
+        None | Some(
+            Verb::Run { .. }
+                | Verb::Worker(_)
+                | Verb::Files(FileVerb::Task(_) | FileVerb::Mail(_) | FileVerb::Team(_))
+        )
     );
     if global.hub.is_some() && !is_supported {
-        bail!("--hub works with crewdeck task, mail and team only: leave it out");
+        bail!(
+            "--hub works with the dashboard and with crewdeck run, worker, task, mail and team: leave it out"
+        );
+    }
+    if global.hub.is_some() && global.demo {
+        bail!("the demo works on this machine only: leave out --hub");
     }
     Ok(())
 }

@@ -47,6 +47,7 @@ mod theme;
 mod trust;
 mod unfinished_work;
 mod viewer_session;
+mod worker;
 mod worktree_commands;
 
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
 use crate::model::providers::ProviderChoice;
 use crate::protocol::bus;
-use crate::store::{self, Board, Stores, os_errors};
+use crate::store::{self, Stores, os_errors};
 use crate::tools::table;
 use assemble::{Assembly, Built};
 use blueprint::Blueprint;
@@ -99,6 +100,7 @@ pub fn main(cli: Cli) -> Result<u8> {
     match cli.verb {
         None => dashboard::main(&cli.global),
         Some(Verb::Run { prompt }) => run(&cli.global, prompt, form),
+        Some(Verb::Worker(options)) => worker::main(&cli.global, options),
         Some(Verb::Acp) => acp::main(&cli.global),
         Some(Verb::Doctor { fix, yes }) => {
             let mode = doctor::FixMode::from_options(fix, yes);
@@ -176,6 +178,8 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
             crew,
             mut journal,
             lock,
+            stores,
+            host: _,
             probe: _,
         } = match Box::pin(assemble::build(&blueprint, event_sender)).await? {
             Built::Crew(assembly) => *assembly,
@@ -194,7 +198,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
                 "the session has no unfinished turn to continue: add a prompt (crewdeck run --resume \"…\")"
             );
         }
-        let board = Board::open(&blueprint.root);
+        let board = stores.board;
         let prompt = prompt.map(|text| headless::prompt(&blueprint.root, text));
         let ended = headless::run(&crew, &mut events, &mut journal, &board, prompt, form).await;
         let stopped = crew.stop().await;

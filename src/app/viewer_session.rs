@@ -11,7 +11,7 @@ use super::lock::{self, FreedLock, Holder};
 use super::{checks, new_id, now, worktree_commands};
 use crate::crew::{Runner, Viewer, ViewerParts};
 use crate::protocol::{CrewEvent, Event, EventKind, EventSender, SentCommand};
-use crate::store::JournalStart;
+use crate::store::{JournalStart, Stores};
 use crate::ui::SessionRole;
 
 /// Follows a crew that another process runs, or the session of a crew whose process has ended, so that this process can
@@ -56,13 +56,13 @@ impl ViewerSession {
     /// # Errors
     /// Fails if a thread cannot be started.
     pub fn start(
-        root: &Path,
+        place: (&Path, Stores),
         holder: Holder,
         event_sender: EventSender,
         has_checks: bool,
     ) -> Result<ViewerSession> {
         let runner = Runner::Process(holder.process);
-        let mut viewing = ViewerSession::open(root, holder, runner, event_sender, has_checks)?;
+        let mut viewing = ViewerSession::open(place, holder, runner, event_sender, has_checks)?;
         viewing.wait()?;
         Ok(viewing)
     }
@@ -72,20 +72,20 @@ impl ViewerSession {
     /// # Errors
     /// Fails if a thread cannot be started.
     pub fn start_abandoned(
-        root: &Path,
+        place: (&Path, Stores),
         session: String,
         event_sender: EventSender,
         has_checks: bool,
     ) -> Result<ViewerSession> {
-        let holder = lock::holder(root);
+        let holder = lock::holder(place.0);
         let mut viewing =
-            ViewerSession::open(root, holder, Runner::None, event_sender, has_checks)?;
+            ViewerSession::open(place, holder, Runner::None, event_sender, has_checks)?;
         viewing.failed_session = Some(session);
         Ok(viewing)
     }
 
     fn open(
-        root: &Path,
+        (root, stores): (&Path, Stores),
         holder: Holder,
         runner: Runner,
         event_sender: EventSender,
@@ -94,6 +94,7 @@ impl ViewerSession {
         Ok(ViewerSession {
             viewer: Viewer::start(ViewerParts {
                 root: root.to_path_buf(),
+                stores,
                 runner,
                 has_checks,
                 event_sender,

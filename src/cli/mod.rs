@@ -9,6 +9,7 @@ mod task;
 mod task_import;
 mod team;
 pub mod trust;
+mod worker;
 mod worktree;
 mod worktree_pr;
 
@@ -28,6 +29,7 @@ pub use mcp::McpVerb;
 pub use task::TaskVerb;
 pub use task_import::ImportArgs;
 pub use team::TeamVerb;
+pub use worker::WorkerArgs;
 pub use worktree::WorktreeVerb;
 pub use worktree_pr::PullRequestArgs;
 
@@ -193,7 +195,7 @@ pub struct GlobalOptions {
     /// Who approves tool calls that need permission
     #[arg(long, global = true, value_name = "WHO")]
     pub tool: Option<ApproverArg>,
-    /// Use the tasks, messages and team of a crew on this hub, such as nats://host:4222/crew
+    /// Work with the crew on this hub, such as nats://host:4222/crew, and not with the files of this directory
     #[arg(long, global = true, value_name = "URL")]
     pub hub: Option<String>,
     /// Print JSON: one value, or one object per line for a stream of events
@@ -293,6 +295,9 @@ pub enum Verb {
         /// What the team should do (optional with --demo, or with --resume if work was in progress)
         prompt: Option<String>,
     },
+    /// Run teammates on this machine for a crew on a hub
+    #[command(after_help = worker::EXAMPLES)]
+    Worker(WorkerArgs),
     /// Serve an editor that speaks the Agent Client Protocol on stdin and stdout: the lead is its agent
     #[command(after_help = "Examples:
   crewdeck acp                                 as the command of an agent in the editor's settings

@@ -1,4 +1,4 @@
-//! The setting `hub`: how crewdeck logs in to a hub, and how a new crew is stored there.
+//! The setting `hub`: how crewdeck logs in to a hub, how a new crew is stored there, and where its hosts exchange branches.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,23 @@ use anyhow::{Context, Result, bail};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::store::{HubAddress, HubLogin, HubSettings, HubStorage, regular_file};
+use crate::store::{
+    HubAddress, HubLogin, HubSecret, HubSettings, HubStorage, regular_file, transport_of,
+};
 
 /// The keys of the setting.
 pub const HUB_KEYS: &[&str] = &[
     "user",
     "nkey_file",
     "credentials",
+    "secret_file",
     "ca",
     "cert",
     "key",
     "replicas",
     "storage",
     "mail_max_mb",
+    "remote",
 ];
 /// The highest accepted value of `replicas`, as the server accepts it.
 const REPLICAS_MAX: usize = 5;
@@ -26,6 +30,8 @@ const REPLICAS_MAX: usize = 5;
 const MAIL_MAX_MB: i64 = 1024 * 1024;
 /// Maximum size of a file with the seed of an NKey, in bytes.
 const SEED_MAX: u64 = 4096;
+/// Maximum size of a file with the secret of a crew, in bytes.
+const SECRET_FILE_MAX: u64 = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -41,12 +47,14 @@ pub struct HubOptions {
     user: Option<String>,
     nkey_file: Option<PathBuf>,
     credentials: Option<PathBuf>,
+    secret_file: Option<PathBuf>,
     ca: Option<PathBuf>,
     cert: Option<PathBuf>,
     key: Option<PathBuf>,
     replicas: Option<usize>,
     storage: Option<StorageWord>,
     mail_max_mb: Option<i64>,
+    remote: Option<String>,
 }
 
 impl HubOptions {
@@ -57,12 +65,14 @@ impl HubOptions {
             user: later.user.or(self.user),
             nkey_file: later.nkey_file.or(self.nkey_file),
             credentials: later.credentials.or(self.credentials),
+            secret_file: later.secret_file.or(self.secret_file),
             ca: later.ca.or(self.ca),
             cert: later.cert.or(self.cert),
             key: later.key.or(self.key),
             replicas: later.replicas.or(self.replicas),
             storage: later.storage.or(self.storage),
             mail_max_mb: later.mail_max_mb.or(self.mail_max_mb),
+            remote: later.remote.or(self.remote),
         }
     }
 
@@ -84,13 +94,22 @@ impl HubOptions {
         if self.cert.is_some() != self.key.is_some() {
             return Err(".cert and hub.key need each other: set both".into());
         }
+        if let Some(remote) = &self.remote {
+            transport_of(remote.trim()).map_err(|why| format!(".remote {why}"))?;
+        }
         Ok(())
+    }
+
+    /// Returns the git remote through which the hosts of a crew exchange branches: the name of a remote of the clone, a URL or
+    /// an absolute path.
+    pub fn remote(&self) -> Option<&str> {
+        self.remote.as_deref().map(str::trim)
     }
 
     /// Returns what a connection to the hub at `url` needs. `variable` returns the value of an environment variable.
     ///
     /// # Errors
-    /// When the address is invalid, a file cannot be read, or several logins are set.
+    /// When the address or the secret is invalid, a file cannot be read, or several logins are set.
     pub fn settings(
         &self,
         url: &str,
@@ -104,6 +123,7 @@ impl HubOptions {
         }
         let defaults = HubSettings::new(address);
         Ok(HubSettings {
+            secret: self.secret(&variable)?,
             login: self.login(variable)?,
             is_mail_max_set: self.mail_max_mb.is_some(),
             ca: self.ca.clone(),
@@ -118,6 +138,18 @@ impl HubOptions {
                 .map_or(defaults.mail_bytes_max, |size| size * 1024 * 1024),
             ..defaults
         })
+    }
+
+    /// Returns the secret of the crew. The variable overrides the file.
+    fn secret(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Option<HubSecret>> {
+        let set = variable("CREWDECK_HUB_SECRET").filter(|value| !value.trim().is_empty());
+        let text = match (set, &self.secret_file) {
+            (Some(text), _) => text,
+            (None, Some(path)) => regular_file::read_text(path, SECRET_FILE_MAX)
+                .with_context(|| format!("hub.secret_file: {}", path.display()))?,
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(HubSecret::new(&text)?))
     }
 
     fn login(&self, variable: impl Fn(&str) -> Option<String>) -> Result<HubLogin> {
@@ -167,6 +199,8 @@ fn check_readable(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use pretty_assertions::assert_eq;
+
     use super::*;
     use crate::domain::secret_env::is_secret_name;
 
@@ -218,8 +252,41 @@ mod tests {
     }
 
     #[test]
+    fn secret_comes_from_the_variable_or_else_from_the_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let options = HubOptions {
+            secret_file: Some(file.path().into()),
+            ..HubOptions::default()
+        };
+        let secret = |options: &HubOptions, set: Option<&str>| {
+            let set = set.map(String::from);
+            let variable = |name: &str| set.clone().filter(|_| name == "CREWDECK_HUB_SECRET");
+            options
+                .settings(URL, variable)
+                .map(|settings| settings.has_secret())
+                .map_err(|error| format!("{error:#}"))
+        };
+        let long = "a secret of the crew web";
+        assert_eq!(secret(&HubOptions::default(), None), Ok(false));
+        assert_eq!(secret(&HubOptions::default(), Some(" ")), Ok(false));
+        assert_eq!(secret(&HubOptions::default(), Some(long)), Ok(true));
+        let error = secret(&options, None).unwrap_err();
+        assert!(error.contains("CREWDECK_HUB_SECRET"), "{error}");
+        // The variable counts, although the file is not usable.
+        assert_eq!(secret(&options, Some(long)), Ok(true));
+        std::fs::write(file.path(), format!("{long}\n")).unwrap();
+        assert_eq!(secret(&options, None), Ok(true));
+        let missing = HubOptions {
+            secret_file: Some("/nowhere/secret".into()),
+            ..HubOptions::default()
+        };
+        let error = secret(&missing, None).unwrap_err();
+        assert!(error.contains("/nowhere/secret"), "{error}");
+    }
+
+    #[test]
     fn secrets_are_withheld_from_commands() {
-        for name in ["PASSWORD", "TOKEN", "NKEY", "CREDENTIALS"] {
+        for name in ["PASSWORD", "TOKEN", "NKEY", "CREDENTIALS", "SECRET"] {
             assert!(is_secret_name(&format!("CREWDECK_HUB_{name}")), "{name}");
         }
     }
@@ -230,11 +297,18 @@ mod tests {
             ("replicas = 2", ".replicas is 2"),
             ("mail_max_mb = 0", ".mail_max_mb is 0"),
             ("cert = '/a'", "need each other"),
+            ("remote = '--upload-pack=x'", ".remote begins with '-'"),
+            ("remote = 'ext::sh -c x'", ".remote names a program"),
         ] {
             let options: HubOptions = toml::from_str(text).unwrap();
             let error = options.check().unwrap_err();
             assert!(error.contains(hint), "{text}: {error}");
         }
+        let options: HubOptions = toml::from_str("remote = ' origin'").unwrap();
+        assert_eq!(
+            (options.check(), options.remote()),
+            (Ok(()), Some("origin"))
+        );
         assert!(toml::from_str::<HubOptions>("password = 'x'").is_err());
     }
 }

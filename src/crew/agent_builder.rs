@@ -34,7 +34,7 @@ use crate::domain::team_preset::LeadMode;
 use crate::model::ToolSpec;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::event::TurnEnd;
-use crate::store::{Board, Mailbox, PromptQueue, Requests, Skills};
+use crate::store::{PromptQueue, Skills, Stores};
 use crate::tools::host::Host;
 use crate::tools::policy::PlanGate;
 use crate::tools::{Access, Caller, Tool, table};
@@ -137,9 +137,7 @@ pub struct AgentSettings {
 }
 
 pub struct AgentStores {
-    pub board: Board,
-    pub mailbox: Mailbox,
-    pub requests: Requests,
+    pub shared: Stores,
     /// The user's prompts that wait for the lead.
     pub prompts: Arc<PromptQueue>,
     /// The checkpoints; `None` if none are recorded.
@@ -275,7 +273,7 @@ impl AgentBuilder {
             servers: self.servers_of(spec, &*host),
             host,
             root: self.context.root.clone(),
-            board: self.stores.board.clone(),
+            stores: self.stores.shared.clone(),
             workdir: self.context.root.clone(),
             timeout: self.settings.tool_timeout,
             redactor: self.context.event_sender.redactor().clone(),
@@ -397,17 +395,17 @@ impl AgentBuilder {
                 .name
                 .parent()
                 .is_none()
-                .then(|| self.stores.mailbox.clone()),
+                .then(|| self.stores.shared.mailbox.clone()),
             prompts: spec
                 .name
                 .is_lead()
                 .then(|| Arc::clone(&self.stores.prompts)),
-            board: self.stores.board.clone(),
+            board: self.stores.shared.board.clone(),
             identity: spec.identity,
             effort: handle.effort,
             lead_mode: LeadMode::default(),
             compact_at: self.settings.compact_at,
-            requests: self.stores.requests.clone(),
+            requests: self.stores.shared.requests.clone(),
             transcript: self.context.transcript(&spec.name),
             clock: self.context.clock,
             jitter: self.settings.jitter,

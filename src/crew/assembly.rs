@@ -1,5 +1,6 @@
 //! Creates the components of a crew in the order of their dependencies, and connects them.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use super::decision_followup::DecisionFollowup;
 use super::external_agents::ExternalAgents;
 use super::hook_session;
 use super::host::CrewHost;
+use super::hosts::CrewHosts;
 use super::idle_detector::IdleDetector;
 use super::inbox_prompts::InboxPrompts;
 use super::jobs::JobRunner;
@@ -79,6 +81,8 @@ pub struct Components {
     pub recovery: Arc<Recovery>,
     pub idle_detector: IdleDetector,
     pub inbox_prompts: Arc<InboxPrompts>,
+    /// The other hosts of the crew; `None` if the crew is on this machine only.
+    pub hosts: Option<Arc<CrewHosts>>,
     pub commands: Commands,
 }
 
@@ -133,17 +137,22 @@ impl RequestGroup {
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let hooks = hook_session::create(&mut parts);
-    let base = BaseComponents::new(CrewContext {
-        root: parts.root,
-        session: parts.session.info.session.clone(),
-        event_sender: parts.event_sender,
-        hooks,
-        clock: parts.clock,
-        new_id: parts.new_id,
-        started: tokio::time::Instant::now(),
-        tracker: TaskTracker::new(),
-        stop: CancellationToken::new(),
-    });
+    let base = BaseComponents::new(
+        CrewContext {
+            root: parts.place.root,
+            session: parts.session.info.session.clone(),
+            event_sender: parts.event_sender,
+            hooks,
+            clock: parts.clock,
+            new_id: parts.new_id,
+            started: tokio::time::Instant::now(),
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            host: parts.place.host,
+        },
+        parts.place.stores.clone(),
+    );
+    let shared = parts.place.stores;
     let (store, used) = found.worktrees.unzip();
     let used = used.unwrap_or_default();
     let worktree_commands = WorktreeCommands {
@@ -268,9 +277,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             jitter: parts.jitter,
         },
         AgentStores {
-            board: board.store().clone(),
-            mailbox: mailbox.clone(),
-            requests: requests.clone(),
+            shared: shared.clone(),
             prompts,
             checkpoints,
         },
@@ -298,7 +305,16 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         builder: builder.clone(),
         checks: checks.clone(),
         limits: parts.limits,
+        is_draining: AtomicBool::new(false),
     });
+    let hosts = CrewHosts::new(
+        context.clone(),
+        signals.clone(),
+        registry.clone(),
+        board.clone(),
+        team.clone(),
+        mailbox.clone(),
+    );
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
     let host = Arc::new(CrewHost {
         context: context.clone(),
@@ -327,6 +343,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             merges: merges.clone(),
             skills: skills.clone(),
             mailbox: mailbox.clone(),
+            changes: shared.changes,
         },
         recovery: Arc::new(Recovery {
             context: context.clone(),
@@ -349,7 +366,9 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             broker: broker.clone(),
             board: board.clone(),
             branches: branches.clone(),
+            hosts: hosts.clone(),
         },
+        hosts,
         inbox_prompts: Arc::new(InboxPrompts {
             context: context.clone(),
             signals: signals.clone(),

@@ -7,7 +7,7 @@ use super::board_view::{BoardObserver, BoardView};
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
-use super::lead_inbox::LeadInbox;
+use super::lead_inbox::{LeadInbox, RemoteLead};
 use super::merge_service::MergeService;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
@@ -17,7 +17,7 @@ use super::worktrees::TaskWorktrees;
 use crate::checks::TaskChecks;
 use crate::domain::graph::TaskGraph;
 use crate::domain::worktree::MergePolicy;
-use crate::store::{Board, Mailbox, PromptQueue, Requests, Roster, WorktreeCommands, Worktrees};
+use crate::store::{Board, Mailbox, PromptQueue, Requests, Stores, WorktreeCommands, Worktrees};
 
 /// The components that are created first, because they use no components outside of this group.
 pub struct BaseComponents {
@@ -34,16 +34,24 @@ pub struct BaseComponents {
 }
 
 impl BaseComponents {
-    pub fn new(context: CrewContext) -> BaseComponents {
+    pub fn new(context: CrewContext, stores: Stores) -> BaseComponents {
         let context = Arc::new(context);
         let (root, redactor) = (&context.root, context.event_sender.redactor());
         let prompts = Arc::new(PromptQueue::open(root, &context.session, redactor));
-        let (mailbox, roster) = (Mailbox::open(root), Roster::open(root));
-        let requests = Requests::open(root);
+        let Stores {
+            mailbox,
+            requests,
+            roster,
+            ..
+        } = stores;
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));
         let registry = Arc::new(AgentRegistry::new(signals.clone()));
-        let lead = LeadInbox::new(registry.clone(), prompts.clone());
+        let remote = context.is_worker().then(|| RemoteLead {
+            context: context.clone(),
+            mailbox: mailbox.clone(),
+        });
+        let lead = LeadInbox::new(registry.clone(), prompts.clone()).with_remote(remote);
         let delivery = MessageDelivery::new(
             context.clone(),
             signals.clone(),

@@ -75,6 +75,9 @@ impl BoardFollowup {
     /// lead itself completed are left out of both. The lead reads the report in its next model call. If the crew
     /// becomes idle before that call, the lead is woken to read the report.
     fn report_progress(self: &Arc<Self>, known: &TaskGraph, changed: &[Arc<Task>]) {
+        if self.context.is_worker() {
+            return;
+        }
         for task in changed
             .iter()
             .filter(|t| t.status == TaskStatus::Completed && t.owner != "lead")
@@ -168,7 +171,7 @@ impl BoardFollowup {
     /// Creates in the background a worktree for each task in `tasks` that the user has claimed and that has none. Skips
     /// tasks in `handled`. Does nothing if worktrees are not in use.
     pub fn create_user_worktrees<'a>(self: &Arc<Self>, tasks: impl Iterator<Item = &'a Task>) {
-        if !self.worktrees.are_used() {
+        if !self.worktrees.are_used() || self.context.is_worker() {
             return;
         }
         for task in tasks.filter(|task| self.lacks_worktree(task)) {

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::hooks::CrewHooks;
+use super::parts::HostParts;
 use crate::domain::ids::Name;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
@@ -27,6 +28,8 @@ pub struct CrewContext {
     pub stop: CancellationToken,
     /// The hooks of the crew; `None` if no hook is configured.
     pub hooks: Option<Arc<CrewHooks>>,
+    /// This process as a host of a crew on a hub; `None` if the crew is on this machine only.
+    pub host: Option<HostParts>,
 }
 
 impl CrewContext {
@@ -36,6 +39,16 @@ impl CrewContext {
 
     pub async fn notice(&self, level: NoticeLevel, text: impl Into<String>) {
         self.publish(EventKind::notice(level, text)).await;
+    }
+
+    /// Returns whether this process runs teammates for a lead on another host.
+    pub fn is_worker(&self) -> bool {
+        self.host.as_ref().is_some_and(HostParts::is_worker)
+    }
+
+    /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
+    pub fn member_host(&self) -> &str {
+        self.host.as_ref().map_or("", HostParts::member_host)
     }
 
     pub fn now(&self) -> Timestamp {

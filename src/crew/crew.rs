@@ -15,7 +15,7 @@ use super::lead::LeadAgent;
 use super::parts::CrewParts;
 use super::recovery::Recovery;
 use super::start;
-use super::teammate::RestoredTeammate;
+use super::teammate::{RestoredTeammate, Teammates};
 use crate::domain::conversation::TurnState;
 use crate::domain::hook::SessionEndReason;
 use crate::domain::ids::Name;
@@ -30,6 +30,7 @@ pub struct Crew {
     context: Arc<CrewContext>,
     recovery: Arc<Recovery>,
     budget: Arc<TeamBudget>,
+    teammates: Arc<Teammates>,
     commands: mpsc::Sender<SentCommand>,
     resumed: TurnState,
 }
@@ -44,7 +45,10 @@ impl Crew {
     pub async fn start(mut parts: CrewParts) -> Result<Crew, StoreError> {
         let PublishedBoard { board, graph } = match parts.session.published.take() {
             Some(published) => published,
-            None => publish_session(&parts.root, &parts.session.info, &parts.event_sender).await,
+            None => {
+                let stores = &parts.place.stores;
+                publish_session(stores, &parts.session.info, &parts.event_sender).await
+            }
         };
         // Git starts after the board is published, which its processes would delay.
         let git_check = start::start_git_check(&parts);
@@ -82,6 +86,34 @@ impl Crew {
         sent.map_err(mpsc::error::TrySendError::into_inner)
     }
 
+    /// Makes the teammates claim no more tasks.
+    pub fn drain(&self) {
+        self.teammates.drain();
+    }
+
+    /// Returns whether a teammate of this process works or has an open task.
+    pub async fn has_work(&self) -> bool {
+        self.teammates.have_work().await
+    }
+
+    /// Stops all agents and their programs without a change of the shared state, because this host may no longer act for
+    /// the crew.
+    pub async fn abandon(self) {
+        self.context.stop.cancel();
+        self.context.tracker.close();
+        let _ = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait()).await;
+        self.leave().await;
+    }
+
+    /// Ends the session of this host, if the crew is on a hub. If the hub does not answer, the lease of the host expires.
+    async fn leave(&self) {
+        if let Some(host) = &self.context.host {
+            let session = Arc::clone(&host.session);
+            let left = tokio::task::spawn_blocking(move || session.leave());
+            let _ = left.await;
+        }
+    }
+
     /// Stops the crew as [`Crew::stop_because`] does, with the reason `Other`.
     ///
     /// # Errors
@@ -111,7 +143,9 @@ impl Crew {
             }
         };
         let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
-        self.recovery.close().await?;
+        let closed = self.recovery.close().await;
+        self.leave().await;
+        closed?;
         Ok(problems)
     }
 }
@@ -135,6 +169,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         recovery,
         idle_detector,
         inbox_prompts,
+        hosts,
         commands,
     } = components;
     budget.publish_limits().await;
@@ -155,11 +190,18 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     let (inbox, delivery) = (Arc::clone(&lead.inbox), Arc::clone(&lead.delivery));
     let model = commands.models.current().name;
     let mode = preset.as_ref().map(|p| p.lead).unwrap_or_default();
-    let lead = LeadAgent::prepare(lead, &builder, Arc::clone(&host), resumes, mode).await?;
+    // The lead of a worker's crew runs on another host.
+    let is_worker = context.is_worker();
+    let lead = if is_worker {
+        None
+    } else {
+        let host = Arc::clone(&host);
+        Some(LeadAgent::prepare(lead, &builder, host, resumes, mode).await?)
+    };
     if let Some(handle) = registry.find(&Name::lead()) {
         hook_session::start(&context, handle, resumes, model);
     }
-    let mut resumed = lead.turn();
+    let mut resumed = lead.as_ref().map_or(TurnState::Ended, LeadAgent::turn);
     let mut restored: Vec<RestoredTeammate> = Vec::new();
     for member in back {
         let host = Arc::clone(&host);
@@ -171,6 +213,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     }
     let has_news = inbox.has_prompts() || inbox.has_news();
     let has_left = has_news
+        || is_worker
         || delivery.has_mail(&Name::lead()).await
         || delivery.next_unchecked(&Name::lead()).await.is_some()
         || commands.broker.has_unfinished().await;
@@ -186,24 +229,34 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     let busy = signals.busy();
     let begin = move || {
         let _busy = busy;
-        lead.begin();
+        if let Some(lead) = lead {
+            lead.begin();
+        }
         for member in restored {
             member.begin();
         }
     };
-    if let Some(preset) = preset.filter(|_| !resumes) {
-        Arc::clone(&teammates).start_all(preset.members, host).await;
+    if let Some(preset) = preset.filter(|_| !resumes || is_worker) {
+        let mut members = preset.members;
+        members.retain(|(member, _)| registry.find(&member.name).is_none());
+        Arc::clone(&teammates).start_all(members, host).await;
     }
     context.spawn(watcher.run(begin));
+    if let Some(hosts) = hosts {
+        context.spawn(hosts.run());
+    }
     context.spawn(Arc::clone(&recovery).record_alive());
     context.spawn(inbox_prompts.run());
-    context.spawn(idle_detector.run());
+    if !is_worker {
+        context.spawn(idle_detector.run());
+    }
     let (sender, inbox) = mpsc::channel(COMMANDS_MAX);
     context.spawn(command_loop::run(Arc::new(commands), inbox));
     Ok(Crew {
         context,
         recovery,
         budget,
+        teammates,
         commands: sender,
         resumed,
     })

@@ -1,12 +1,10 @@
 //! Publishes the session information and the board, the first events of a crew.
 
-use std::path::Path;
-
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::{BoardDelta, TaskGraph};
 use crate::protocol::EventSender;
 use crate::protocol::event::{BoardEvent, CrewEvent, EventKind, NoticeLevel, SessionInfo};
-use crate::store::{Board, TaskSet};
+use crate::store::{Board, Stores, TaskSet};
 
 /// The board that [`publish_session`] has published.
 pub struct PublishedBoard {
@@ -16,17 +14,17 @@ pub struct PublishedBoard {
     pub(super) graph: TaskGraph,
 }
 
-/// Publishes the session information and the board of the project `root`, so that the screen shows both before the
+/// Publishes the session information and the board, so that the screen shows both before the
 /// slower steps of a crew's start.
 pub async fn publish_session(
-    root: &Path,
+    stores: &Stores,
     setup: &SessionInfo,
     event_sender: &EventSender,
 ) -> PublishedBoard {
     event_sender
         .publish(EventKind::Crew(CrewEvent::Ready(setup.clone())))
         .await;
-    let board = Board::open(root);
+    let board = stores.board.clone();
     let reader = board.clone();
     let looked =
         run_blocking(move || reader.update_since(&TaskSet::All, &TaskGraph::default())).await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::board_view::BoardView;
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
+use super::hosts::CrewHosts;
 use super::jobs::JobRunner;
 use super::lead_inbox::LeadInbox;
 use super::message_delivery::MessageDelivery;
@@ -34,6 +35,8 @@ pub struct IdleDetector {
     pub reminders: RequestReminders,
     pub board: Arc<BoardView>,
     pub branches: Arc<BranchStatus>,
+    /// The other hosts of the crew; `None` if the crew is on this machine only.
+    pub hosts: Option<Arc<CrewHosts>>,
 }
 
 /// The state on disk that was read when the crew was found to be idle.
@@ -115,6 +118,11 @@ impl IdleDetector {
             {
                 return None;
             }
+        }
+        if let Some(hosts) = &self.hosts
+            && hosts.have_work().await
+        {
+            return None;
         }
         let (board, idle) = (self.board.store().clone(), claimers(&agents));
         let can_claim = run_blocking(move || board.query(|graph| may_claim(graph, &idle))).await;

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::context::CrewContext;
 use super::registry::AgentRegistry;
 use crate::agent::driver::{Control, run_blocking};
 use crate::domain::chat::Block;
-use crate::domain::ids::Name;
-use crate::store::{PromptQueue, QueuedPrompt, StoreError};
+use crate::domain::ids::{MessageId, Name};
+use crate::domain::mail::{MailKind, MailMessage};
+use crate::protocol::event::NoticeLevel;
+use crate::store::{Mailbox, PromptQueue, QueuedPrompt, StoreError};
 
 /// What waits for the lead: prompts of the user, texts from the crew, and news (changes that the lead should know of,
 /// such as completed tasks). A prompt or a text starts a turn of the lead; news starts one only when the crew becomes
@@ -20,16 +23,55 @@ pub struct LeadInbox {
     queued: AtomicUsize,
     /// Number of calls of [`LeadInbox::add_news`] since [`LeadInbox::take_news`] was last called.
     news: AtomicUsize,
+    /// Sends reports to a lead on another host; `None` if the lead is in this process.
+    remote: Option<RemoteLead>,
+}
+
+/// Sends reports to the lead of the crew, which runs on another host.
+pub struct RemoteLead {
+    pub context: Arc<CrewContext>,
+    pub mailbox: Mailbox,
+}
+
+impl RemoteLead {
+    /// Sends a report in the background as a message from this host. An error is published as a notice.
+    fn send(&self, line: &str) {
+        let context = Arc::clone(&self.context);
+        let Some(host) = &context.host else {
+            return;
+        };
+        let Ok(from) = Name::party(host.info.name.as_str()) else {
+            return;
+        };
+        let (id, now) = (MessageId(context.new_id()), context.now());
+        let message = MailMessage::new(id, MailKind::Message, &from, &Name::lead(), line, now);
+        let mailbox = self.mailbox.clone();
+        let notices = Arc::clone(&self.context);
+        context.spawn(async move {
+            if let Err(error) = run_blocking(move || mailbox.send(&message)).await {
+                let text = format!("A report to the lead could not be sent: {error}");
+                notices.notice(NoticeLevel::Warn, text).await;
+            }
+        });
+    }
 }
 
 impl LeadInbox {
     pub fn new(registry: Arc<AgentRegistry>, prompts: Arc<PromptQueue>) -> LeadInbox {
         LeadInbox {
+            remote: None,
             registry,
             prompts,
             queued: AtomicUsize::new(0),
             news: AtomicUsize::new(0),
         }
+    }
+
+    /// Returns this inbox for a process without a lead: reports are sent to the lead of another host, everything else is
+    /// dropped.
+    #[must_use]
+    pub fn with_remote(self, remote: Option<RemoteLead>) -> LeadInbox {
+        LeadInbox { remote, ..self }
     }
 
     /// Adds a line of text to the lead's next model call. Does not wake the lead. Does nothing if the lead is not
@@ -46,6 +88,8 @@ impl LeadInbox {
         if let Some(lead) = self.registry.find(&Name::lead()) {
             lead.mailbox.note(line);
             self.add_news();
+        } else if let Some(remote) = &self.remote {
+            remote.send(&line);
         }
     }
 

@@ -14,11 +14,14 @@
 //! | permissions for the session, budgets | `session_permissions`, `budget` |
 //! | published board, responses to its changes | `board_view`, `board_followup` |
 //! | worktrees, branches, merges, removal | `worktrees`, `worktree_setup`, `worktree_disk`, `branch_status`, `merge_service`, `merge_train`, `train_merger`, `worktree_removal` |
+//! | branches of other hosts | `branch_exchange` |
 //! | background jobs, MCP servers, what they offer | `jobs`, `servers`, `offers`, `server_prompt` |
 //! | team, recovery after a crash, shutdown | `team`, `recovery`, `shutdown` |
 //! | tool calls of external agents | `agent_socket` |
 //! | agents: building, lead, teammates, subagents | `agent_builder`, `lead`, `teammate`, `subagent` |
+//! | other hosts of a crew on a hub | `hosts` |
 //! | idleness, files on disk | `idle_detector`, `watcher` |
+//! | events of agents on other hosts | `event_relay`, `event_buffer`, `relayed_events` |
 //! | commands of the user, here and in a viewer | `commands`, `user_actions`, `user_shell`, `viewer` |
 
 mod agent_builder;
@@ -29,6 +32,7 @@ mod attachments;
 mod base_components;
 mod board_followup;
 mod board_view;
+mod branch_exchange;
 mod branch_status;
 mod budget;
 mod checkpoints;
@@ -41,12 +45,15 @@ mod context;
 #[allow(clippy::module_inception)] // the type of the folder
 mod crew;
 mod decision_followup;
+mod event_buffer;
+pub mod event_relay;
 mod external_agents;
 mod file_errors;
 mod first_board;
 mod hook_session;
 mod hooks;
 mod host;
+mod hosts;
 mod identical_requests;
 mod idle_detector;
 mod inbox_prompts;
@@ -70,6 +77,7 @@ mod prompt_waits;
 mod recovery;
 mod red_question;
 mod registry;
+mod relayed_events;
 mod request_broker;
 mod request_reminders;
 #[cfg(test)]
@@ -107,14 +115,15 @@ mod worktrees;
 
 pub use approvers::Approvers;
 pub use attachments::decode_image;
+pub use branch_exchange::CrewExchange;
 pub use crew::Crew;
 pub use external_agents::ExternalParts;
 pub use first_board::{PublishedBoard, publish_session};
 pub use hooks::HookParts;
 pub use merge_train::{TrainHost, TrainRunner};
 pub use parts::{
-    BudgetParts, CheckParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
-    SessionParts, TeamLimits, WorktreeParts,
+    BudgetParts, CheckParts, CrewParts, CrewPlace, ExtensionParts, HostParts, InstructionParts,
+    ModelParts, NamedModels, SessionParts, TeamLimits, WorktreeParts,
 };
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;

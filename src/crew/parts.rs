@@ -1,7 +1,7 @@
 //! The parameters for the start of a crew.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::checks::{AcceptanceCheck, NoAcceptance};
 use crate::domain::budget::UsageBudgets;
 use crate::domain::checkpoint::CheckpointLimits;
 use crate::domain::checks::CheckSpec;
+use crate::domain::host::{HostInfo, HostKind};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
 use crate::domain::team_preset::TeamPreset;
@@ -24,7 +25,7 @@ use crate::domain::worktree::{MergePolicy, WorktreeSettings};
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::store::{Roles, Skills, SpendingFile};
+use crate::store::{HostSession, HostStore, Roles, Skills, SpendingFile, Stores};
 use crate::tools::policy::PermissionRules;
 
 /// The named models of the settings. Connects to a server when [`NamedModels::find`] first returns one of its models.
@@ -141,9 +142,51 @@ pub struct SessionParts {
     pub published: Option<PublishedBoard>,
 }
 
-pub struct CrewParts {
+/// Where a crew works.
+pub struct CrewPlace {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
+    /// The tasks, messages, requests and team.
+    pub stores: Stores,
+    /// This process as a host of the crew; `None` if the crew is on this machine only.
+    pub host: Option<HostParts>,
+}
+
+impl CrewPlace {
+    /// Returns the place of a crew on this machine, whose state is in the files of the project in `root`.
+    pub fn files(root: &Path) -> CrewPlace {
+        CrewPlace {
+            root: root.to_path_buf(),
+            stores: Stores::open(root),
+            host: None,
+        }
+    }
+}
+
+/// A process that is a host of a crew on a hub.
+#[derive(Debug, Clone)]
+pub struct HostParts {
+    pub info: HostInfo,
+    pub session: Arc<dyn HostSession>,
+    pub store: Arc<dyn HostStore>,
+}
+
+impl HostParts {
+    pub fn is_worker(&self) -> bool {
+        self.info.kind == HostKind::Worker
+    }
+
+    /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
+    pub fn member_host(&self) -> &str {
+        match self.info.kind {
+            HostKind::Lead => "",
+            HostKind::Worker => self.info.name.as_str(),
+        }
+    }
+}
+
+pub struct CrewParts {
+    pub place: CrewPlace,
     pub session: SessionParts,
     pub models: ModelParts,
     pub approvers: Approvers,

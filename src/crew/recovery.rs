@@ -49,7 +49,8 @@ impl Recovery {
     pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
-        let comes_back = |m: &&Member| resumes && m.session == *session;
+        let host = self.context.member_host();
+        let comes_back = |m: &&Member| resumes && m.session == *session && m.host == host;
         let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
         let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
         self.close_all_but(&names, resumes).await?;
@@ -68,13 +69,31 @@ impl Recovery {
     }
 
     async fn close_all_but(&self, back: &[Name], resumes: bool) -> Result<(), StoreError> {
-        let team = self.team.load().await?;
+        let mut team = self.team.load().await?;
+        // The members of other hosts continue without this crew.
+        let host = self.context.member_host();
+        let (own, others): (Vec<Member>, Vec<Member>) =
+            team.members.into_iter().partition(|m| m.host == host);
+        let is_worker = self.context.is_worker();
+        let own_members = own.clone();
+        let is_own_request = move |request: &Request| {
+            let is_of = |members: &[Member]| {
+                let mut members = members.iter();
+                members.any(|m| m.name.same(&request.from) || m.name.same(&request.target))
+            };
+            if is_worker {
+                is_of(&own_members)
+            } else {
+                !is_of(&others)
+            }
+        };
+        team.members = own;
         for member in crash_recovery::absent_members(&team, back) {
             self.board.release_task_of(&member.name).await?;
             let status = MemberStatus::Shutdown;
             self.team.set_status(&member.name, status).await?;
         }
-        if !resumes {
+        if !resumes && !is_worker {
             self.board.release_task_of(&Name::lead()).await?;
         }
         let (requests, now) = (self.requests.clone(), self.context.now());
@@ -85,7 +104,8 @@ impl Recovery {
             LeadState::Gone
         };
         let (withdrawn, notices) = run_blocking(move || {
-            let reading = requests.read_all()?;
+            let mut reading = requests.read_all()?;
+            reading.requests.retain(is_own_request);
             let orphaned = crash_recovery::orphaned_requests(&reading.requests, &back, lead);
             for request in &orphaned {
                 requests.withdraw(&request.id, crash_recovery::CREW_ENDED, now)?;

@@ -264,7 +264,8 @@ impl RequestBroker {
 
     /// Reads all requests from disk, and publishes the requests that are new or whose status has changed. Carries out
     /// new decisions, no matter which process made them. An error is reported to the user.
-    pub async fn read(&self) {
+    pub async fn read(self: &Arc<Self>) {
+        let mut new_remote = Vec::new();
         let mut has_read = self.has_read.lock().await;
         let requests = self.parts.requests.clone();
         let reading = run_blocking(move || requests.read_all()).await;
@@ -290,12 +291,38 @@ impl RequestBroker {
                     request: request.clone(),
                 }))
                 .await;
-            if !request.is_pending() {
+            if request.is_pending() && before.is_none() && is_later && self.is_remote(&request) {
+                new_remote.push(request);
+            } else if !request.is_pending() {
                 let decided_now = before.is_some() || is_later;
                 self.follow(request, decided_now).await;
             }
         }
+        drop(has_read);
         self.parts.signals.files_changed();
+        for mut request in new_remote {
+            // The host that has filed the request does not know the approvers of this crew.
+            request.approver = self.approver_of(&request);
+            self.hand_over_in_background(request);
+        }
+    }
+
+    fn hand_over_in_background(self: &Arc<Self>, request: Request) {
+        let broker = Arc::clone(self);
+        let context = &self.parts.context;
+        context.spawn(async move { broker.hand_over(&request).await });
+    }
+
+    /// Returns whether an agent on another host has filed the request and this process is the one that hands it to its
+    /// approver.
+    fn is_remote(&self, request: &Request) -> bool {
+        let context = &self.parts.context;
+        let is_lead_on_hub = context.host.is_some() && !context.is_worker();
+        let from = &request.from;
+        is_lead_on_hub
+            && !from.is_lead()
+            && !from.is_user()
+            && self.parts.registry.find(from).is_none()
     }
 
     /// Carries out the decision on `request`, and wakes the agent that waits for the decision. If no agent waits, sends
@@ -374,7 +401,7 @@ impl RequestBroker {
         &self.parts.approvers
     }
 
-    async fn put(&self, request: Request) -> Result<(), String> {
+    async fn put(self: &Arc<Self>, request: Request) -> Result<(), String> {
         let requests = self.parts.requests.clone();
         run_blocking(move || requests.create(&request))
             .await

@@ -32,6 +32,11 @@ impl TeamRoster {
         &self.roster
     }
 
+    /// Returns the team as it was last published.
+    pub fn published(&self) -> Team {
+        lock(&self.published).clone()
+    }
+
     /// Reads the roster from disk. Publishes nothing.
     pub async fn load(&self) -> Result<Team, StoreError> {
         let roster = self.roster.clone();

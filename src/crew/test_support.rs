@@ -94,6 +94,7 @@ impl TestCrew {
             tracker: TaskTracker::new(),
             stop: CancellationToken::new(),
             hooks: None,
+            host: None,
         });
         let signals = Arc::new(CrewSignals::default());
         let errors = Arc::new(FileErrors::new(context.clone()));
@@ -370,6 +371,7 @@ pub fn repository(root: &Path, files: &[&str]) -> String {
             subject: (*file).into(),
             owner: "bob".into(),
             base: None,
+            start: None,
             needs: Vec::new(),
             made: None,
             has_setup: false,

@@ -31,7 +31,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
 use crate::store::{
-    Board, Mailbox, Requests, Roster, Skills, StoreError, WorktreeCommands, Worktrees,
+    Board, Mailbox, Requests, Roster, Skills, StoreError, Stores, WorktreeCommands, Worktrees,
 };
 
 /// The process in which the viewed crew runs, if it runs.
@@ -50,6 +50,8 @@ pub type MergeChecks = fn(&Path, &[TaskId]) -> Result<Option<TaskChecks>, String
 pub struct ViewerParts {
     /// The project directory. Its state folders must exist.
     pub root: PathBuf,
+    /// The shared state of the crew.
+    pub stores: Stores,
     pub runner: Runner,
     /// Whether the settings have checks. A viewer does not run them when the user completes a task.
     pub has_checks: bool,
@@ -80,10 +82,10 @@ impl Viewer {
         let stop = CancellationToken::new();
         let files = Arc::new(ViewerStores {
             stop: stop.clone(),
-            board: Board::open(&parts.root),
-            mailbox: Mailbox::open(&parts.root),
-            requests: Requests::open(&parts.root),
-            roster: Roster::open(&parts.root),
+            board: parts.stores.board,
+            mailbox: parts.stores.mailbox,
+            requests: parts.stores.requests,
+            roster: parts.stores.roster,
             worktrees: Worktrees::open(&parts.root),
             has_checks: parts.has_checks,
             merge_checks: parts.merge_checks,

@@ -8,7 +8,7 @@ use crate::domain::worktree::{BranchState, Losses};
 use crate::protocol::bus::bus;
 use crate::protocol::event::UserAction;
 use crate::protocol::{CommandId, CrewEvent, EventReceiver};
-use crate::store::prepare;
+use crate::store::{Stores, prepare};
 use pretty_assertions::assert_eq;
 
 struct ViewerFixture {
@@ -36,6 +36,7 @@ fn fixture_with(merge_checks: MergeChecks) -> ViewerFixture {
         has_checks: false,
         merge_checks,
         root: dir.path().to_path_buf(),
+        stores: Stores::open(dir.path()),
         runner: Runner::Process(Some(4711)),
         event_sender,
         worktree_commands: |_| crate::store::WorktreeCommands::default(),

@@ -22,7 +22,7 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::MailMessage;
 use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
-use crate::store::{Mailbox, ScanMode, TaskSet};
+use crate::store::{Mailbox, ScanMode, StateWatch, TaskSet};
 
 /// Maximum number of queued reports of file changes. If the queue is full, the watch thread waits, and merges further
 /// changes into later reports.
@@ -45,6 +45,8 @@ pub struct Watcher {
     pub merges: Arc<MergeService>,
     pub skills: Arc<SkillWatch>,
     pub mailbox: Mailbox,
+    /// Reports changes of the state on a hub. Not used for a crew on this machine, whose state is in the watched files.
+    pub changes: Arc<dyn StateWatch>,
 }
 
 impl Watcher {
@@ -53,6 +55,7 @@ impl Watcher {
     /// reports the error and returns after `begin`.
     pub async fn run(self, begin: impl FnOnce() + Send) {
         let (sender, mut changes) = mpsc::channel(DIRTY_MAX);
+        let _hub_watch = self.watch_hub(sender.clone()).await;
         let watching = watch::start(&self.context.root, self.skills.store(), move |dirty| {
             let _ = sender.blocking_send(dirty);
         });
@@ -132,6 +135,27 @@ impl Watcher {
 }
 
 impl Watcher {
+    /// Watches the state on the hub, if it is there. An error is reported to the user. Returns what keeps the watch alive.
+    async fn watch_hub(&self, sender: mpsc::Sender<Dirty>) -> Option<Box<dyn Send>> {
+        self.context.host.as_ref()?;
+        let changes = Arc::clone(&self.changes);
+        let watching = run_blocking(move || {
+            changes.watch(Box::new(move |dirty| {
+                let _ = sender.blocking_send(dirty);
+            }))
+        });
+        match watching.await {
+            Ok(watching) => Some(watching),
+            Err(error) => {
+                let text = format!(
+                    "Changes by other hosts are not noticed, because the hub cannot be watched: {error}. Restart crewdeck to try again."
+                );
+                self.context.notice(NoticeLevel::Error, text).await;
+                None
+            }
+        }
+    }
+
     /// Tries the branches again in the background that automatic merges have left, for example because the user's checkout
     /// had uncommitted changes.
     fn retry_merges(&self) {

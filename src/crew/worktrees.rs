@@ -145,6 +145,7 @@ impl TaskWorktrees {
             subject: task.subject.clone(),
             owner: owner.to_string(),
             base: None,
+            start: None,
             needs,
             made: None,
             has_setup: self.prepares(),

@@ -240,10 +240,10 @@ impl Team {
     /// that other programs wrote, except the colour.
     ///
     /// # Errors
-    /// Fails if a member of that name has not shut down, or if the team already has `most` members that have not shut
-    /// down.
+    /// Fails if a member of that name has not shut down, or if the member's host already runs `most` members.
     pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
-        let is_full = self.present().count() >= most;
+        let on_host = self.present().filter(|m| m.host == member.host);
+        let is_full = on_host.count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
             if existing.status != MemberStatus::Shutdown {
                 return Err(TeamError::Busy(existing.name.clone(), existing.status));

@@ -21,10 +21,11 @@ pub struct EventSender {
     clock: fn() -> Timestamp,
     redactor: Redactor,
     listener: Option<Listener>,
+    relay: Option<Listener>,
 }
 
-/// A second receiver of events, set by [`EventSender::with_listener`]. Each published event that `wants` selects is
-/// copied into the queue `out`. Deltas are never copied. If the queue is full, the copy is dropped.
+/// A second receiver of events, set by [`EventSender::with_listener`] or [`EventSender::with_relay`]. Each published event
+/// that `wants` selects is copied into the queue `out`. If the queue is full, the copy is dropped.
 #[derive(Debug, Clone)]
 struct Listener {
     wants: fn(&EventKind) -> bool,
@@ -46,6 +47,7 @@ pub fn bus(clock: fn() -> Timestamp) -> (EventSender, EventReceiver) {
             clock,
             redactor: Redactor::default(),
             listener: None,
+            relay: None,
         },
         EventReceiver { events },
     )
@@ -71,6 +73,27 @@ impl EventSender {
         EventSender { listener, ..self }
     }
 
+    /// Returns this sender with a relay to other hosts, which gets a copy of each published event that `wants` selects, also
+    /// of deltas. If the queue `out` is full, the copy is dropped.
+    #[must_use]
+    pub fn with_relay(
+        self,
+        wants: fn(&EventKind) -> bool,
+        out: mpsc::Sender<EventKind>,
+    ) -> EventSender {
+        let relay = Some(Listener { wants, out });
+        EventSender { relay, ..self }
+    }
+
+    /// Returns this sender without the relay, for events that came from other hosts.
+    #[must_use]
+    pub fn without_relay(self) -> EventSender {
+        EventSender {
+            relay: None,
+            ..self
+        }
+    }
+
     /// Returns the redactor, so that output of the crew other than events can be redacted too.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
@@ -93,9 +116,8 @@ impl EventSender {
         if kind.is_delta() {
             self.offer(kind);
         } else {
-            if let Some(listener) = self.listener.as_ref().filter(|l| (l.wants)(&kind)) {
-                let _ = listener.out.try_send(kind.clone());
-            }
+            copy_to(self.listener.as_ref(), &kind);
+            copy_to(self.relay.as_ref(), &kind);
             // The receiver is only gone when the program ends.
             if let Ok(room) = self.out.reserve().await {
                 self.send(room, kind);
@@ -106,6 +128,7 @@ impl EventSender {
     /// Publishes a delta without waiting. Drops the delta if the queue is full or the receiver is gone. Does not redact
     /// it: the caller must have removed secrets already.
     pub fn offer(&self, kind: EventKind) {
+        copy_to(self.relay.as_ref(), &kind);
         match self.out.try_reserve() {
             Ok(room) => self.send(room, kind),
             // Skips a number, so that the receiver can detect that a delta was dropped.
@@ -121,6 +144,12 @@ impl EventSender {
             at: (self.clock)(),
             kind,
         });
+    }
+}
+
+fn copy_to(listener: Option<&Listener>, kind: &EventKind) {
+    if let Some(listener) = listener.filter(|l| (l.wants)(kind)) {
+        let _ = listener.out.try_send(kind.clone());
     }
 }
 

@@ -84,9 +84,76 @@ pub trait HostSession: Debug + Send + Sync {
     /// stays false. Does not ask the store. Becomes false before other hosts see the host as lost.
     fn is_valid(&self) -> bool;
 
+    /// Ends the session and marks the host as left; does nothing if it has ended. Waits a bounded time for the store.
+    fn leave(&self);
+
     /// Reports new facts about the host.
     ///
     /// # Errors
     /// When they cannot be stored.
     fn update(&self, info: &HostInfo) -> Result<(), StoreError>;
+}
+
+/// A session in memory for tests, which a test can end.
+#[cfg(test)]
+#[derive(Debug)]
+pub struct FakeHostSession {
+    claim: HostClaim,
+    is_valid: std::sync::atomic::AtomicBool,
+    updates: std::sync::Mutex<Vec<HostInfo>>,
+}
+
+#[cfg(test)]
+impl FakeHostSession {
+    /// Returns a valid session of a host.
+    pub fn new(host: &str, session: &str) -> std::sync::Arc<FakeHostSession> {
+        std::sync::Arc::new(FakeHostSession {
+            claim: HostClaim {
+                host: HostName::similar_to(host),
+                session: session.into(),
+            },
+            is_valid: true.into(),
+            updates: std::sync::Mutex::default(),
+        })
+    }
+
+    /// Ends the session, as a loss of its lease does.
+    pub fn end(&self) {
+        let order = std::sync::atomic::Ordering::SeqCst;
+        self.is_valid.store(false, order);
+    }
+
+    /// Returns what the host has reported about itself, oldest first.
+    pub fn updates(&self) -> Vec<HostInfo> {
+        self.lock_updates().clone()
+    }
+
+    fn lock_updates(&self) -> std::sync::MutexGuard<'_, Vec<HostInfo>> {
+        let updates = self.updates.lock();
+        updates.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl HostSession for FakeHostSession {
+    fn claim(&self) -> HostClaim {
+        self.claim.clone()
+    }
+
+    fn is_valid(&self) -> bool {
+        self.is_valid.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    fn update(&self, info: &HostInfo) -> Result<(), StoreError> {
+        if !self.is_valid() {
+            return Err(StoreError::HostLost("report themselves"));
+        }
+        self.lock_updates().push(info.clone());
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.is_valid
+            .store(false, std::sync::atomic::Ordering::SeqCst);
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::StoreError;
 use super::file_mail::FileMail;
 use super::file_reader;
+use super::host_store::HostSession;
 use super::inbox_reader::InboxReader;
 use super::mail_store::{
     MailStore, ReaderSession, ReadyFilter, RecentMessages, UnreadCount, UnreadMessages,
@@ -18,6 +19,8 @@ use crate::domain::mail::{MAIL_MESSAGE_MAX, MailMessage};
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     store: Arc<dyn MailStore>,
+    /// The session of the host whose agents send messages; `None` without hosts.
+    session: Option<Arc<dyn HostSession>>,
 }
 
 impl Mailbox {
@@ -28,14 +31,29 @@ impl Mailbox {
 
     /// Returns the mailbox whose messages are in `store`.
     pub fn with_store(store: Arc<dyn MailStore>) -> Mailbox {
-        Mailbox { store }
+        Mailbox {
+            store,
+            session: None,
+        }
+    }
+
+    /// Returns the mailbox for the agents of a host. After `session` has become invalid, their messages are rejected with
+    /// [`StoreError::HostLost`]: another agent may do their work by then. Messages of the user are not.
+    #[must_use]
+    pub fn with_host(self, session: Arc<dyn HostSession>) -> Mailbox {
+        Mailbox {
+            session: Some(session),
+            ..self
+        }
     }
 
     /// Stores a message in the inbox of its recipient. It survives the end of this process.
     ///
     /// # Errors
-    /// When the text is longer than [`MAIL_MESSAGE_MAX`], the recipient is not a valid name, or the inbox cannot be written.
+    /// When the text is longer than [`MAIL_MESSAGE_MAX`], the recipient is not a valid name, the host of the sender has lost
+    /// its session, or the inbox cannot be written.
     pub fn send(&self, message: &MailMessage) -> Result<(), StoreError> {
+        self.check_sender(message)?;
         self.store.append(&checked_recipient(message)?, message)
     }
 
@@ -46,6 +64,7 @@ impl Mailbox {
     /// # Errors
     /// As [`Mailbox::send`]; also when the inbox cannot be read.
     pub fn send_once(&self, message: &MailMessage) -> Result<(), StoreError> {
+        self.check_sender(message)?;
         let to = checked_recipient(message)?;
         match message.request_id() {
             Some(_) => self.store.append_once(&to, message),
@@ -104,6 +123,15 @@ impl Mailbox {
     pub fn reader(&self, name: &Name, within: Duration) -> Result<InboxReader, StoreError> {
         let session = self.store.open_session(name, within)?;
         Ok(InboxReader::new(session))
+    }
+
+    /// Fails if the sender is an agent of a host that has lost its session.
+    fn check_sender(&self, message: &MailMessage) -> Result<(), StoreError> {
+        let is_valid = self.session.as_ref().is_none_or(|s| s.is_valid());
+        if is_valid || message.from == Name::user().as_str() {
+            return Ok(());
+        }
+        Err(StoreError::HostLost("send messages"))
     }
 }
 

@@ -26,6 +26,7 @@ mod file_reader;
 mod file_requests;
 mod file_roster;
 mod git;
+mod host_file;
 mod host_store;
 mod hub;
 pub mod image_metadata;
@@ -35,6 +36,7 @@ mod inbox_reader;
 mod journal;
 mod leftovers;
 mod line_end;
+mod machine;
 mod mail_store;
 mod mailbox;
 mod markdown_files;
@@ -83,15 +85,20 @@ pub use cursor::Cursor;
 pub use environment::environment;
 pub use file_fingerprint::FileFingerprint;
 pub use git::{
-    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteLogin,
-    RepositoryFacts, create_first_commit as begin_repository, facts as git_facts,
+    COMMIT as FIRST_COMMIT, GitError, GitFacts, INIT_AND_COMMIT, PushHooks, RemoteFailure,
+    RemoteLogin, RemoteTransport, RepositoryFacts, create_first_commit as begin_repository,
+    facts as git_facts, transport_of,
 };
+pub use host_file::KeptHost;
+#[cfg(test)]
+pub use host_store::FakeHostSession;
 pub use host_store::{EventReport, EventStart, HostEvents, HostReport, HostSession, HostStore};
-pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSettings, HubStorage};
+pub use hub::{Hub, HubAddress, HubError, HubLogin, HubSecret, HubSettings, HubStorage};
 pub use in_use::task_in_worktree;
 pub use inbox_reader::InboxReader;
 pub use journal::{Journal, JournalStart, JournalTail, TailRead};
 pub use leftovers::{DamagedFile, Leftovers, has_state, leftovers, may_have_run, size_below};
+pub use machine::{core_count, load_average, machine_name};
 pub use mail_store::{
     MailStore, ReaderSession, ReadyFilter, RecentMessages, UnreadCount, UnreadMessages,
 };
@@ -116,10 +123,11 @@ pub use team_presets::team_preset;
 pub use time_zone::local_time_zone;
 pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subagent, sessions};
 pub use worktrees::{
-    BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch, CombinedBranches,
-    CommandTurn, Debris, LandedCommit, LandedCommits, Landing, NewWorktree, OrphanKind,
-    OrphanWorktree, OutgoingQuery, PORT_VARIABLE, ScanMode, Teardown, TrainBranch, TrainLock,
-    TrainPlan, TrainPlans, WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
+    BranchExchange, BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch,
+    CombinedBranches, CommandTurn, Debris, FetchedBranch, FetchedBranches, LandedCommit,
+    LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, PORT_VARIABLE,
+    Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
+    WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -142,9 +150,14 @@ pub enum StoreError {
     /// Another process is present as the host.
     #[error("{0}")]
     HostInUse(String),
-    /// This host cannot act as the owner of the task any more. The string says why.
-    #[error("task {0} is no longer claimed for this host: {1}")]
+    /// An agent of this host cannot act as the owner of the task. The string says why.
+    #[error("task {0} is not claimed for this host: {1}")]
     ClaimLost(TaskId, String),
+    /// This host has lost its session. The string names what its agents can no longer do.
+    #[error(
+        "agents of this host can no longer {0}, because the connection to the hub was lost for too long: start crewdeck again"
+    )]
+    HostLost(&'static str),
     #[error("there is no request {0}: it may have been decided and deleted")]
     NoRequest(RequestId),
     /// Another process holds the reader lock of the inbox.
@@ -177,7 +190,9 @@ impl StoreError {
     pub fn is_lost_lease(&self) -> bool {
         matches!(
             self,
-            StoreError::Hub(HubError::LostLease { .. }) | StoreError::ClaimLost(..)
+            StoreError::Hub(HubError::LostLease { .. })
+                | StoreError::ClaimLost(..)
+                | StoreError::HostLost(_)
         )
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::watch::{self, Dirty};
-use super::{Board, HostStore, Mailbox, Requests, Roster, StoreError};
+use super::{Board, HostSession, HostStore, Mailbox, Requests, Roster, StoreError};
 
 /// Called with each part of the state that may have changed. It may block.
 pub type ChangeReport = Box<dyn Fn(Dirty) + Send>;
@@ -43,6 +43,16 @@ impl Stores {
             roster: Roster::open(root),
             changes: Arc::new(FileWatch(root.to_path_buf())),
             hosts: None,
+        }
+    }
+
+    /// Returns the state for the agents of a host: see [`Board::with_host`] and [`Mailbox::with_host`].
+    #[must_use]
+    pub fn with_host(self, session: Arc<dyn HostSession>) -> Stores {
+        Stores {
+            board: self.board.with_host(Arc::clone(&session)),
+            mailbox: self.mailbox.with_host(session),
+            ..self
         }
     }
 }

@@ -33,7 +33,7 @@ pub fn take_task(
 ) -> Result<TakenTask, StoreError> {
     let is_here = from.is_lead() || roster.read()?.present().any(|m| m.name.same(from));
     if from.is_user() || !is_here {
-        let task = board.release(id, from, now)?;
+        let task = board.release_as_user(id, from, now)?;
         return Ok(TakenTask { task, notice: None });
     }
     let task = board.take(id, from, now)?;

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::domain::ids::Name;
 use crate::domain::mail::MailKind;
-use crate::store::Roster;
 
 pub const TOOL: Tool = Tool {
     name: "broadcast",
@@ -30,7 +29,7 @@ struct Input {
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
-    let team = Roster::open(&context.root).read().map_err(error_output)?;
+    let team = context.stores.roster.read().map_err(error_output)?;
     let mut to: Vec<Name> = team.present().map(|m| m.name.clone()).collect();
     to.push(Name::lead());
     to.retain(|name| !name.same(&context.agent));

@@ -48,7 +48,7 @@ async fn run(context: ToolContext, input: Input) -> ToolResult {
 }
 
 fn claim(context: &ToolContext, input: &Input) -> Result<Option<Task>, ToolOutput> {
-    let board = &context.board;
+    let board = &context.stores.board;
     let id = match &input.task_id {
         Some(reference) => Some(task_ref::resolve(board, reference)?),
         None => None,

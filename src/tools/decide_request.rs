@@ -12,7 +12,6 @@ use super::{
 use crate::domain::ids::RequestId;
 use crate::domain::request::{Decision, Verdict};
 use crate::domain::text::{head_and_tail, one_line};
-use crate::store::Requests;
 
 /// Maximum size of a comment, in bytes. A longer comment is cut.
 const COMMENT_MAX: usize = 4 * 1024;
@@ -54,7 +53,7 @@ struct Input {
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
     let id = RequestId(input.request_id);
-    let (requests, wanted) = (Requests::open(&context.root), id.clone());
+    let (requests, wanted) = (context.stores.requests.clone(), id.clone());
     let found = on_thread(move || requests.get(&wanted).map_err(error_output)).await?;
     let request = found.ok_or_else(|| {
         error_output(format!(

@@ -7,7 +7,6 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
     error_output, schema_of,
 };
-use crate::store::Roster;
 
 pub const TOOL: Tool = Tool {
     name: "list_teammates",
@@ -24,7 +23,7 @@ pub const TOOL: Tool = Tool {
 struct Input {}
 
 fn run(context: &ToolContext, _: Input) -> ToolResult {
-    let team = Roster::open(&context.root).read().map_err(error_output)?;
+    let team = context.stores.roster.read().map_err(error_output)?;
     if team.members.is_empty() {
         return Ok(ToolOutput::ok("No teammates."));
     }

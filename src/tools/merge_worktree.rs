@@ -30,7 +30,7 @@ struct Input {
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
-    let board = context.board.clone();
+    let board = context.stores.board.clone();
     let id = on_thread(move || task_ref::resolve(&board, &input.task_id)).await?;
     let merged = context.host.merge(id).await;
     merged.map(ToolOutput::ok).map_err(error_output)

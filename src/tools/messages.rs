@@ -3,12 +3,11 @@
 use super::{ToolContext, ToolOutput, error_output};
 use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
-use crate::store::{Mailbox, Roster};
 
 /// Resolves a recipient: the lead, the user, or a teammate that has not shut down. A leading `@` is ignored. Fails with
 /// text for the model if the recipient does not exist or is the calling agent.
 pub fn recipient(context: &ToolContext, to: &str) -> Result<Name, ToolOutput> {
-    let team = Roster::open(&context.root).read().map_err(error_output)?;
+    let team = context.stores.roster.read().map_err(error_output)?;
     let unknown = || error_output(format!("{} (and lead, user)", team.unknown(to)));
     let name = Name::party(to.trim().trim_start_matches('@')).map_err(|_| unknown())?;
     if name.same(&context.agent) {
@@ -39,7 +38,5 @@ pub fn send(
     }
     let id = MessageId(uuid::Uuid::now_v7().simple().to_string());
     let message = MailMessage::new(id, kind, &context.agent, to, content, (context.clock)());
-    Mailbox::open(&context.root)
-        .send(&message)
-        .map_err(error_output)
+    context.stores.mailbox.send(&message).map_err(error_output)
 }

@@ -7,7 +7,6 @@ use super::{
     Access, Audience, Tool, ToolContext, ToolOutput, ToolResult, ToolUse, call_blocking,
     error_output, schema_of,
 };
-use crate::store::Mailbox;
 
 pub const TOOL: Tool = Tool {
     name: "read_inbox",
@@ -24,7 +23,7 @@ pub const TOOL: Tool = Tool {
 struct Input {}
 
 fn run(context: &ToolContext, _: Input) -> ToolResult {
-    let pending = Mailbox::open(&context.root).peek(&context.agent);
+    let pending = context.stores.mailbox.peek(&context.agent);
     let waiting = pending.map_err(error_output)?.messages.len();
     // Only count the messages. The agent's driver delivers them and acknowledges them once the conversation is on disk.
     // If they were taken from the inbox here, a crash could lose them.

@@ -45,7 +45,7 @@ struct Input {
 }
 
 async fn create(context: ToolContext, input: Input) -> ToolResult {
-    let board = context.board.clone();
+    let board = context.stores.board.clone();
     let resolve = move || {
         Ok(NewTask {
             blocked_by: task_ref::resolve_all(&board, &input.blocked_by)?,
@@ -58,7 +58,7 @@ async fn create(context: ToolContext, input: Input) -> ToolResult {
     let new = on_thread(resolve).await?;
     let mut reserved = None;
     if context.host.has_hooks(HookEvent::TaskCreated) {
-        let (board, checked, now) = (context.board.clone(), new.clone(), (context.clock)());
+        let (board, checked, now) = (context.stores.board.clone(), new.clone(), (context.clock)());
         let check = move || board.reserve(&checked, now).map_err(error_output);
         let id = on_thread(check).await?;
         reserved = Some(id);
@@ -73,7 +73,10 @@ async fn create(context: ToolContext, input: Input) -> ToolResult {
         checked.await.map_err(error_output)?;
     }
     on_thread(move || {
-        let created = context.board.create_as(reserved, new, (context.clock)());
+        let created = context
+            .stores
+            .board
+            .create_as(reserved, new, (context.clock)());
         let task = created.map_err(error_output)?;
         task_ref::to_output(&task)
     })

@@ -43,7 +43,7 @@ pub fn show_id(input: &Value) -> String {
 }
 
 fn run(context: &ToolContext, input: Input) -> ToolResult {
-    let id = task_ref::resolve(&context.board, &input.task_id)?;
-    let task = context.board.get(id).map_err(error_output)?;
+    let id = task_ref::resolve(&context.stores.board, &input.task_id)?;
+    let task = context.stores.board.get(id).map_err(error_output)?;
     task_ref::to_output(&task)
 }

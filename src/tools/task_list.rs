@@ -54,9 +54,9 @@ enum Show {
 fn run(context: &ToolContext, input: Input) -> ToolResult {
     let after = input.after.as_ref();
     let after = after
-        .map(|reference| task_ref::resolve(&context.board, reference))
+        .map(|reference| task_ref::resolve(&context.stores.board, reference))
         .transpose()?;
-    let reading = context.board.read().map_err(error_output)?;
+    let reading = context.stores.board.read().map_err(error_output)?;
     Ok(ToolOutput::ok(render(&reading.graph, input.show, after)))
 }
 

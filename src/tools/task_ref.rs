@@ -5,7 +5,7 @@ use super::{ToolContext, ToolOutput, ToolResult, error_output};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::store::{Board, Roster};
+use crate::store::Board;
 
 /// Returns the number of the referenced task, without checking that the task exists. Fails with text for the model if
 /// the model wrote a subject instead of a number; the text names the number of the task with that subject.
@@ -26,7 +26,7 @@ pub fn to_output(task: &Task) -> ToolResult {
 /// Returns the calling agent with its tags. The tags come from the roster and decide which tasks the agent may claim.
 /// If the roster cannot be read, the agent has no tags.
 pub fn claimer(context: &ToolContext) -> Claimer {
-    let team = Roster::open(&context.root).read().unwrap_or_default();
+    let team = context.stores.roster.read().unwrap_or_default();
     let tags = team
         .find(&context.agent)
         .map(|m| m.tags.clone())

@@ -13,7 +13,7 @@ use crate::domain::graph::{GraphError, TaskEdit};
 use crate::domain::hook::{HookEvent, HookInput};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
-use crate::store::{Board, StoreError};
+use crate::store::{Board, StoreError, Stores};
 use crate::tools::host::CheckedCompletion;
 
 pub const TOOL: Tool = Tool {
@@ -84,7 +84,10 @@ fn show(input: &Value) -> String {
 
 async fn update(context: ToolContext, mut input: Input) -> ToolResult {
     let ToolContext {
-        host, agent, board, ..
+        host,
+        agent,
+        stores: Stores { board, .. },
+        ..
     } = context.clone();
     let status = input.status;
     if status == Some(TaskStatus::Completed) {
@@ -152,7 +155,7 @@ async fn complete_checked(
 /// may not complete the task, or if a hook rejects the completion.
 async fn check_hooks(context: &ToolContext, input: &Input) -> Result<(), ToolOutput> {
     let (board, agent, id) = (
-        context.board.clone(),
+        context.stores.board.clone(),
         context.agent.clone(),
         input.task_id.clone(),
     );
@@ -185,7 +188,7 @@ async fn check_owned(
     input: &Input,
     own: Option<&Task>,
 ) -> Result<(), ToolOutput> {
-    let (board, reference) = (context.board.clone(), input.task_id.clone());
+    let (board, reference) = (context.stores.board.clone(), input.task_id.clone());
     let id = on_thread(move || task_ref::resolve(&board, &reference)).await?;
     if own.is_some_and(|task| task.id == id) {
         return Ok(());
@@ -219,7 +222,7 @@ fn run(context: &ToolContext, input: Input) -> ToolResult {
 
 /// Makes the changes of the text and the blockers. Returns the number of the task, and the task if anything was changed.
 fn change(context: &ToolContext, input: Input) -> Result<(TaskId, Option<Task>), ToolOutput> {
-    let board = &context.board;
+    let board = &context.stores.board;
     let id = task_ref::resolve(board, &input.task_id)?;
     let edit = TaskEdit {
         subject: input.subject,
@@ -239,7 +242,7 @@ fn change(context: &ToolContext, input: Input) -> Result<(TaskId, Option<Task>),
 }
 
 fn set_status(context: &ToolContext, id: TaskId, status: TaskStatus) -> Result<Task, StoreError> {
-    let (board, now) = (&context.board, (context.clock)());
+    let (board, now) = (&context.stores.board, (context.clock)());
     match status {
         TaskStatus::Completed => board.complete(id, &context.agent, now),
         TaskStatus::InProgress => board.start(id, &task_ref::claimer(context), now),

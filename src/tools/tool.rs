@@ -21,7 +21,7 @@ use crate::domain::subagent::SubagentKind;
 use crate::domain::timestamp::Timestamp;
 use crate::process::sandbox::Sandbox;
 use crate::process::supervisor::Supervisor;
-use crate::store::{Board, Skills};
+use crate::store::{Skills, Stores};
 
 /// What a tool can affect. The policy and the plan gate use this to decide whether a call may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,7 +138,8 @@ pub struct ToolContext {
     pub call: CallId,
     /// The project's root directory, which holds the state directories.
     pub root: PathBuf,
-    pub board: Board,
+    /// The shared state of the crew.
+    pub stores: Stores,
     /// The agent's work directory. File tools can only access files below it.
     pub workdir: PathBuf,
     pub skills: Skills,

@@ -14,7 +14,7 @@ const ALLOWED_IMPORTS: &[(&str, &[&str])] = &[
     ("domain", &["domain"]),
     ("protocol", &["domain", "protocol"]),
     ("process", &["domain", "process"]),
-    ("store", &["domain", "store", "process"]),
+    ("store", &["domain", "protocol", "store", "process"]),
     ("checks", &["domain", "process", "store", "checks"]),
     ("http", &["http"]),
     ("model", &["domain", "http", "model"]),

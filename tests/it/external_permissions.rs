@@ -14,7 +14,7 @@ use crewdeck::domain::permission::PermissionScope;
 use crewdeck::domain::redact::Redactor;
 use crewdeck::domain::request::NewRequest;
 use crewdeck::domain::timestamp::Timestamp;
-use crewdeck::store::{Board, Skills};
+use crewdeck::store::{Skills, Stores};
 use crewdeck::tools::pending;
 use crewdeck::tools::policy::{PermissionRules, PlanGate, PolicyContext};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ impl Bob {
             mailbox: Arc::new(AgentMailbox::new(self.gate, None)),
             skills: Skills::open(&root, None),
             host: Arc::clone(host) as _,
-            board: Board::open(&root),
+            stores: Stores::open(&root),
             workdir: root.clone(),
             root,
             timeout: Duration::from_secs(1),

@@ -17,7 +17,7 @@ use crewdeck::domain::ids::Name;
 use crewdeck::domain::redact::Redactor;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::protocol::agent_socket::SocketTool;
-use crewdeck::store::{Board, Skills};
+use crewdeck::store::{Skills, Stores};
 use crewdeck::tools::host::Host;
 use crewdeck::tools::policy::{PermissionRules, PlanGate};
 use crewdeck::tools::{Caller, ToolOutput, table};
@@ -82,7 +82,7 @@ pub fn tool_runner(root: &Path) -> ToolRunner {
         skills: Skills::open(root, None),
         host,
         root: root.to_path_buf(),
-        board: Board::open(root),
+        stores: Stores::open(root),
         workdir: root.to_path_buf(),
         timeout: Duration::from_secs(60),
         redactor: Redactor::default(),

@@ -1,6 +1,7 @@
 //! Worktrees with the real git: creation, diff, merge and removal without loss of work.
 
 mod branches;
+mod exchange;
 mod landed;
 mod merging;
 mod repository_kinds;

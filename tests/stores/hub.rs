@@ -15,6 +15,7 @@ use crate::suite::{Backend, conformance};
 
 mod cli;
 mod errors;
+mod events;
 mod host_kills;
 mod host_process;
 mod host_round;
@@ -27,6 +28,7 @@ mod proof;
 mod proxy;
 mod records;
 mod scale;
+mod secrets;
 
 /// A NATS server with a configuration, which a test can kill and start again.
 pub struct NatsServer {
@@ -216,7 +218,7 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         let url: Vec<String> = self.url().split(',').map(str::to_string).collect();
-        let names = ["tasks", "state", "mail", "leases"];
+        let names = ["tasks", "state", "mail", "leases", "events"];
         let names = names.map(|name| format!("crewdeck_{}_{name}", self.name));
         let remove = async move {
             let client = async_nats::connect(url).await?;

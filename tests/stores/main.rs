@@ -4,6 +4,7 @@
 
 mod board;
 mod files;
+mod hosts;
 mod hub;
 mod mail;
 mod people;

@@ -42,6 +42,15 @@ macro_rules! conformance {
                 removed_task_releases_its_dependents,
                 unknown_fields_of_tasks_survive_changes,
             ],
+            hosts: [
+                claim_of_a_host_counts_for_its_session_only,
+                ended_session_cannot_act_as_owner,
+                user_is_not_limited_by_claims_of_hosts,
+                lost_claim_is_released_once,
+                restarted_host_adopts_its_open_tasks,
+                task_that_no_host_has_claimed_is_not_limited,
+                messages_of_an_ended_session_are_rejected,
+            ],
             mail: [
                 racing_senders_lose_no_message_and_none_is_read_twice,
                 messages_come_again_until_they_are_acknowledged,

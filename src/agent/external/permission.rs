@@ -229,7 +229,7 @@ impl ExternalPermissions {
 
     /// Returns whether the agent has an open task. False if the board cannot be read.
     pub async fn has_task(&self) -> bool {
-        let (board, agent) = (self.runner.board.clone(), self.agent.clone());
+        let (board, agent) = (self.runner.stores.board.clone(), self.agent.clone());
         let open = run_blocking(move || board.query(|graph| graph.open_task_of(&agent).is_some()));
         open.await.unwrap_or(false)
     }

@@ -53,6 +53,8 @@ impl EditorSession {
             crew,
             journal,
             lock,
+            stores: _,
+            host: _,
             probe: _,
         } = match Box::pin(assemble::build(&blueprint, event_sender)).await? {
             Built::Crew(assembly) => *assembly,

@@ -56,6 +56,8 @@ impl CrewState {
             crew,
             mut journal,
             lock,
+            stores: _,
+            host: _,
             probe: _,
         } = *assembly;
         let stopped = crew.stop_because(reason).await;
@@ -157,7 +159,7 @@ impl Dashboard {
             }
             Ok(Built::RunsElsewhere(holder)) => {
                 let viewing = ViewerSession::start(
-                    &blueprint.root,
+                    (&blueprint.root, blueprint.stores()),
                     holder,
                     self.event_sender.clone(),
                     !blueprint.settings.checks.is_empty(),
@@ -181,9 +183,8 @@ impl Dashboard {
                         return Ok(());
                     }
                     Some(PreviousRun { session, .. }) => {
-                        let root = &blueprint.root;
                         let viewing = ViewerSession::start_abandoned(
-                            root,
+                            (&blueprint.root, blueprint.stores()),
                             session,
                             self.event_sender.clone(),
                             !blueprint.settings.checks.is_empty(),

@@ -7,6 +7,7 @@ mod restoring;
 mod tasks;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::agent_builder::{Agent, AgentBuilder, AgentSpec, ExternalSpec};
@@ -26,12 +27,12 @@ use super::shutdown::Shutdowns;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use super::worktrees::TaskWorktrees;
-use crate::agent::driver::Control;
+use crate::agent::driver::{Control, run_blocking};
 use crate::agent::idle::{Idle, IdleAction, LeaveReason};
 use crate::agent::prompt;
 use crate::agent::turn::{TurnInput, TurnLimits};
 use crate::domain::chat::Block;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::role::ToolSelection;
 use crate::domain::team::{Member, MemberStatus, PlanRule, Team};
 use crate::protocol::event::{NoticeLevel, TurnEnd};
@@ -70,10 +71,13 @@ pub struct Teammates {
     pub external: Arc<ExternalAgents>,
     pub checks: Arc<CrewChecks>,
     pub limits: TeamLimits,
+    /// Whether the teammates claim no more tasks, because their host ends when they have finished.
+    pub is_draining: AtomicBool,
 }
 
 impl Teammates {
-    /// Adds a member to the roster, and starts the member in the background with its first prompt.
+    /// Adds a member to the roster, and starts the member in the background with its first prompt. Without a first prompt,
+    /// the member waits for a message or a task.
     ///
     /// # Errors
     /// Returns the reason if the member's role cannot be used, the team has no room, the roster does not accept the
@@ -89,6 +93,7 @@ impl Teammates {
             role_defined: role.is_some(),
             session: self.context.session.clone(),
             first: first.clone(),
+            host: self.context.member_host().to_string(),
             ..member
         };
         if let Some(AppliedRole { role, .. }) = &role
@@ -113,9 +118,34 @@ impl Teammates {
             return Err(why);
         }
         self.team.read().await;
-        let first = TurnInput::Say(vec![Block::text(first)]);
-        self.context.spawn(life.live(Some(first)));
+        let first = (!first.is_empty()).then(|| TurnInput::Say(vec![Block::text(first)]));
+        self.context.spawn(life.live(first));
         Ok(())
+    }
+
+    /// Makes the teammates claim no more tasks. Those that work finish their tasks.
+    pub fn drain(&self) {
+        self.is_draining.store(true, Ordering::SeqCst);
+        self.signals.files_changed();
+    }
+
+    /// Returns whether a teammate of this process works or has an open task. If the board cannot be read, only the agents
+    /// count.
+    pub async fn have_work(&self) -> bool {
+        let names: Vec<Name> = self
+            .registry
+            .all()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        if !self.registry.working_teammates().is_empty() {
+            return true;
+        }
+        let board = self.board.store().clone();
+        let has_task = run_blocking(move || {
+            board.query(|graph| names.iter().any(|name| graph.open_task_of(name).is_some()))
+        });
+        has_task.await.unwrap_or_default()
     }
 
     /// Starts the members of a team preset, each with its first prompt. Warns the user about each member that cannot be

@@ -1,5 +1,7 @@
 //! The tasks of a teammate: checks whether there is work, claims tasks and sets up their worktrees.
 
+use std::sync::atomic::Ordering;
+
 use super::super::registry::AgentState;
 use super::TeammateLoop;
 use crate::agent::driver::run_blocking;
@@ -54,10 +56,11 @@ impl TeammateLoop {
         let awaits = self.crew.jobs.is_running(Some(&name))
             || self.crew.broker.has_left_open(&name)
             || self.crew.checks.owes_result(&name);
+        let is_draining = self.crew.is_draining.load(Ordering::SeqCst);
         Situation {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
-            claimable: claimable.filter(|_| !self.is_paused),
+            claimable: claimable.filter(|_| !self.is_paused && !is_draining),
             pauses_idle_timeout: awaits || self.crew.broker.has_pending(),
             now: self.crew.context.uptime(),
         }

@@ -10,7 +10,7 @@ use crate::domain::worktree::Losses;
 use crate::protocol::bus::bus;
 use crate::protocol::event::{EventKind, NoticeLevel};
 use crate::protocol::{Command, CommandId, CrewEvent, SentCommand};
-use crate::store::{WorktreeCommands, prepare};
+use crate::store::{Stores, WorktreeCommands, prepare};
 
 #[tokio::test]
 async fn teardown_that_cannot_run_is_reported_at_the_removal() {
@@ -23,6 +23,7 @@ async fn teardown_that_cannot_run_is_reported_at_the_removal() {
         has_checks: false,
         merge_checks: |_, _| Ok(None),
         root: root.clone(),
+        stores: Stores::open(&root),
         runner: Runner::Process(Some(4711)),
         event_sender,
         worktree_commands: |_| WorktreeCommands {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::super::checks::CheckRecord;
+use super::super::host::HostClaim;
 use super::super::ids::{Name, TaskId};
 use super::super::task::{TAKEN_FROM_MAX, Task, TaskStatus};
 use super::super::text::{clip, one_line};
@@ -112,6 +113,26 @@ impl TaskGraph {
             task.attempts = task.attempts.saturating_add(1);
             let name = claimer.name.as_str();
             task.taken_from.retain(|t| !t.eq_ignore_ascii_case(name));
+            task.updated_at = now;
+        });
+        Ok(vec![id])
+    }
+
+    /// Records for which session of which host task `id` is claimed.
+    ///
+    /// # Errors
+    /// Fails if the task does not exist.
+    pub fn set_claim(
+        &mut self,
+        id: TaskId,
+        claim: &HostClaim,
+        now: Timestamp,
+    ) -> Result<Vec<TaskId>, GraphError> {
+        self.require(id)?;
+        self.alter(id, |task| {
+            // A field of another program with the same name would be written beside it.
+            task.extra.shift_remove("claim");
+            task.claim = Some(claim.clone());
             task.updated_at = now;
         });
         Ok(vec![id])

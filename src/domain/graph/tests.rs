@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::domain::host::{HostClaim, HostName};
 use crate::domain::ids::Name;
 use crate::domain::timestamp::Timestamp;
 
@@ -359,4 +360,28 @@ fn user_matches_all_tags_but_holds_one_open_task() {
         open: TaskId(1),
     };
     assert_eq!(graph.claim(TaskId(2), &user, now), Err(busy));
+}
+
+#[test]
+fn claim_for_a_host_stays_after_completion_and_ends_with_a_release() {
+    let claim = HostClaim {
+        host: HostName::parse("gpu").unwrap(),
+        session: "s1".into(),
+    };
+    let bob = claimer("bob");
+    let held = |graph: &TaskGraph| graph.get(TaskId(1)).unwrap().claim.clone();
+    let mut graph = join();
+    assert!(graph.set_claim(TaskId(9), &claim, NOW).is_err());
+    for _ in 0..2 {
+        graph.claim(TaskId(1), &bob, NOW).unwrap();
+        assert_eq!(held(&graph), None);
+        graph.set_claim(TaskId(1), &claim, NOW).unwrap();
+        assert_eq!(held(&graph), Some(claim.clone()));
+        graph.release(TaskId(1), &bob.name, NOW).unwrap();
+        assert_eq!(held(&graph), None);
+    }
+    graph.claim(TaskId(1), &bob, NOW).unwrap();
+    graph.set_claim(TaskId(1), &claim, NOW).unwrap();
+    graph.complete(TaskId(1), &bob.name, NOW).unwrap();
+    assert_eq!(held(&graph), Some(claim));
 }

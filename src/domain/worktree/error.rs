@@ -173,6 +173,20 @@ pub enum WorktreeError {
     /// The branch cannot be pushed. The text says why and what to do.
     #[error("{0}")]
     NotPushable(String),
+    /// The branch of the worktree here and the one that other hosts have each have commits that the other lacks.
+    #[error(
+        "{branch} has commits here ({here}) that the branch of the crew ({there}) lacks, so it was not moved: run git merge {there} in its worktree, or git branch -m {branch} NAME to continue with the branch of the crew"
+    )]
+    Diverged {
+        branch: String,
+        /// The last commit of the branch here, abbreviated.
+        here: String,
+        /// The last commit that was fetched, abbreviated.
+        there: String,
+    },
+    /// The branch was not moved to the commits of another host. The text says why and what to do.
+    #[error("{0}")]
+    NotTakenOver(String),
     /// The removal of the worktree would lose work.
     #[error("worktree {name} was not removed: it has {losses}")]
     Unsafe { name: WorktreeName, losses: Losses },

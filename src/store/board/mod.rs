@@ -3,6 +3,7 @@
 mod backend;
 mod cache;
 mod change_log;
+mod fence;
 mod file;
 mod files;
 mod import;
@@ -18,8 +19,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::StoreError;
+use super::host_store::HostSession;
 use crate::domain::checks::CheckRecord;
 use crate::domain::graph::{Claimer, GraphError, NewTask, PlannedTask, TaskEdit, TaskGraph};
+use crate::domain::host::HostClaim;
 use crate::domain::ids::{Name, TaskId, TaskRef};
 use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
@@ -28,6 +31,7 @@ pub use backend::{
     BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, FirstWrite, TransactionBody,
 };
 pub(crate) use change_log::rewrite_change_log;
+use fence::ClaimFence;
 use file::FileBoard;
 pub use task_set::TaskSet;
 
@@ -56,6 +60,7 @@ const ATTEMPTS_MAX: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Board {
     store: Arc<dyn BoardStore>,
+    fence: ClaimFence,
 }
 
 impl Board {
@@ -66,7 +71,21 @@ impl Board {
 
     /// Returns the board whose tasks are in `store`.
     pub fn with_store(store: Arc<dyn BoardStore>) -> Board {
-        Board { store }
+        Board {
+            store,
+            fence: ClaimFence::default(),
+        }
+    }
+
+    /// Returns the board for the agents of a host. Tasks that they claim are claimed for `session`. They cannot act as the
+    /// owners of tasks that are claimed for another session, or after `session` has become invalid: such an act fails with
+    /// [`StoreError::ClaimLost`]. The user is not limited.
+    #[must_use]
+    pub fn with_host(self, session: Arc<dyn HostSession>) -> Board {
+        Board {
+            fence: ClaimFence::new(session),
+            ..self
+        }
     }
 
     /// Returns the whole board as it is on disk. Needs no lock, because each task is a separate file. Reads only files that
@@ -263,14 +282,17 @@ impl Board {
     /// `None` and no task is claimable.
     ///
     /// # Errors
-    /// When the claimer may not claim the task, or a file cannot be read or written.
+    /// When the claimer may not claim the task, this host has lost its session, or a file cannot be read or written.
     pub fn claim(
         &self,
         id: Option<TaskId>,
         claimer: &Claimer,
         now: Timestamp,
     ) -> Result<Option<Task>, StoreError> {
+        self.fence.check_session(id, Some(&claimer.name))?;
         self.transact(|board| {
+            // The store may have waited long for its turn.
+            self.fence.check_session(id, Some(&claimer.name))?;
             rules::refresh_open_task_of(board, &claimer.name)?;
             let id = match id {
                 Some(id) => {
@@ -283,6 +305,8 @@ impl Board {
                 },
             };
             let changed = board.graph_mut().claim(id, claimer, now)?;
+            let graph = board.graph_mut();
+            self.fence.record_claim(graph, id, &claimer.name, now)?;
             board.save(&changed, FirstWrite::Update)?;
             rules::task(board, id).map(Some)
         })
@@ -294,18 +318,27 @@ impl Board {
     /// # Errors
     /// When the graph rejects the change, or a file cannot be read or written.
     pub fn start(&self, id: TaskId, claimer: &Claimer, now: Timestamp) -> Result<Task, StoreError> {
+        self.fence.check_session(Some(id), Some(&claimer.name))?;
         self.transact(|board| {
             rules::refresh_open_task_of(board, &claimer.name)?;
-            rules::change(board, id, |graph| graph.start(id, claimer, now))
+            rules::change(board, id, |graph| {
+                self.fence.check_owner(graph, id, Some(&claimer.name))?;
+                let is_owned = graph.get(id).is_some_and(|task| !task.owner.is_empty());
+                let changed = graph.start(id, claimer, now)?;
+                if !is_owned {
+                    self.fence.record_claim(graph, id, &claimer.name, now)?;
+                }
+                Ok::<_, StoreError>(changed)
+            })
         })
     }
 
     /// Completes a task that `who` owns, or that has no owner, and unblocks its dependants. `who` is the owner afterwards.
     ///
     /// # Errors
-    /// When the graph rejects the change, or a file cannot be read or written.
+    /// When another session of a host has claimed the task, the graph rejects the change, or a file cannot be read or written.
     pub fn complete(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
-        self.change(id, |graph| graph.complete(id, who, now))
+        self.change_as_owner(id, Some(who), |graph| graph.complete(id, who, now))
     }
 
     /// Completes a task as [`Board::complete`] does, and adds the results of its checks in the same write.
@@ -319,7 +352,7 @@ impl Board {
         checks: &[CheckRecord],
         now: Timestamp,
     ) -> Result<Task, StoreError> {
-        self.change(id, |graph| {
+        self.change_as_owner(id, Some(who), |graph| {
             let changed = graph.complete(id, who, now)?;
             graph.record_checks(id, checks)?;
             Ok(changed)
@@ -331,6 +364,7 @@ impl Board {
     /// # Errors
     /// When the task does not exist, or a file cannot be read or written.
     pub fn record_checks(&self, id: TaskId, checks: &[CheckRecord]) -> Result<Task, StoreError> {
+        self.fence.check_session(Some(id), None)?;
         self.change(id, |graph| graph.record_checks(id, checks))
     }
 
@@ -352,7 +386,58 @@ impl Board {
     /// # Errors
     /// When the graph rejects the change, or a file cannot be read or written.
     pub fn release(&self, id: TaskId, who: &Name, now: Timestamp) -> Result<Task, StoreError> {
-        self.change(id, |graph| graph.release(id, who, now))
+        self.change_as_owner(id, Some(who), |graph| graph.release(id, who, now))
+    }
+
+    /// Returns a task of `owner` to the board on behalf of the user, for whichever host it is claimed. `owner` may claim it
+    /// again.
+    ///
+    /// # Errors
+    /// When the graph rejects the change, or a file cannot be read or written.
+    pub fn release_as_user(
+        &self,
+        id: TaskId,
+        owner: &Name,
+        now: Timestamp,
+    ) -> Result<Task, StoreError> {
+        self.change(id, |graph| graph.release(id, owner, now))
+    }
+
+    /// Returns a task to the board whose owner worked on a host that is lost or has left, if the task is still claimed for
+    /// `claim`. Returns `None` if it is not: it is completed, released, or claimed again.
+    ///
+    /// # Errors
+    /// When this host has lost its session, or a file cannot be read or written.
+    pub fn release_lost(
+        &self,
+        id: TaskId,
+        claim: &HostClaim,
+        now: Timestamp,
+    ) -> Result<Option<Task>, StoreError> {
+        self.fence.check_session(Some(id), None)?;
+        self.transact(|board| fence::release_lost(board, id, claim, now))
+    }
+
+    /// Makes the session of this host the holder of all open tasks that its earlier session `old_session` has claimed.
+    /// Returns these tasks. Each is changed in a write of its own, so after an error some may have been changed; repeat
+    /// the call then. Without a host, no task is changed.
+    ///
+    /// # Errors
+    /// When this host has lost its session, or a file cannot be read or written.
+    pub fn adopt(&self, old_session: &str, now: Timestamp) -> Result<Vec<Task>, StoreError> {
+        let Some(own) = self.fence.claim() else {
+            return Ok(Vec::new());
+        };
+        let graph = self.store.read()?.graph;
+        let old = graph.tasks();
+        let old = old.filter(|task| fence::is_adoptable(task, &own, old_session));
+        let mut adopted = Vec::new();
+        for id in old.map(|task| task.id) {
+            self.fence.check_session(Some(id), None)?;
+            let task = self.transact(|board| fence::adopt(board, id, &own, old_session, now))?;
+            adopted.extend(task);
+        }
+        Ok(adopted)
     }
 
     /// Takes a task away from `owner` on behalf of the user, and returns it to the board. Unlike after [`Board::release`],
@@ -374,7 +459,7 @@ impl Board {
         tree: &WorktreeName,
         now: Timestamp,
     ) -> Result<Task, StoreError> {
-        self.change(id, |graph| graph.bind(id, tree, now))
+        self.change_as_owner(id, None, |graph| graph.bind(id, tree, now))
     }
 
     /// Changes the text, tags or blockers of a task.
@@ -421,6 +506,23 @@ impl Board {
         mut rule: impl FnMut(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>,
     ) -> Result<Task, StoreError> {
         self.transact(|board| rules::change(board, id, &mut rule))
+    }
+
+    /// Applies `rule` as [`Board::change`] does, if `who` may act as the owner of the task; `None` stands for its owner.
+    fn change_as_owner(
+        &self,
+        id: TaskId,
+        who: Option<&Name>,
+        mut rule: impl FnMut(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>,
+    ) -> Result<Task, StoreError> {
+        // Without a connection, the store would wait long for an answer first.
+        self.fence.check_session(Some(id), who)?;
+        self.transact(|board| {
+            rules::change(board, id, |graph| {
+                self.fence.check_owner(graph, id, who)?;
+                Ok::<_, StoreError>(rule(graph)?)
+            })
+        })
     }
 
     fn transact<T>(

@@ -15,11 +15,14 @@ type Transaction<'a> = dyn BoardTransaction + 'a;
 /// Refreshes the task `id`, its blockers and its dependants. Then applies `rule` to the graph, stores the tasks that `rule`
 /// returns, and returns the task `id`. Fails if the task does not exist, `rule` rejects the change, or the store cannot be
 /// read or written.
-pub(super) fn change(
+pub(super) fn change<E>(
     board: &mut Transaction<'_>,
     id: TaskId,
-    rule: impl FnOnce(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>,
-) -> Result<Task, StoreError> {
+    rule: impl FnOnce(&mut TaskGraph) -> Result<Vec<TaskId>, E>,
+) -> Result<Task, StoreError>
+where
+    StoreError: From<E>,
+{
     refresh_with_neighbors(board, id)?;
     let changed = rule(board.graph_mut())?;
     board.save(&changed, FirstWrite::Update)?;

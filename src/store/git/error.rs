@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::remote_failure::RemoteFailure;
 use crate::domain::text::{clip, one_line};
 
 /// Maximum length of git's error message, in characters. Longer messages are cut.
@@ -56,6 +57,9 @@ pub enum GitError {
         "the repository has no commit yet: create one (git commit), then worktrees can start from it"
     )]
     NoCommits,
+    /// The repository through which a crew exchanges branches cannot be used.
+    #[error(transparent)]
+    Remote(#[from] RemoteFailure),
 }
 
 /// Extracts git's error message from `stderr` as one line: everything from the first `fatal:` or `error:` line on, else

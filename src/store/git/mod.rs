@@ -12,8 +12,11 @@ mod incomplete_worktrees;
 pub mod locks;
 mod push_hooks;
 mod remote;
+mod remote_address;
+mod remote_failure;
 mod repo;
 mod repo_cache;
+mod shared_refs;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -32,8 +35,11 @@ pub use facts::{GitFacts, RepositoryFacts, facts};
 pub use first_commit::{COMMIT, INIT_AND_COMMIT, create_first_commit};
 pub use push_hooks::{PushHooks, merge_hooks_in_project};
 pub use remote::RemoteLogin;
+pub use remote_address::{RemoteTransport, transport_of};
+pub use remote_failure::RemoteFailure;
 pub use repo::{RegisteredWorktree, Repo, busy_in, commit_of, head};
 pub use repo_cache::RepoCache;
+pub use shared_refs::{PushResult, SharedRemote};
 
 /// The time limit of one git command, the same as in learn-claude-code.
 pub const TIMEOUT: Duration = Duration::from_secs(120);

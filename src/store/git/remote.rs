@@ -1,4 +1,4 @@
-//! Reads and writes remote repositories. Only commands of the user do so.
+//! Reads and writes remote repositories: for commands of the user, and for a crew on a hub that exchanges branches.
 //!
 //! Git runs without a terminal. If it cannot log in with what the user has stored (a credential helper, ssh-agent, a
 //! graphical dialog), it fails instead of waiting for an answer.
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::remote_failure::says_login_failed;
 use super::{ANSWER_MAX, Git, GitError, Hooks, is_hash, start_error};
 use crate::domain::redact::Redactor;
 use crate::domain::text::{clip, one_line};
@@ -27,16 +28,6 @@ const PUSH_TIMEOUT: Duration = Duration::from_secs(600);
 const QUOTED_LINES_MAX: usize = 6;
 /// Maximum length of the quotation in an error, in characters.
 const QUOTED_MAX: usize = 500;
-
-/// Parts of git's and ssh's messages that say that a login failed.
-const LOGIN_FAILURES: &[&str] = &[
-    "could not read username",
-    "could not read password",
-    "terminal prompts disabled",
-    "authentication failed",
-    "permission denied",
-    "host key verification failed",
-];
 
 /// What git needs to reach remote repositories.
 pub struct RemoteLogin {
@@ -176,8 +167,7 @@ impl Git {
 
 /// Adds to the reason `why` what to do if it says that the login failed: to run `command`, which may then ask.
 fn with_remedy(why: String, command: &str) -> String {
-    let said = why.to_lowercase();
-    if LOGIN_FAILURES.iter().any(|part| said.contains(part)) {
+    if says_login_failed(&why) {
         format!(
             "{why}. crewdeck does not let git ask for passwords and keys: run {command} in a shell, then repeat this command"
         )
@@ -186,9 +176,9 @@ fn with_remedy(why: String, command: &str) -> String {
     }
 }
 
-/// Returns why a push failed, on one line: git's reason for the branch, and the message of the server, else the end of
-/// what git and the hooks have written.
-fn quote(output: &CommandOutput) -> String {
+/// Returns why git has failed at a remote, on one line: for a push, git's reason for the branch; the message of the server,
+/// else the end of what git and the hooks have written.
+pub(super) fn quote(output: &CommandOutput) -> String {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let reason = stdout
         .lines()

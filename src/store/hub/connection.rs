@@ -16,7 +16,10 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
 use super::error::HubError;
+use super::event_numbers::PublishedEvents;
+use super::problems::HubProblems;
 use super::settings::{HubLogin, HubSettings};
+use super::signature::CrewKey;
 use super::streams::{self, OpenStream, STREAMS, StreamKind};
 
 /// Maximum time to connect to one server.
@@ -44,6 +47,12 @@ pub(super) struct HubConnection {
     pub settings: HubSettings,
     /// The address, as shown in errors.
     pub name: String,
+    /// Signs and verifies messages, if the crew has a secret.
+    pub key: Option<CrewKey>,
+    /// The numbers of the events that this process has published. The lock is held while events are stored, so that they
+    /// are stored in their order.
+    pub published: tokio::sync::Mutex<PublishedEvents>,
+    problems: Mutex<HubProblems>,
     opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
@@ -124,6 +133,19 @@ impl Hub {
         Ok(handle.spawn(work(link)).abort_handle())
     }
 
+    /// Returns the problems that reads have found since the last call, one line each. Does not connect, and does not wait.
+    pub(super) fn take_problems(&self) -> Vec<String> {
+        // Another thread connects now, or has just connected, if the lock is held.
+        let Ok(connected) = self.inner.connected.try_lock() else {
+            return Vec::new();
+        };
+        let Some((_, link)) = connected.as_ref() else {
+            return Vec::new();
+        };
+        let mut problems = link.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        problems.take()
+    }
+
     fn link(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
         let connected = &self.inner.connected;
         let mut connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,7 +216,8 @@ impl HubConnection {
         if let Some(stream) = slot.as_ref() {
             return Ok(Arc::clone(stream));
         }
-        let opened = streams::open(&self.jetstream, &self.settings, &self.name, kind).await?;
+        let key = self.key.as_ref();
+        let opened = streams::open(&self.jetstream, &self.settings, &self.name, key, kind).await?;
         let opened = Arc::new(opened);
         *slot = Some(Arc::clone(&opened));
         Ok(opened)
@@ -271,6 +294,16 @@ impl HubConnection {
         }
     }
 
+    /// Reports a message without a valid signature. The board reports those of tasks itself.
+    pub(super) fn report_unsigned(&self, kind: StreamKind, subject: &str) {
+        if kind != StreamKind::Tasks {
+            let problems = self.problems.lock();
+            problems
+                .unwrap_or_else(PoisonError::into_inner)
+                .add(subject);
+        }
+    }
+
     /// Returns the error for an operation that got no answer.
     pub(super) fn no_answer(&self, within: Duration, why: String) -> HubError {
         let hub = self.name.clone();
@@ -306,11 +339,15 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
     if !client.server_info().jetstream && jetstream.query_account().await.is_err() {
         return Err(HubError::NoJetStream { hub: name });
     }
+    let secret = settings.secret.as_ref();
     Ok(HubConnection {
         client,
         jetstream,
+        key: secret.map(|secret| CrewKey::new(secret, &settings.address.crew)),
         settings,
         name,
+        published: tokio::sync::Mutex::default(),
+        problems: Mutex::default(),
         opened: Default::default(),
         lost_streams: AtomicU64::new(0),
         server,

@@ -32,6 +32,22 @@ pub enum HubError {
         "a newer crewdeck has stored the crew on the hub {hub}: update crewdeck on this machine"
     )]
     Newer { hub: String },
+    #[error(
+        "the secret of the crew must have {min} to {max} bytes: set CREWDECK_HUB_SECRET, or the file hub.secret_file, to a long random text"
+    )]
+    SecretLength { min: usize, max: usize },
+    #[error(
+        "this crew has a secret: set CREWDECK_HUB_SECRET, or hub.secret_file in your settings (hub {hub})"
+    )]
+    SecretMissing { hub: String },
+    #[error(
+        "CREWDECK_HUB_SECRET, or the file hub.secret_file, is not the secret of this crew: correct it (hub {hub})"
+    )]
+    SecretWrong { hub: String },
+    #[error(
+        "the stream {stream} of the hub {hub} was created without the secret of this crew: set no secret, or use another name for the crew"
+    )]
+    NotSigned { hub: String, stream: String },
     #[error("the stream {stream} of the hub {hub} is full ({why}): {remedy}; nothing was stored")]
     Full {
         hub: String,

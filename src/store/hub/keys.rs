@@ -2,16 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, pull};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
-use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{RawMessageError, RawMessageErrorKind};
 use async_nats::jetstream::{self, ErrorCode};
 use futures::StreamExt;
 
 use super::connection::HubConnection;
 use super::error::HubError;
+use super::stored;
+pub(super) use super::stored::Stored;
 use super::streams::{self, OpenStream, StreamKind};
 
 /// Maximum time of an operation, with the election of a new leader after a server has ended.
@@ -24,8 +25,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 const BATCH: usize = 500;
 /// How long the server keeps a consumer whose client was killed.
 const CONSUMER_LIFE: Duration = Duration::from_secs(10);
-/// Header of the mark that the server leaves in place of an expired message.
-const MARKER: &str = "Nats-Marker-Reason";
 
 /// What must be true for a write to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,18 +74,6 @@ impl Write {
     }
 }
 
-/// A message, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stored {
-    /// The last part of the subject.
-    pub key: String,
-    pub sequence: u64,
-    /// Empty for the mark of an expired message.
-    pub payload: Vec<u8>,
-    /// The id of the write; empty if it was read together with others.
-    pub id: String,
-}
-
 /// Stores a message and returns its sequence number; `None` if the state is not as expected. A request without an answer is
 /// repeated with the same id until `within` has passed. Fails with [`HubError::NoAnswer`] if the message may have been
 /// stored, but has been replaced already.
@@ -97,9 +84,9 @@ pub(super) async fn write(
 ) -> Result<Option<u64>, HubError> {
     let mut stream = link.stream(write.kind).await?;
     let subject = link.subject(write.kind, &write.key);
-    let mut message = PublishMessage::build()
-        .payload(std::mem::take(&mut write.payload).into())
-        .message_id(&write.id);
+    let message = PublishMessage::build().message_id(&write.id);
+    let message = stored::sign(link, message, &subject, &write.id, &write.payload);
+    let mut message = message.payload(std::mem::take(&mut write.payload).into());
     message = match write.expected {
         Expected::Anything => message,
         Expected::Key(sequence) => message.expected_last_subject_sequence(sequence),
@@ -183,14 +170,14 @@ async fn find_stored(
     write: &Write,
     within: Duration,
 ) -> Result<Option<u64>, HubError> {
-    let is_own = |stored: &Stored| stored.id == write.id;
+    let is_own = |stored: &Stored| stored.id == write.id && !stored.is_unsigned;
     if let Some(own) = read(link, write.kind, &write.key).await?.filter(is_own) {
         return Ok(Some(own.sequence));
     }
     if let Expected::Stream(last) = write.expected {
         // Only this write or the one that came before it can have the next sequence number.
         match next(link, write.kind, ">", last + 1).await? {
-            Some(stored) if stored.id == write.id => return Ok(Some(stored.sequence)),
+            Some(stored) if is_own(&stored) => return Ok(Some(stored.sequence)),
             Some(stored) if stored.sequence == last + 1 => return Ok(None),
             Some(_) | None => {}
         }
@@ -314,7 +301,7 @@ async fn get(
             }
         };
         let error: RawMessageError = match request.send().await {
-            Ok(message) => return Ok(Some(stored(&message))),
+            Ok(message) => return Ok(Some(stored::from_stream(link, kind, &message))),
             Err(error) => error,
         };
         match error.kind() {
@@ -340,29 +327,6 @@ async fn get(
     }
 }
 
-fn stored(message: &StreamMessage) -> Stored {
-    let is_marker = message.headers.get(MARKER).is_some();
-    Stored {
-        key: last_part(message.subject.as_str()),
-        sequence: message.sequence,
-        payload: if is_marker {
-            Vec::new()
-        } else {
-            message.payload.to_vec()
-        },
-        id: message
-            .headers
-            .get(NATS_MESSAGE_ID)
-            .map(|id| id.as_str().to_string())
-            .unwrap_or_default(),
-    }
-}
-
-fn last_part(subject: &str) -> String {
-    let last = subject.rsplit('.').next();
-    last.unwrap_or_default().to_string()
-}
-
 /// Which messages [`read_many`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
@@ -385,7 +349,8 @@ pub(super) async fn read_many(
     let subject = link.subject(kind, key);
     loop {
         let stream = link.stream(kind).await?;
-        let error = match try_read_many(&stream, subject.clone(), range, most).await {
+        let read = try_read_many(link, kind, &stream, &subject, range, most);
+        let error = match read.await {
             Ok(messages) => return Ok(messages),
             Err(error) => error,
         };
@@ -401,8 +366,10 @@ pub(super) async fn read_many(
 }
 
 async fn try_read_many(
+    link: &HubConnection,
+    kind: StreamKind,
     stream: &OpenStream,
-    subject: String,
+    subject: &str,
     range: Range,
     most: usize,
 ) -> Result<Vec<Stored>, async_nats::Error> {
@@ -413,7 +380,7 @@ async fn try_read_many(
                 start_sequence: start_sequence.max(1),
             },
         },
-        filter_subject: subject,
+        filter_subject: subject.into(),
         ack_policy: AckPolicy::None,
         inactive_threshold: CONSUMER_LIFE,
         memory_storage: true,
@@ -434,12 +401,8 @@ async fn try_read_many(
                 return Err("a message was lost on its way".into());
             }
             left = usize::try_from(info.pending).unwrap_or(usize::MAX);
-            all.push(Stored {
-                key: last_part(message.subject.as_str()),
-                sequence: info.stream_sequence,
-                payload: message.payload.to_vec(),
-                id: String::new(),
-            });
+            let sequence = info.stream_sequence;
+            all.push(stored::from_consumer(link, kind, &message, sequence));
         }
         if all.len() == before {
             break;

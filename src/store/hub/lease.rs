@@ -5,17 +5,20 @@
 //! holder, and one without the second would never expire. The holder stops using the lease before the server can remove
 //! it, measured from the moment before the last renewal was sent.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::task::AbortHandle;
 
 use super::super::StoreError;
+use super::boot_time::BootTime;
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::streams::StreamKind;
+use crate::domain::host::HostClaim;
 
 /// Number of renewals in the life of a lease.
 const RENEWALS: u32 = 4;
@@ -25,14 +28,14 @@ const MARGIN: u32 = 5;
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Time to live of the message that ends a lease.
 const ENDED_LIFE: Duration = Duration::from_secs(1);
-/// Maximum time that the end of a lease waits for the hub. Without an answer, the lease expires later.
+/// Maximum time of one request that ends a lease. Without an answer, the lease expires later.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Who holds a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LeaseHolder {
     pub process: u32,
-    /// The name of the machine; empty if it is unknown.
+    /// The name of the machine, or the host for whose session the lease is held; empty if it is unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// Distinguishes the leases of one process.
@@ -40,6 +43,24 @@ pub(super) struct LeaseHolder {
 }
 
 impl LeaseHolder {
+    /// Returns this process as the session of a host.
+    pub fn for_host(claim: &HostClaim) -> LeaseHolder {
+        LeaseHolder {
+            process: std::process::id(),
+            host: claim.host.to_string(),
+            session: claim.session.clone(),
+        }
+    }
+
+    /// Returns the holder of a lease that does not say who holds it.
+    fn unknown() -> LeaseHolder {
+        LeaseHolder {
+            process: 0,
+            host: String::new(),
+            session: String::new(),
+        }
+    }
+
     /// Returns this process as a new holder.
     pub fn new() -> LeaseHolder {
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
@@ -59,21 +80,30 @@ pub(super) struct Lease {
     holder: LeaseHolder,
     state: Arc<Mutex<LeaseState>>,
     renewing: AbortHandle,
+    is_released: AtomicBool,
 }
 
 #[derive(Debug)]
 struct LeaseState {
     revision: u64,
-    /// When the last successful renewal was sent.
-    renewed_at: Instant,
+    /// When the last successful renewal was sent. Counts the time in which the machine sleeps, as the server does.
+    renewed_at: BootTime,
     life: Duration,
-    /// Whether another holder has replaced the lease.
-    is_lost: bool,
+    /// Whether another holder has replaced the lease, or it was not renewed in time. All leases of a session share it.
+    is_lost: Arc<AtomicBool>,
 }
 
 impl LeaseState {
-    fn is_valid(&self) -> bool {
-        !self.is_lost && self.renewed_at.elapsed() < self.life.saturating_sub(self.life / MARGIN)
+    /// Returns whether the lease may be used. Once false, it stays false, also if a late renewal succeeds.
+    fn check(&self) -> bool {
+        if self.renewed_at.elapsed() >= self.life.saturating_sub(self.life / MARGIN) {
+            self.lose();
+        }
+        !self.is_lost.load(Ordering::SeqCst)
+    }
+
+    fn lose(&self) {
+        self.is_lost.store(true, Ordering::SeqCst);
     }
 }
 
@@ -86,27 +116,45 @@ pub(super) enum Attempt {
 }
 
 impl Lease {
-    /// Tries to get the lease `key`.
+    /// Tries to get the lease `key` for this process.
     ///
     /// # Errors
     /// When the hub does not answer.
     pub fn try_acquire(hub: &Hub, key: &str, life: Duration) -> Result<Attempt, StoreError> {
-        let holder = LeaseHolder::new();
+        Lease::try_acquire_for(hub, key, life, LeaseHolder::new(), None, Arc::default())
+    }
+
+    /// Tries to get the lease `key` for `holder`. If the session `replaced` holds it, takes it over; its process must have
+    /// ended. Leases with the same `is_lost` are lost together: if one is, the others are not renewed any more.
+    ///
+    /// # Errors
+    /// When the hub does not answer.
+    pub fn try_acquire_for(
+        hub: &Hub,
+        key: &str,
+        life: Duration,
+        holder: LeaseHolder,
+        replaced: Option<&str>,
+        is_lost: Arc<AtomicBool>,
+    ) -> Result<Attempt, StoreError> {
         let (wanted, new) = (key.to_string(), holder.clone());
+        let replaced = replaced.filter(|session| !session.is_empty());
+        let replaced = replaced.map(str::to_string);
         let acquired = hub.run(move |link| async move {
             let found = keys::read(&link, StreamKind::Leases, &wanted).await?;
-            if let Some(other) = found.as_ref().and_then(|stored| holder_in(&stored.payload)) {
+            let other = found
+                .as_ref()
+                .and_then(|stored| holder_in(&stored.payload))
+                .filter(|other| replaced.as_ref() != Some(&other.session));
+            if let Some(other) = other {
                 return Ok(Err(other));
             }
+            // Fails if the lease was renewed or acquired after it was read.
             let revision = found.map_or(0, |stored| stored.sequence);
-            let sent_at = Instant::now();
+            let sent_at = BootTime::now();
             match renewal(&link, &wanted, &new, revision, life, ANSWER_WITHIN).await? {
                 Some(revision) => Ok(Ok((revision, sent_at))),
-                None => Ok(Err(LeaseHolder {
-                    process: 0,
-                    host: String::new(),
-                    session: String::new(),
-                })),
+                None => Ok(Err(LeaseHolder::unknown())),
             }
         })?;
         let (revision, renewed_at) = match acquired {
@@ -117,7 +165,7 @@ impl Lease {
             revision,
             renewed_at,
             life,
-            is_lost: false,
+            is_lost,
         }));
         let renewed = (key.to_string(), holder.clone(), Arc::clone(&state));
         let renewing = hub.spawn(move |link| renew(link, renewed.0, renewed.1, renewed.2))?;
@@ -127,6 +175,7 @@ impl Lease {
             holder,
             state,
             renewing,
+            is_released: AtomicBool::new(false),
         }))
     }
 
@@ -141,30 +190,52 @@ impl Lease {
         Ok(found.and_then(|stored| holder_in(&stored.payload)))
     }
 
-    /// Returns whether this holder may still use the lease. Does not ask the hub.
+    /// Returns whether this holder may still use the lease. Once false, it stays false. Does not ask the hub.
     pub fn is_valid(&self) -> bool {
-        lock(&self.state).is_valid()
+        lock(&self.state).check()
+    }
+
+    /// Stops the renewals, as a kill of the process does.
+    #[cfg(test)]
+    pub fn stop_renewing(&self) {
+        self.renewing.abort();
     }
 }
 
-impl Drop for Lease {
-    fn drop(&mut self) {
+impl Lease {
+    /// Ends the lease, so that others can get it at once. Does nothing if it has ended. Waits a bounded time for the hub.
+    pub fn release(&self) {
+        if self.is_released.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        lock(&self.state).is_lost = true;
         self.renewing.abort();
         let (key, holder) = (self.key.clone(), self.holder.clone());
         let revision = lock(&self.state).revision;
         // If this fails, the lease expires later.
         let _ = self.hub.run(move |link| async move {
-            if end(&link, &key, revision).await?.is_some() {
-                return Ok(());
-            }
-            // The aborted renewal may have been stored.
-            let found = keys::read(&link, StreamKind::Leases, &key).await?;
-            let own = found.filter(|stored| holder_in(&stored.payload).as_ref() == Some(&holder));
-            if let Some(own) = own {
-                end(&link, &key, own.sequence).await?;
-            }
-            Ok(())
+            let ending = async {
+                if end(&link, &key, revision).await?.is_some() {
+                    return Ok(());
+                }
+                // The aborted renewal may have been stored.
+                let found = keys::read(&link, StreamKind::Leases, &key).await?;
+                let is_own =
+                    |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(&holder);
+                if let Some(own) = found.filter(is_own) {
+                    end(&link, &key, own.sequence).await?;
+                }
+                Ok::<(), HubError>(())
+            };
+            let ended = tokio::time::timeout(RELEASE_WITHIN * 2, ending).await;
+            ended.unwrap_or(Ok(()))
         });
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
@@ -173,18 +244,12 @@ fn lock(state: &Mutex<LeaseState>) -> std::sync::MutexGuard<'_, LeaseState> {
 }
 
 /// Returns the holder in a stored lease; `None` for the message that ends a lease and for the mark of an expired one.
-fn holder_in(payload: &[u8]) -> Option<LeaseHolder> {
+pub(super) fn holder_in(payload: &[u8]) -> Option<LeaseHolder> {
     if payload.is_empty() {
         return None;
     }
     // A lease that cannot be read belongs to another version, and is respected.
-    Some(
-        serde_json::from_slice(payload).unwrap_or_else(|_| LeaseHolder {
-            process: 0,
-            host: String::new(),
-            session: String::new(),
-        }),
-    )
+    Some(serde_json::from_slice(payload).unwrap_or_else(|_| LeaseHolder::unknown()))
 }
 
 /// Stores the lease with a new time to live, in place of `revision`. Returns the new revision; `None` if the lease has
@@ -225,10 +290,12 @@ async fn renew(
             state.life / RENEWALS
         };
         tokio::time::sleep(pause).await;
+        // A holder that does not use the lease any more must not keep it from others.
+        if !lock(&state).check() {
+            return;
+        }
         while !renew_once(&link, &key, &holder, &state).await {
-            let mut state = lock(&state);
-            if !state.is_valid() {
-                state.is_lost = true;
+            if !lock(&state).check() {
                 return;
             }
         }
@@ -247,7 +314,7 @@ async fn renew_once(
         (state.revision, state.life)
     };
     let within = life / RENEWALS;
-    let sent_at = Instant::now();
+    let sent_at = BootTime::now();
     match renewal(link, key, holder, revision, life, within).await {
         Ok(Some(revision)) => {
             let mut state = lock(state);
@@ -264,7 +331,7 @@ async fn renew_once(
                     |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(holder);
                 match found.filter(is_own) {
                     Some(own) => lock(state).revision = own.sequence,
-                    None => lock(state).is_lost = true,
+                    None => lock(state).lose(),
                 }
             }
         }
@@ -276,6 +343,8 @@ async fn renew_once(
 /// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::super::test_server::TestServer;
     use super::*;
 
@@ -290,7 +359,7 @@ mod tests {
 
     /// Ends a lease as a kill of its process does: it is not renewed any more, and stays on the hub.
     fn kill(lease: Lease) {
-        lease.renewing.abort();
+        lease.stop_renewing();
         std::mem::forget(lease);
     }
 
@@ -342,7 +411,7 @@ mod tests {
         let server = TestServer::start();
         let (hub, other) = (server.hub(), server.hub());
         let lease = acquire(&hub).unwrap();
-        lease.renewing.abort();
+        lease.stop_renewing();
         loop {
             if let Some(new) = acquire(&other) {
                 assert!(!lease.is_valid());

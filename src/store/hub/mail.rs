@@ -106,7 +106,8 @@ impl HubMail {
             let range = Range::From(after + 1);
             keys::read_current(&link, StreamKind::Mail, &key, range, most).await
         })?;
-        Ok(stored.iter().map(|s| (s.sequence, parse(s))).collect())
+        let signed = stored.iter().filter(|stored| !stored.is_unsigned);
+        Ok(signed.map(|s| (s.sequence, parse(s))).collect())
     }
 
     pub fn position(&self, name: &Name) -> Result<Versioned<ReadPosition>, StoreError> {
@@ -124,11 +125,17 @@ impl HubMail {
         let key = name.to_string();
         let stored = self.hub.run(move |link| async move {
             let (mut all, mut bytes) = (Vec::<Stored>::new(), 0);
-            while all.len() < MESSAGES_MAX && bytes < BYTES_MAX {
-                let from = all.last().map_or(after, |last| last.sequence) + 1;
-                let Some(stored) = keys::next(&link, StreamKind::Mail, &key, from).await? else {
+            let (mut last, mut ignored) = (after, 0);
+            while all.len() < MESSAGES_MAX && bytes < BYTES_MAX && ignored < SEARCH_MAX {
+                let next = keys::next(&link, StreamKind::Mail, &key, last + 1).await?;
+                let Some(stored) = next else {
                     break;
                 };
+                last = stored.sequence;
+                if stored.is_unsigned {
+                    ignored += 1;
+                    continue;
+                }
                 bytes += stored.payload.len();
                 all.push(stored);
             }
@@ -168,7 +175,8 @@ impl HubMail {
         })?;
         let mut read_to = HashMap::new();
         let mut messages = Vec::new();
-        for stored in stored.iter().skip(stored.len().saturating_sub(limit)) {
+        let newest = stored.iter().skip(stored.len().saturating_sub(limit));
+        for stored in newest.filter(|stored| !stored.is_unsigned) {
             let Ok(name) = Name::party(&stored.key) else {
                 continue;
             };
@@ -189,7 +197,7 @@ impl HubMail {
         }
         Ok(RecentMessages {
             messages,
-            notices: Vec::new(),
+            notices: self.hub.take_problems(),
         })
     }
 

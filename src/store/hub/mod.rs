@@ -3,16 +3,25 @@
 //! Without a use, no thread and no connection exists. Every method blocks until the hub has answered.
 
 mod board;
+mod boot_time;
 mod connection;
 mod error;
+mod event_numbers;
+mod events;
+mod host_records;
+mod host_watch;
+mod hosts;
 mod keys;
 mod lease;
 mod mail;
+mod problems;
 mod reader;
 mod requests;
 mod retry;
 mod roster;
 mod settings;
+mod signature;
+mod stored;
 mod streams;
 mod task_records;
 #[cfg(test)]
@@ -27,6 +36,7 @@ use super::{Board, BoardStore, Mailbox, Requests, Roster, Stores};
 pub use connection::Hub;
 pub use error::HubError;
 pub use settings::{HubAddress, HubLogin, HubSettings, HubStorage};
+pub use signature::HubSecret;
 
 impl Hub {
     /// Returns what holds the tasks on this hub, below the rules of the board.
@@ -44,7 +54,7 @@ impl Hub {
             requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
             roster: Roster::with_store(Arc::new(roster::HubRoster(hub()))),
             changes: Arc::new(watch::HubWatch(hub())),
-            hosts: None,
+            hosts: Some(Arc::new(hosts::HubHosts(hub()))),
         }
     }
 }

@@ -26,10 +26,17 @@ impl RequestStore for HubRequests {
             return Err(StoreError::NoRequest(request.id.clone()));
         }
         let (key, what) = (key(&request.id), "the request");
-        match values::write(&self.0, &key, request, 0, what)? {
-            Some(_) => Ok(()),
-            None => Err(HubError::RequestExists(request.id.to_string()).into()),
+        let exists = || StoreError::from(HubError::RequestExists(request.id.to_string()));
+        if values::write(&self.0, &key, request, 0, what)?.is_some() {
+            return Ok(());
         }
+        // A request without a valid signature is replaced.
+        let found = values::read::<Request>(&self.0, &key)?;
+        if found.value.is_some() {
+            return Err(exists());
+        }
+        let written = values::write(&self.0, &key, request, found.revision, what)?;
+        written.map(|_| ()).ok_or_else(exists)
     }
 
     fn get(&self, id: &RequestId) -> Result<Option<Request>, StoreError> {
@@ -45,7 +52,7 @@ impl RequestStore for HubRequests {
             keys::read_current(&link, kind, "request.*", range, REQUESTS_MAX).await
         })?;
         let mut out = RequestsSnapshot::default();
-        for stored in &stored {
+        for stored in stored.iter().filter(|stored| !stored.is_unsigned) {
             match values::parse::<Request>(stored) {
                 Ok(request) => {
                     // A request that was changed during the read comes twice.
@@ -55,6 +62,7 @@ impl RequestStore for HubRequests {
                 Err(why) => out.notices.push(format!("a request is ignored: {why}")),
             }
         }
+        out.notices.extend(self.0.take_problems());
         let by_time = |a: &Request, b: &Request| a.created_at.0.total_cmp(&b.created_at.0);
         out.requests.sort_by(by_time);
         Ok(out)

@@ -13,7 +13,7 @@ pub(super) struct HubRoster(pub(super) Hub);
 
 impl RosterStore for HubRoster {
     fn take_notices(&self) -> Vec<String> {
-        Vec::new()
+        self.0.take_problems()
     }
 
     fn read(&self) -> Result<Team, StoreError> {

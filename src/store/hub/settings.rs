@@ -7,6 +7,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::error::HubError;
+use super::signature::HubSecret;
 
 /// Maximum length of the name of a crew on a hub, in characters.
 const CREW_MAX: usize = 32;
@@ -136,6 +137,8 @@ pub enum HubStorage {
 pub struct HubSettings {
     pub address: HubAddress,
     pub login: HubLogin,
+    /// The secret of the crew, with which each of its messages is signed.
+    pub secret: Option<HubSecret>,
     /// File with the certificates of the authorities that the server's certificate may come from.
     pub ca: Option<PathBuf>,
     /// Files with the certificate and the key of this client.
@@ -158,6 +161,7 @@ impl HubSettings {
         HubSettings {
             address,
             login: HubLogin::None,
+            secret: None,
             ca: None,
             client_certificate: None,
             replicas: 1,
@@ -166,6 +170,12 @@ impl HubSettings {
             is_mail_max_set: false,
             lease_life: LEASE_LIFE,
         }
+    }
+
+    /// Returns whether the messages of the crew are signed, so that another program that can write to the hub cannot
+    /// give tasks or messages to this one.
+    pub fn has_secret(&self) -> bool {
+        self.secret.is_some()
     }
 }
 

@@ -4,17 +4,20 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use async_nats::jetstream::context::CreateStreamErrorKind;
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 
 use super::error::HubError;
 use super::settings::{HubSettings, HubStorage};
+use super::signature::CrewKey;
 
 /// Name of the entry in a stream's metadata with the version of the format of its messages.
 const FORMAT_KEY: &str = "crewdeck-format";
 /// The version of the format that this program writes, and the highest that it reads.
 const FORMAT: u32 = 1;
+/// Name of the entry in a stream's metadata that shows that the crew has a secret, and lets others check theirs.
+const SECRET_KEY: &str = "crewdeck-secret";
 /// How long the server remembers the ids of messages. A write is not repeated after this time.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// How long the server keeps the mark of an expired lease, and the shortest time after which a lease may expire.
@@ -23,11 +26,21 @@ const MARKER_LIFE: Duration = Duration::from_secs(1);
 const TASKS_BYTES_MAX: i64 = 128 * 1024 * 1024;
 const STATE_BYTES_MAX: i64 = 64 * 1024 * 1024;
 const LEASES_BYTES_MAX: i64 = 8 * 1024 * 1024;
+const EVENTS_BYTES_MAX: i64 = 64 * 1024 * 1024;
+/// How long events are stored.
+const EVENTS_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time until a crew's streams must exist, with the election of a leader in a new cluster.
 const CREATED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Number of variants of [`StreamKind`].
-pub(super) const STREAMS: usize = 4;
+pub(super) const STREAMS: usize = 5;
+const ALL: [StreamKind; STREAMS] = [
+    StreamKind::Tasks,
+    StreamKind::State,
+    StreamKind::Mail,
+    StreamKind::Leases,
+    StreamKind::Events,
+];
 
 pub(super) type OpenStream = Stream<Info>;
 
@@ -41,6 +54,8 @@ pub(super) enum StreamKind {
     Mail,
     /// One message per lease, which expires unless it is renewed.
     Leases,
+    /// The events of agents, one subject per host. The oldest are removed.
+    Events,
 }
 
 impl StreamKind {
@@ -50,6 +65,7 @@ impl StreamKind {
             StreamKind::State => 1,
             StreamKind::Mail => 2,
             StreamKind::Leases => 3,
+            StreamKind::Events => 4,
         }
     }
 
@@ -59,6 +75,7 @@ impl StreamKind {
             StreamKind::State => "state",
             StreamKind::Mail => "mail",
             StreamKind::Leases => "leases",
+            StreamKind::Events => "events",
         }
     }
 }
@@ -68,7 +85,7 @@ impl StreamKind {
     pub(super) fn full_remedy(self) -> &'static str {
         match self {
             StreamKind::Mail => "raise hub.mail_max_mb, or let the recipients read their messages",
-            StreamKind::Tasks | StreamKind::State | StreamKind::Leases => {
+            StreamKind::Tasks | StreamKind::State | StreamKind::Leases | StreamKind::Events => {
                 "raise its max_bytes with the tools of NATS"
             }
         }
@@ -86,21 +103,33 @@ pub(super) fn subject(crew: &str, kind: StreamKind, key: &str) -> String {
 
 fn config(settings: &HubSettings, kind: StreamKind) -> Config {
     let crew = &settings.address.crew;
-    let is_key_value = kind != StreamKind::Mail;
+    let is_log = matches!(kind, StreamKind::Mail | StreamKind::Events);
+    let is_event = kind == StreamKind::Events;
     let is_lease = kind == StreamKind::Leases;
     Config {
         name: name(crew, kind),
         subjects: vec![subject(crew, kind, ">")],
         description: Some(format!("crewdeck, crew {crew}")),
-        max_messages_per_subject: if is_key_value { 1 } else { -1 },
+        max_messages_per_subject: if is_log { -1 } else { 1 },
         max_bytes: match kind {
             StreamKind::Tasks => TASKS_BYTES_MAX,
             StreamKind::State => STATE_BYTES_MAX,
             StreamKind::Mail => settings.mail_bytes_max,
             StreamKind::Leases => LEASES_BYTES_MAX,
+            StreamKind::Events => EVENTS_BYTES_MAX,
         },
-        // A full stream rejects new messages: it must not drop what was not read.
-        discard: DiscardPolicy::New,
+        max_age: if is_event {
+            EVENTS_AGE_MAX
+        } else {
+            Duration::ZERO
+        },
+        // A full stream rejects new messages: it must not drop what was not read. Events are different: the journal of
+        // their host keeps them, and the crew must not stop because of them.
+        discard: if is_event {
+            DiscardPolicy::Old
+        } else {
+            DiscardPolicy::New
+        },
         storage: match settings.storage {
             HubStorage::File => StorageType::File,
             HubStorage::Memory => StorageType::Memory,
@@ -114,18 +143,36 @@ fn config(settings: &HubSettings, kind: StreamKind) -> Config {
     }
 }
 
-/// Opens a stream, and creates it if it is missing.
+/// Opens a stream, and creates it if it is missing. Fails if the crew has another secret than `key`.
 pub(super) async fn open(
     jetstream: &Context,
     settings: &HubSettings,
     hub: &str,
+    key: Option<&CrewKey>,
     kind: StreamKind,
 ) -> Result<OpenStream, HubError> {
     let began = tokio::time::Instant::now();
     loop {
-        let error = match jetstream.get_or_create_stream(config(settings, kind)).await {
+        let opened = match jetstream
+            .get_stream(name(&settings.address.crew, kind))
+            .await
+        {
+            Ok(stream) => Ok(stream),
+            Err(error) => {
+                if is_missing(&error) {
+                    check_siblings(jetstream, settings, hub, key, kind).await?;
+                }
+                let mut new = config(settings, kind);
+                if let Some(key) = key {
+                    new.metadata.insert(SECRET_KEY.into(), key.mark(&new.name));
+                }
+                jetstream.get_or_create_stream(new).await
+            }
+        };
+        let error = match opened {
             Ok(stream) => {
                 let stream = check_format(stream, hub)?;
+                check_secret(stream.cached_info(), hub, key)?;
                 return Ok(enlarge(jetstream, settings, kind, stream).await);
             }
             Err(error) => error,
@@ -193,5 +240,40 @@ fn check_format(stream: OpenStream, hub: &str) -> Result<OpenStream, HubError> {
     match format.and_then(|format| format.parse::<u32>().ok()) {
         Some(format) if format > FORMAT => Err(HubError::Newer { hub: hub.into() }),
         Some(_) | None => Ok(stream),
+    }
+}
+
+/// Returns whether the server has answered that a stream does not exist.
+fn is_missing(error: &GetStreamError) -> bool {
+    matches!(error.kind(), GetStreamErrorKind::JetStream(cause) if cause.code() == 404)
+}
+
+/// Checks the secret against the other streams of the crew before the stream `kind` is created. Otherwise a program without
+/// the secret could create it, and the others could not use it.
+async fn check_siblings(
+    jetstream: &Context,
+    settings: &HubSettings,
+    hub: &str,
+    key: Option<&CrewKey>,
+    kind: StreamKind,
+) -> Result<(), HubError> {
+    let crew = &settings.address.crew;
+    for other in ALL.into_iter().filter(|other| *other != kind) {
+        if let Ok(stream) = jetstream.get_stream(name(crew, other)).await {
+            check_secret(stream.cached_info(), hub, key)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails if the stream belongs to a crew with another secret than `key`.
+fn check_secret(info: &Info, hub: &str, key: Option<&CrewKey>) -> Result<(), HubError> {
+    let (hub, stream) = (hub.to_string(), info.config.name.clone());
+    match (info.config.metadata.get(SECRET_KEY), key) {
+        (None, None) => Ok(()),
+        (Some(mark), Some(key)) if key.is_mark(&stream, mark) => Ok(()),
+        (Some(_), None) => Err(HubError::SecretMissing { hub }),
+        (Some(_), Some(_)) => Err(HubError::SecretWrong { hub }),
+        (None, Some(_)) => Err(HubError::NotSigned { hub, stream }),
     }
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::problems::unsigned_text;
+use super::stored::UNSIGNED;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
@@ -88,6 +90,11 @@ impl TaskMirror {
     /// Adds a record that was stored after all others. Returns the tasks that may have changed.
     pub fn apply(&mut self, key: &str, sequence: u64, payload: &[u8]) -> BTreeSet<TaskId> {
         self.sequence = self.sequence.max(sequence);
+        if payload == UNSIGNED {
+            let problem = unsigned_text(&format!("tasks.{key}"));
+            self.problems.insert(key.into(), problem);
+            return BTreeSet::new();
+        }
         let id = key.parse().ok().map(TaskId);
         if let Some(id) = id {
             self.last = self.last.max(id);
@@ -309,6 +316,18 @@ mod tests {
                 prop_assert_eq!(read.sequence, log.mirror.sequence);
             }
         }
+    }
+
+    #[test]
+    fn unsigned_record_is_reported_and_reserves_no_number() {
+        let mut mirror = TaskMirror::default();
+        let record = serde_json::to_vec(&TaskRecord::default()).unwrap();
+        mirror.apply("1", 1, &record);
+        mirror.apply("99", 2, UNSIGNED);
+        assert_eq!((mirror.last, mirror.sequence), (TaskId(1), 2));
+        assert!(mirror.problems()[0].contains("tasks.99"));
+        mirror.apply("99", 3, &record);
+        assert_eq!(mirror.problems(), Vec::<String>::new());
     }
 
     #[test]

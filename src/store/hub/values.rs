@@ -19,7 +19,7 @@ pub(super) struct Versioned<T> {
     pub revision: u64,
 }
 
-/// Returns the value of a key.
+/// Returns the value of a key. A value without a valid signature counts as not stored.
 ///
 /// # Errors
 /// When the hub does not answer, or the value is invalid.
@@ -31,6 +31,11 @@ pub(super) fn read<T: DeserializeOwned>(hub: &Hub, key: &str) -> Result<Versione
         None => Ok(Versioned {
             value: None,
             revision: 0,
+        }),
+        // A write replaces it.
+        Some(stored) if stored.is_unsigned => Ok(Versioned {
+            value: None,
+            revision: stored.sequence,
         }),
         Some(stored) => {
             let revision = stored.sequence;

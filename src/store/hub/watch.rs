@@ -1,4 +1,4 @@
-//! Reports changes of the state on a hub.
+//! Reports changes of the state on a hub: the parts of it that the crew reads again, and single messages of a stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::task::AbortHandle;
 use super::super::StoreError;
 use super::super::board::TaskSet;
 use super::super::stores::{ChangeReport, StateWatch};
-use super::super::watch::{Dirty, ReportThread, Reports};
+use super::super::watch::{Dirty, ReportThread};
 use super::connection::{Hub, HubConnection};
 use super::keys;
 use super::streams::StreamKind;
@@ -41,17 +41,22 @@ impl StateWatch for HubWatch {
         for kind in [StreamKind::Tasks, StreamKind::State, StreamKind::Mail] {
             let reports = thread.reports();
             // The watch must see what is stored after this function has returned.
-            let first = self.0.run(move |link| async move {
-                let stream = link.stream(kind).await?;
-                let info = stream.get_info().await;
-                let last = info.map_or(stream.cached_info().state.last_sequence, |info| {
-                    info.state.last_sequence
-                });
-                Ok(last + 1)
-            })?;
+            let first = next_sequence(&self.0, kind)?;
+            let report = move |change: StreamChange<'_>| match change {
+                StreamChange::Message { subject, .. } => {
+                    if let Some(dirty) = changed(kind, subject) {
+                        reports.add(dirty);
+                    }
+                }
+                StreamChange::Unknown => {
+                    for dirty in everything(kind) {
+                        reports.add(dirty);
+                    }
+                }
+            };
             tasks.push(
                 self.0
-                    .spawn(move |link| follow(link, kind, first, reports))?,
+                    .spawn(move |link| follow(link, kind, ">", first, report))?,
             );
         }
         Ok(Box::new(RunningWatch {
@@ -61,14 +66,49 @@ impl StateWatch for HubWatch {
     }
 }
 
-/// Reports the messages of a stream from the sequence number `first` on, without end.
-async fn follow(link: Arc<HubConnection>, kind: StreamKind, first: u64, reports: Reports) {
+/// What [`follow`] reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StreamChange<'a> {
+    Message {
+        subject: &'a str,
+        /// Whether the message has no content, as the one that ends a lease and the mark of an expired one.
+        is_empty: bool,
+    },
+    /// Messages may have been missed: everything in the stream may have changed.
+    Unknown,
+}
+
+/// Returns the sequence number of the next message of a stream.
+///
+/// # Errors
+/// When the hub does not answer.
+pub(super) fn next_sequence(hub: &Hub, kind: StreamKind) -> Result<u64, StoreError> {
+    let next = hub.run(move |link| async move {
+        let stream = link.stream(kind).await?;
+        let info = stream.get_info().await;
+        let last = info.map_or(stream.cached_info().state.last_sequence, |info| {
+            info.state.last_sequence
+        });
+        Ok(last + 1)
+    });
+    Ok(next?)
+}
+
+/// Reports the messages of the keys `key` of a stream from the sequence number `first` on, without end. `key` may be `>`
+/// for all keys.
+pub(super) async fn follow(
+    link: Arc<HubConnection>,
+    kind: StreamKind,
+    key: &'static str,
+    first: u64,
+    report: impl Fn(StreamChange<'_>) + Send + Sync,
+) {
     let mut doubts = link.doubts();
     let mut next = Some(first);
     loop {
         doubts.borrow_and_update();
         let result = tokio::select! {
-            result = follow_once(&link, kind, next.take(), &reports) => result,
+            result = follow_once(&link, kind, key, next.take(), &report) => result,
             // The stream may have gone back, and a watch that waits for the next number would miss changes.
             _ = doubts.changed() => Ok(()),
         };
@@ -79,13 +119,14 @@ async fn follow(link: Arc<HubConnection>, kind: StreamKind, first: u64, reports:
     }
 }
 
-/// Reports the messages from the sequence number `first` on. If it is `None`, first reports everything, and then what is
-/// stored from now on.
+/// Reports the messages from the sequence number `first` on. If it is `None`, first reports that everything may have
+/// changed, and then what is stored from now on.
 async fn follow_once(
     link: &HubConnection,
     kind: StreamKind,
+    key: &str,
     first: Option<u64>,
-    reports: &Reports,
+    report: &(impl Fn(StreamChange<'_>) + Send + Sync),
 ) -> Result<(), async_nats::Error> {
     let stream = link.stream(kind).await?;
     let start_sequence = match first {
@@ -102,7 +143,7 @@ async fn follow_once(
     };
     let config = push::OrderedConfig {
         deliver_subject: link.client.new_inbox(),
-        filter_subject: link.subject(kind, ">"),
+        filter_subject: link.subject(kind, key),
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: start_sequence.max(1),
         },
@@ -110,14 +151,14 @@ async fn follow_once(
     };
     let mut messages = stream.create_consumer(config).await?.messages().await?;
     if first.is_none() {
-        for dirty in everything(kind) {
-            reports.add(dirty);
-        }
+        report(StreamChange::Unknown);
     }
     while let Some(message) = messages.next().await {
-        if let Some(dirty) = changed(kind, message?.subject.as_str()) {
-            reports.add(dirty);
-        }
+        let message = message?;
+        report(StreamChange::Message {
+            subject: message.subject.as_str(),
+            is_empty: message.payload.is_empty(),
+        });
     }
     Err("the watch has ended".into())
 }
@@ -133,7 +174,7 @@ fn changed(kind: StreamKind, subject: &str) -> Option<Dirty> {
         StreamKind::State if key == "team" => Some(Dirty::Roster),
         StreamKind::State if group == "request" => Some(Dirty::Requests),
         StreamKind::State if group == "position" => Some(Dirty::Mail),
-        StreamKind::State | StreamKind::Leases => None,
+        StreamKind::State | StreamKind::Leases | StreamKind::Events => None,
     }
 }
 
@@ -143,6 +184,6 @@ fn everything(kind: StreamKind) -> Vec<Dirty> {
         StreamKind::Tasks => vec![Dirty::Board(TaskSet::All)],
         StreamKind::State => vec![Dirty::Roster, Dirty::Requests, Dirty::Mail],
         StreamKind::Mail => vec![Dirty::Mail],
-        StreamKind::Leases => Vec::new(),
+        StreamKind::Leases | StreamKind::Events => Vec::new(),
     }
 }

@@ -147,6 +147,7 @@ mod tests {
                 subject: "s".into(),
                 owner: "bob".into(),
                 base: None,
+                start: None,
                 needs,
                 made: None,
                 has_setup: false,

@@ -24,6 +24,8 @@ pub struct NewWorktree {
     pub owner: String,
     /// The branch to start from; `None` to start from what the main worktree has checked out.
     pub base: Option<String>,
+    /// The commit to start from, if it is not the last one of a branch here; `None` for the last commit of `base`.
+    pub start: Option<String>,
     /// The branches of the task's blockers, which are merged into the new worktree.
     pub needs: Vec<String>,
     /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
@@ -193,6 +195,9 @@ impl OpenRegistry {
         &self,
         new: &NewWorktree,
     ) -> Result<(Option<String>, String), StoreError> {
+        if let Some(start) = &new.start {
+            return Ok((None, start.clone()));
+        }
         let head = self.repo.head()?;
         let Some(base) = &new.base else {
             // During a rebase or bisect a temporary commit is checked out, and a `git am` may be aborted.

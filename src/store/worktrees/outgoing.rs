@@ -1,4 +1,4 @@
-//! What a push of a worktree's branch would publish, and the push. Only commands of the user push.
+//! What a push of a worktree's branch would publish, and the push. Only commands of the user push this way.
 
 use super::diff::diff_text;
 use super::merge::check_state_untouched;

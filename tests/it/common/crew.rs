@@ -29,7 +29,7 @@ pub fn crew_parts(
     model: Arc<dyn Model>,
 ) -> CrewParts {
     CrewParts {
-        root: root.to_path_buf(),
+        place: CrewPlace::files(root),
         session: SessionParts {
             published: None,
             info: SessionInfo {

@@ -88,6 +88,7 @@ impl Repository {
             subject: format!("Subject {task}"),
             owner: "alice".into(),
             base: None,
+            start: None,
             needs: needs.iter().map(ToString::to_string).collect(),
             made: None,
             has_setup: false,

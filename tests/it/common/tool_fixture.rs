@@ -14,7 +14,7 @@ use crewdeck::domain::task::Task;
 use crewdeck::domain::team::Member;
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::domain::todo::TodoList;
-use crewdeck::store::{Board, Roster, Skills, prepare};
+use crewdeck::store::{Board, Roster, Skills, Stores, prepare};
 use crewdeck::tools::file_snapshots::FileSnapshots;
 use crewdeck::tools::host::{Host, JobSpec, SubagentSpec};
 use crewdeck::tools::{Supervisor, ToolContext, ToolOutput, table};
@@ -161,7 +161,10 @@ impl ToolFixture {
             is_external: self.is_external,
             call: CallId("call-1".into()),
             root: self.root(),
-            board: self.board.clone(),
+            stores: Stores {
+                board: self.board.clone(),
+                ..Stores::open(&self.root())
+            },
             workdir: self.root(),
             skills: Skills::open(&self.root(), None),
             host: Arc::clone(&self.host) as Arc<dyn Host>,

@@ -219,6 +219,20 @@ impl HostProcess {
     /// Acts as the owner after the session has ended. The store must reject it.
     fn probe(&self, own: &Stores, session: &Arc<dyn HostSession>) {
         let id = session.claim().session;
+        let (from, text) = (name(&self.role), format!("[late-{id}]"));
+        let message = MailMessage::new(
+            MessageId(text.clone()),
+            MailKind::Message,
+            &from,
+            &name(ROLES[0]),
+            &text,
+            self.now(),
+        );
+        match own.mailbox.send(&message) {
+            Err(error) if error.is_lost_lease() => {}
+            Err(error) => self.record("unclear", &[&id, &error.to_string()]),
+            Ok(()) => self.record("accepted-late", &[&id, &text]),
+        }
         while !self.has(STOP) {
             match own.board.claim(None, &claimer(&self.role), self.now()) {
                 Ok(Some(task)) => {

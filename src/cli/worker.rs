@@ -1,0 +1,30 @@
+//! The options of `crewdeck worker`.
+
+use clap::Args;
+
+use crate::domain::host::{HostName, SLOTS_MAX};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  crewdeck worker --hub nats://hub:4222/web                run 2 teammates for the crew `web`
+  crewdeck worker --hub tls://hub:4222/web --slots 8 --tags gpu,rust
+  crewdeck worker --hub nats://hub:4222/web --name attic   if two workers run on one machine
+
+Start it in a clone of the project. CREWDECK_HUB_SECRET must have the secret of the crew.
+SIGTERM or Ctrl-C: claim no more tasks, finish those in progress, then end. The second one ends at once.";
+
+#[derive(Debug, Args)]
+pub struct WorkerArgs {
+    /// Maximum number of teammates that work at the same time (1 to 256)
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=i64::from(SLOTS_MAX)))]
+    pub slots: u16,
+    /// Tags that let the teammates claim tasks that require them, such as gpu,rust
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub tags: Vec<String>,
+    /// Name of this host in the crew; default: the name of the machine
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub name: Option<HostName>,
+}
+
+fn parse_name(text: &str) -> Result<HostName, String> {
+    HostName::parse(text).map_err(|why| why.to_string())
+}

@@ -1,0 +1,405 @@
+//! Carries the events of agents from the host that runs them to the host of the lead, over the store that the hosts share.
+//!
+//! A worker sends with [`EventRelay`], the host of the lead receives with [`receive`]. Only events of agents and notices
+//! are carried: tasks, messages, requests and the team are in the shared state, which each host reads for itself.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::context::CrewContext;
+use super::event_buffer::{BATCH_BYTES, EventBuffer};
+pub use super::relayed_events::is_relayed;
+use super::relayed_events::received_events;
+use crate::agent::driver::run_blocking;
+use crate::domain::host::HostName;
+use crate::domain::ids::Name;
+use crate::protocol::event::EventKind;
+use crate::store::{EventReport, EventStart, HostEvents, HostStore, HubError, StoreError};
+
+/// Time for which events are collected before they are sent.
+const COLLECT: Duration = Duration::from_millis(100);
+/// First and longest pause after an error.
+const RETRY: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(15);
+/// Maximum time for the last events at the end.
+const FLUSH_WITHIN: Duration = Duration::from_secs(2);
+/// Number of received batches that wait for the event bus of the lead. Further ones stay in the store.
+const RECEIVED_MAX: usize = 4;
+
+/// Sends the events of this host. Keeps them in memory while the store cannot be reached, up to a bound: then pieces of
+/// output are dropped first, and after them the oldest events. One notice says how many events were lost.
+pub struct EventRelay {
+    hosts: Arc<dyn HostStore>,
+    own: HostName,
+}
+
+type Sending = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+
+/// The events that were not sent yet.
+struct Outbox {
+    buffer: EventBuffer,
+    /// The batch that is being sent, or that must be sent again. It stays the same until it is sent, so that the store
+    /// recognizes it.
+    batch: Arc<Vec<EventKind>>,
+    /// When the first event of the buffer was added.
+    since: Option<Instant>,
+    /// The pause after the last error; zero if there was none.
+    pause: Duration,
+    /// The earliest time of the next attempt.
+    not_before: Instant,
+}
+
+impl Outbox {
+    fn new() -> Outbox {
+        Outbox {
+            buffer: EventBuffer::default(),
+            batch: Arc::default(),
+            since: None,
+            pause: Duration::ZERO,
+            not_before: Instant::now(),
+        }
+    }
+
+    fn add(&mut self, event: EventKind) {
+        if is_relayed(&event) {
+            self.since.get_or_insert_with(Instant::now);
+            self.buffer.add(event);
+        }
+    }
+
+    /// Returns when the next batch is to be sent; `None` if there is nothing to send.
+    fn due(&self) -> Option<Instant> {
+        let collected = match self.since {
+            _ if !self.batch.is_empty() => self.not_before,
+            Some(since) if self.buffer.bytes() < BATCH_BYTES => since + COLLECT,
+            Some(since) => since,
+            None => return None,
+        };
+        Some(collected.max(self.not_before))
+    }
+
+    /// Returns the batch to send now: the one that has failed, or the next one. It is empty if there is nothing to send.
+    fn next_batch(&mut self) -> Arc<Vec<EventKind>> {
+        if self.batch.is_empty() {
+            self.batch = Arc::new(self.buffer.take_batch());
+            self.since = (!self.buffer.is_empty()).then(Instant::now);
+        }
+        Arc::clone(&self.batch)
+    }
+
+    /// Records the result of sending the batch.
+    fn finish(&mut self, result: &Result<(), StoreError>) {
+        match result {
+            Ok(()) => {}
+            Err(error) if is_permanent(error) => {
+                self.buffer.add_lost(self.batch.len());
+                self.since.get_or_insert_with(Instant::now);
+            }
+            Err(_) => {
+                self.pause = (self.pause * 2).clamp(RETRY, RETRY_MAX);
+                self.not_before = Instant::now() + self.pause;
+                return;
+            }
+        }
+        self.batch = Arc::default();
+        self.pause = Duration::ZERO;
+    }
+}
+
+/// Returns whether sending the same events again is useless.
+fn is_permanent(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Json(_) | StoreError::Hub(HubError::TooLarge { .. })
+    )
+}
+
+impl EventRelay {
+    pub fn new(hosts: Arc<dyn HostStore>, own: HostName) -> EventRelay {
+        EventRelay { hosts, own }
+    }
+
+    /// Sends the events from `events` until `stop` is cancelled or all senders are gone. Then sends what is left, for at
+    /// most 2 seconds.
+    pub async fn run(self, mut events: mpsc::Receiver<EventKind>, stop: CancellationToken) {
+        let mut outbox = Outbox::new();
+        let mut sending: Option<Sending> = None;
+        loop {
+            let due = outbox.due();
+            tokio::select! {
+                () = stop.cancelled() => break,
+                event = events.recv() => match event {
+                    Some(event) => outbox.add(event),
+                    None => break,
+                },
+                result = result_of(&mut sending), if sending.is_some() => {
+                    sending = None;
+                    outbox.finish(&result);
+                }
+                () = reached(due), if sending.is_none() && due.is_some() => {
+                    sending = Some(self.send(outbox.next_batch()));
+                }
+            }
+        }
+        events.close();
+        while let Ok(event) = events.try_recv() {
+            outbox.add(event);
+        }
+        // What is not sent in time stays in the journal of this host only.
+        let _ = timeout(FLUSH_WITHIN, self.flush(outbox, sending)).await;
+    }
+
+    /// Sends everything that is left, until an attempt fails.
+    async fn flush(&self, mut outbox: Outbox, sending: Option<Sending>) {
+        if let Some(sending) = sending {
+            outbox.finish(&sending.await);
+        }
+        loop {
+            let batch = outbox.next_batch();
+            if batch.is_empty() {
+                return;
+            }
+            let result = self.send(batch).await;
+            outbox.finish(&result);
+            if result.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn send(&self, batch: Arc<Vec<EventKind>>) -> Sending {
+        let (hosts, own) = (Arc::clone(&self.hosts), self.own.clone());
+        Box::pin(run_blocking(move || hosts.publish(&own, &batch)))
+    }
+}
+
+async fn result_of(sending: &mut Option<Sending>) -> Result<(), StoreError> {
+    match sending {
+        Some(sending) => sending.await,
+        None => pending().await,
+    }
+}
+
+async fn reached(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+/// Publishes the events of the other hosts in this crew, until the returned value is dropped or the crew stops.
+/// `is_member_of` is whether the agent is a teammate that runs on the host; events of other agents are left out, so a host
+/// cannot speak for the agents of another one.
+///
+/// # Errors
+/// When the events cannot be read.
+pub async fn receive(
+    context: &Arc<CrewContext>,
+    hosts: Arc<dyn HostStore>,
+    own: HostName,
+    from: EventStart,
+    is_member_of: impl Fn(&Name, &HostName) -> bool + Send + 'static,
+) -> Result<Box<dyn Send>, StoreError> {
+    let (sender, mut received) = mpsc::channel::<HostEvents>(RECEIVED_MAX);
+    let following = run_blocking(move || {
+        // If the crew has stopped, the receiver is gone and the events are dropped.
+        let report: EventReport = Box::new(move |events| drop(sender.blocking_send(events)));
+        hosts.follow(&own, from, report)
+    })
+    .await?;
+    let publishing = Arc::clone(context);
+    context.spawn(async move {
+        loop {
+            let batch = tokio::select! {
+                () = publishing.stop.cancelled() => return,
+                batch = received.recv() => batch,
+            };
+            let Some(batch) = batch else {
+                return;
+            };
+            let events = received_events(batch, &is_member_of);
+            for event in events {
+                publishing.publish(event).await;
+            }
+        }
+    });
+    Ok(following)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::crew::context::lock;
+    use crate::crew::test_support::{TestCrew, bob};
+    use crate::domain::host::{HostInfo, HostState};
+    use crate::protocol::event::{AgentEvent, CrewEvent, NoticeLevel, TeamEvent};
+    use crate::store::{HostReport, HostSession};
+
+    /// A store in memory, whose first attempts to publish fail.
+    #[derive(Debug, Default)]
+    struct FakeHosts {
+        failures: Mutex<Vec<HubError>>,
+        attempts: Mutex<Vec<Vec<EventKind>>>,
+        batches: Mutex<Vec<HostEvents>>,
+    }
+
+    impl HostStore for FakeHosts {
+        fn join(&self, _: &HostInfo, _: Option<&str>) -> Result<Box<dyn HostSession>, StoreError> {
+            Err(HubError::Closed.into())
+        }
+
+        fn hosts(&self) -> Result<Vec<HostState>, StoreError> {
+            Ok(Vec::new())
+        }
+
+        fn watch_hosts(&self, _: HostReport) -> Result<Box<dyn Send>, StoreError> {
+            Ok(Box::new(()))
+        }
+
+        fn publish(&self, _: &HostName, events: &[EventKind]) -> Result<(), StoreError> {
+            lock(&self.attempts).push(events.to_vec());
+            match lock(&self.failures).pop() {
+                Some(error) => Err(error.into()),
+                None => Ok(()),
+            }
+        }
+
+        fn follow(
+            &self,
+            _: &HostName,
+            _: EventStart,
+            report: EventReport,
+        ) -> Result<Box<dyn Send>, StoreError> {
+            let batches = std::mem::take(&mut *lock(&self.batches));
+            std::thread::spawn(move || batches.into_iter().for_each(report));
+            Ok(Box::new(()))
+        }
+    }
+
+    fn host(name: &str) -> HostName {
+        HostName::parse(name).unwrap()
+    }
+
+    fn text(agent: &Name, text: &str) -> EventKind {
+        AgentEvent::TextDelta { text: text.into() }.of(agent.clone())
+    }
+
+    fn notice_of(agent: Option<Name>, text: &str) -> EventKind {
+        EventKind::Crew(CrewEvent::Notice {
+            level: NoticeLevel::Info,
+            agent,
+            text: text.into(),
+        })
+    }
+
+    fn roster() -> EventKind {
+        EventKind::Team(TeamEvent::RosterChanged {
+            team: Arc::default(),
+        })
+    }
+
+    /// Sends the events, waits until there were `attempts`, and ends the relay.
+    async fn relay(hosts: &Arc<FakeHosts>, events: Vec<EventKind>, attempts: usize) {
+        let store: Arc<dyn HostStore> = hosts.clone();
+        let (sender, receiver) = mpsc::channel(64);
+        let stop = CancellationToken::new();
+        let relay = EventRelay::new(store, host("gpu")).run(receiver, stop.clone());
+        let running = tokio::spawn(relay);
+        for event in events {
+            sender.send(event).await.unwrap();
+        }
+        while lock(&hosts.attempts).len() < attempts {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        stop.cancel();
+        running.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn relay_merges_pieces_and_leaves_out_what_is_not_carried() {
+        let hosts = Arc::<FakeHosts>::default();
+        let events = vec![
+            text(&bob(), "a"),
+            roster(),
+            text(&bob(), "b"),
+            EventKind::Crew(CrewEvent::AllIdle),
+            notice_of(None, "full disk"),
+        ];
+        relay(&hosts, events, 1).await;
+        let sent = lock(&hosts.attempts).concat();
+        assert_eq!(sent, [text(&bob(), "ab"), notice_of(None, "full disk")]);
+    }
+
+    #[tokio::test]
+    async fn failed_batch_is_repeated_unchanged() {
+        let hosts = Arc::<FakeHosts>::default();
+        lock(&hosts.failures).push(HubError::Closed);
+        relay(&hosts, vec![text(&bob(), "a")], 2).await;
+        let attempts = lock(&hosts.attempts).clone();
+        assert_eq!(attempts, vec![vec![text(&bob(), "a")]; 2]);
+    }
+
+    #[tokio::test]
+    async fn batch_that_can_never_be_stored_is_replaced_by_one_notice() {
+        let hosts = Arc::<FakeHosts>::default();
+        lock(&hosts.failures).push(HubError::TooLarge {
+            what: "an event".into(),
+            limit: 1,
+        });
+        relay(&hosts, vec![text(&bob(), "a")], 2).await;
+        let attempts = lock(&hosts.attempts).clone();
+        let EventKind::Crew(CrewEvent::Notice { text, .. }) = &attempts[1][0] else {
+            panic!("{attempts:?}");
+        };
+        assert!(text.starts_with("1 event of the agents"), "{text}");
+        assert_eq!((attempts.len(), attempts[1].len()), (2, 1));
+    }
+
+    #[tokio::test]
+    async fn end_of_all_senders_sends_what_is_left() {
+        let hosts = Arc::<FakeHosts>::default();
+        let (sender, receiver) = mpsc::channel(64);
+        sender.send(text(&bob(), "last")).await.unwrap();
+        drop(sender);
+        EventRelay::new(hosts.clone(), host("gpu"))
+            .run(receiver, CancellationToken::new())
+            .await;
+        assert_eq!(lock(&hosts.attempts).concat(), [text(&bob(), "last")]);
+    }
+
+    #[tokio::test]
+    async fn received_events_and_gaps_are_published_in_order() {
+        let mut crew = TestCrew::new();
+        let hosts = Arc::<FakeHosts>::default();
+        *lock(&hosts.batches) = (0..20)
+            .map(|number| HostEvents {
+                host: host("gpu"),
+                events: vec![notice_of(None, &format!("{number}"))],
+                is_cut: number == 10,
+            })
+            .collect();
+        let from = EventStart::FirstKept;
+        let received = receive(&crew.context, hosts, host("home"), from, |_, _| true).await;
+        let following = received.unwrap();
+        crew.tasks_end().await;
+        drop(following);
+        let notices = crew.notices();
+        assert_eq!(notices.len(), 21);
+        assert_eq!(notices[9], "gpu: 9");
+        assert!(
+            notices[10].contains("some events of this host"),
+            "{notices:?}"
+        );
+        assert_eq!(notices[20], "gpu: 19");
+    }
+}

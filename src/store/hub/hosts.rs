@@ -1,0 +1,282 @@
+//! The hosts of a crew on a hub. A host holds a lease while its session exists, and has a record that others read. The host
+//! that runs the lead holds a second lease, so that a crew has one lead.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::super::StoreError;
+use super::super::host_store::{EventReport, EventStart, HostReport, HostSession, HostStore};
+use super::connection::Hub;
+use super::error::HubError;
+use super::events;
+use super::host_records::{self, LEAD_KEY, host_key};
+use super::host_watch;
+use super::lease::{Attempt, Lease, LeaseHolder};
+use super::retry;
+use super::settings::LEASE_LIFE;
+use super::values;
+use crate::domain::host::{
+    HOSTS_MAX, HostClaim, HostInfo, HostKind, HostName, HostPresence, HostState, SLOTS_MAX,
+};
+use crate::protocol::EventKind;
+
+/// Maximum time in which a session that ends marks its host as left. Without an answer, the host is lost when its lease
+/// expires.
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
+/// Number of further attempts if another process changes a lease at the same time.
+const RETRIES_MAX: u32 = 3;
+
+#[derive(Debug)]
+pub(super) struct HubHosts(pub(super) Hub);
+
+impl HostStore for HubHosts {
+    fn join(
+        &self,
+        info: &HostInfo,
+        replaced: Option<&str>,
+    ) -> Result<Box<dyn HostSession>, StoreError> {
+        Ok(Box::new(self.join_for(
+            info,
+            replaced,
+            self.0.lease_life(),
+        )?))
+    }
+
+    fn hosts(&self) -> Result<Vec<HostState>, StoreError> {
+        let hosts = self
+            .0
+            .run(|link| async move { host_records::read_all(&link).await });
+        Ok(hosts?)
+    }
+
+    fn watch_hosts(&self, report: HostReport) -> Result<Box<dyn Send>, StoreError> {
+        host_watch::start(&self.0, report)
+    }
+
+    fn publish(&self, host: &HostName, events: &[EventKind]) -> Result<(), StoreError> {
+        events::publish(&self.0, host, events)
+    }
+
+    fn follow(
+        &self,
+        own: &HostName,
+        from: EventStart,
+        report: EventReport,
+    ) -> Result<Box<dyn Send>, StoreError> {
+        events::follow(&self.0, own, from, report)
+    }
+}
+
+/// What the leases of a new session have in common.
+struct SessionLeases<'a> {
+    claim: &'a HostClaim,
+    /// The session of an earlier process of the host, which has ended.
+    replaced: Option<&'a str>,
+    life: Duration,
+    is_lost: Arc<AtomicBool>,
+}
+
+impl HubHosts {
+    /// Joins with leases that live for `life` without a renewal.
+    fn join_for(
+        &self,
+        info: &HostInfo,
+        replaced: Option<&str>,
+        life: Duration,
+    ) -> Result<HubHostSession, StoreError> {
+        self.make_room(&info.name)?;
+        let claim = HostClaim {
+            host: info.name.clone(),
+            session: uuid::Uuid::now_v7().to_string(),
+        };
+        let new = SessionLeases {
+            claim: &claim,
+            replaced,
+            life,
+            is_lost: Arc::default(),
+        };
+        let lead = match info.kind {
+            HostKind::Lead => Some(self.acquire(LEAD_KEY, &new, lead_in_use_text)?),
+            HostKind::Worker => None,
+        };
+        let key = host_key(&info.name);
+        let in_use = |other: &LeaseHolder| host_in_use_text(&info.name, other);
+        let lease = self.acquire(&key, &new, in_use)?;
+        let session = HubHostSession {
+            hub: self.0.clone(),
+            key,
+            claim,
+            lease,
+            lead,
+            has_left: AtomicBool::new(false),
+        };
+        session.store(info, true)?;
+        Ok(session)
+    }
+
+    fn acquire(
+        &self,
+        key: &str,
+        new: &SessionLeases<'_>,
+        in_use: impl Fn(&LeaseHolder) -> String,
+    ) -> Result<Lease, StoreError> {
+        let mut attempt = 0;
+        loop {
+            let (holder, is_lost) = (LeaseHolder::for_host(new.claim), Arc::clone(&new.is_lost));
+            let (life, replaced) = (new.life, new.replaced);
+            match Lease::try_acquire_for(&self.0, key, life, holder, replaced, is_lost)? {
+                Attempt::Acquired(lease) => return Ok(lease),
+                // Another process was faster, and the error must name it.
+                Attempt::Held(other) if other.session.is_empty() && attempt < RETRIES_MAX => {
+                    retry::pause(attempt);
+                    attempt += 1;
+                }
+                Attempt::Held(other) => return Err(StoreError::HostInUse(in_use(&other))),
+            }
+        }
+    }
+
+    /// Removes the record of a host that is absent if the crew has the maximum number of hosts.
+    fn make_room(&self, name: &HostName) -> Result<(), StoreError> {
+        let hosts = self.hosts()?;
+        if hosts.len() < HOSTS_MAX || hosts.iter().any(|host| host.info.name.same(name)) {
+            return Ok(());
+        }
+        let Some(oldest) = host_records::oldest_absent(&hosts).cloned() else {
+            let text = format!("the crew has {HOSTS_MAX} hosts, the maximum: stop one of them");
+            return Err(StoreError::TooLong(text));
+        };
+        self.0
+            .run(move |link| async move { host_records::remove(&link, &oldest).await })?;
+        Ok(())
+    }
+}
+
+fn lead_in_use_text(other: &LeaseHolder) -> String {
+    let on = if other.host.is_empty() {
+        "another host"
+    } else {
+        &other.host
+    };
+    format!(
+        "crewdeck on {on}{} leads this crew already: stop it there, or watch the crew from here; if it was killed, try again after {} s",
+        process_text(other),
+        LEASE_LIFE.as_secs()
+    )
+}
+
+fn host_in_use_text(name: &HostName, other: &LeaseHolder) -> String {
+    format!(
+        "another crewdeck{} works for this crew as the host {name}: stop it, or give this host another name; if it was killed, try again after {} s",
+        process_text(other),
+        LEASE_LIFE.as_secs()
+    )
+}
+
+fn process_text(holder: &LeaseHolder) -> String {
+    match holder.process {
+        0 => String::new(),
+        process => format!(" (process {process})"),
+    }
+}
+
+/// The presence of this process as a host.
+#[derive(Debug)]
+struct HubHostSession {
+    hub: Hub,
+    /// The key of the record and of the lease.
+    key: String,
+    claim: HostClaim,
+    lease: Lease,
+    /// The lease of the host that runs the lead.
+    lead: Option<Lease>,
+    has_left: AtomicBool,
+}
+
+impl HubHostSession {
+    fn lost(&self) -> StoreError {
+        let what = format!("act as the host {}", self.claim.host);
+        HubError::LostLease { what }.into()
+    }
+
+    /// Writes the record, which a new session does in place of the one of an earlier session. Fails if this session is no
+    /// longer valid.
+    fn store(&self, info: &HostInfo, is_new: bool) -> Result<(), StoreError> {
+        let info = self.checked(info);
+        values::change(&self.hub, &self.key, "host", |found: Option<HostState>| {
+            let is_replaced = found.is_some_and(|found| found.session != self.claim.session);
+            // A slow write of an earlier session must not replace the record of a later one.
+            if !self.is_valid() || (is_replaced && !is_new) {
+                return Err(self.lost());
+            }
+            let state = HostState {
+                info: info.clone(),
+                session: self.claim.session.clone(),
+                presence: HostPresence::Present,
+                seen_at: host_records::now(),
+            };
+            Ok((Some(state), ()))
+        })
+    }
+
+    /// Returns facts that can be stored and read again.
+    fn checked(&self, info: &HostInfo) -> HostInfo {
+        HostInfo {
+            name: self.claim.host.clone(),
+            slots: info.slots.min(SLOTS_MAX),
+            // JSON has no other numbers.
+            load: if info.load.is_finite() {
+                info.load
+            } else {
+                0.0
+            },
+            ..info.clone()
+        }
+    }
+}
+
+impl HostSession for HubHostSession {
+    fn claim(&self) -> HostClaim {
+        self.claim.clone()
+    }
+
+    fn is_valid(&self) -> bool {
+        // Without the second lease, another host may run the lead. A host that has lost one is soon lost to others too.
+        self.lease.is_valid() && self.lead.as_ref().is_none_or(Lease::is_valid)
+    }
+
+    fn update(&self, info: &HostInfo) -> Result<(), StoreError> {
+        if !self.is_valid() {
+            return Err(self.lost());
+        }
+        self.store(info, false)
+    }
+
+    /// Marks the host as left before its leases end, so that others do not see it as lost.
+    fn leave(&self) {
+        if self.has_left.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (key, session) = (self.key.clone(), self.claim.session.clone());
+        let _ = self.hub.run(move |link| async move {
+            let leaving = host_records::mark_left(&link, &key, &session, LEAVE_WITHIN);
+            let left = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
+            left.unwrap_or(Ok(()))
+        });
+        self.lease.release();
+        if let Some(lead) = &self.lead {
+            lead.release();
+        }
+    }
+}
+
+impl Drop for HubHostSession {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+#[cfg(test)]
+#[path = "hosts_tests.rs"]
+mod tests;

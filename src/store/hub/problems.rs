@@ -1,0 +1,71 @@
+//! Problems that a read finds and that are not part of its result: messages without a valid signature.
+
+use std::collections::BTreeSet;
+use std::mem;
+
+/// Maximum number of subjects that are reported.
+const SUBJECTS_MAX: usize = 100;
+/// Maximum number of characters of a subject in a report.
+const SHOWN_MAX: usize = 200;
+
+/// Reports each subject with an unsigned message once.
+#[derive(Debug, Default)]
+pub(super) struct HubProblems {
+    reported: BTreeSet<String>,
+    /// The reports that were not taken yet, one line each.
+    waiting: Vec<String>,
+}
+
+impl HubProblems {
+    pub fn add(&mut self, subject: &str) {
+        if self.reported.len() >= SUBJECTS_MAX || self.reported.contains(subject) {
+            return;
+        }
+        self.waiting.push(unsigned_text(subject));
+        self.reported.insert(subject.into());
+        if self.reported.len() == SUBJECTS_MAX {
+            let text = "the hub has more messages that are not signed with the secret of this crew; they are ignored and not reported";
+            self.waiting.push(text.into());
+        }
+    }
+
+    /// Returns the new reports.
+    pub fn take(&mut self) -> Vec<String> {
+        mem::take(&mut self.waiting)
+    }
+}
+
+/// Returns the report about an unsigned message. Another program has chosen the subject.
+pub(super) fn unsigned_text(subject: &str) -> String {
+    let shown = subject.chars().filter(|c| !c.is_control());
+    let shown: String = shown.take(SHOWN_MAX).collect();
+    format!(
+        "the message {shown} on the hub is not signed with the secret of this crew and is ignored"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn each_subject_is_reported_once_up_to_a_limit() {
+        let mut problems = HubProblems::default();
+        problems.add("crewdeck.web.mail.bob");
+        problems.add("crewdeck.web.mail.bob");
+        problems.add("crewdeck.web.mail.al\u{7}ice");
+        let taken = problems.take();
+        assert_eq!(taken.len(), 2);
+        assert!(taken[1].contains("crewdeck.web.mail.alice on"), "{taken:?}");
+        problems.add("crewdeck.web.mail.bob");
+        assert_eq!(problems.take(), Vec::<String>::new());
+        for number in 0..SUBJECTS_MAX * 2 {
+            problems.add(&format!("crewdeck.web.mail.{number}"));
+        }
+        let taken = problems.take();
+        assert_eq!(taken.len(), SUBJECTS_MAX - 2 + 1);
+        assert!(taken.last().unwrap().contains("not reported"));
+    }
+}

@@ -117,6 +117,7 @@ const READ: &[&str] = &[
     "roles",
     "evals",
     "assets",
+    "examples",
     "fuzz",
     ".ci",
     ".cargo",

@@ -38,6 +38,7 @@ mod hooks;
 mod hostile;
 mod hostile_cli;
 mod hostile_tools;
+mod hub_try;
 mod keys;
 mod language;
 mod long_sessions;

@@ -1,5 +1,6 @@
 //! A hub: a real NATS server on loopback, whose program is the path in `CREWDECK_NATS_SERVER`.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +16,18 @@ use crate::suite::{Backend, conformance};
 mod cli;
 mod errors;
 mod events;
+mod host_kills;
+mod host_process;
+mod host_round;
 mod kills;
 mod latency;
+mod network;
 mod outages;
+mod partitions;
+mod proof;
+mod proxy;
+mod records;
+mod scale;
 mod secrets;
 
 /// A NATS server with a configuration, which a test can kill and start again.
@@ -26,13 +36,19 @@ pub struct NatsServer {
     folder: tempfile::TempDir,
     config: PathBuf,
     url: String,
+    /// The network namespace in which the server runs; `None` for that of the test.
+    namespace: Option<String>,
 }
 
 impl NatsServer {
-    /// Starts a server with these lines in its configuration, besides its address and folder.
+    /// Starts a server on loopback with these lines in its configuration, besides its address and folder.
     pub fn start(config: &str) -> NatsServer {
+        NatsServer::start_in(None, "127.0.0.1", free_port(), config)
+    }
+
+    /// Starts a server at an address of a network namespace.
+    fn start_in(namespace: Option<String>, host: &str, port: u16, config: &str) -> NatsServer {
         let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
         let store = folder.path().join("store");
         let jetstream = if config.contains("jetstream") {
             String::new()
@@ -40,21 +56,22 @@ impl NatsServer {
             format!("jetstream {{ store_dir: \"{}\" }}", store.display())
         };
         let path = folder.path().join("server.conf");
-        let text = format!("listen: \"127.0.0.1:{port}\"\n{jetstream}\n{config}\n");
+        let text = format!("listen: \"{host}:{port}\"\n{jetstream}\n{config}\n");
         std::fs::write(&path, text).unwrap();
         let server = NatsServer {
-            process: Mutex::new(spawn(&path)),
+            process: Mutex::new(spawn(namespace.as_deref(), &path)),
             config: path,
-            url: format!("nats://127.0.0.1:{port}"),
+            url: format!("nats://{host}:{port}"),
+            namespace,
             folder,
         };
-        server.wait_until_ready(port);
+        server.wait_until_ready(host, port);
         server
     }
 
-    fn wait_until_ready(&self, port: u16) {
+    fn wait_until_ready(&self, host: &str, port: u16) {
         let began = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while std::net::TcpStream::connect((host, port)).is_err() {
             let log = std::fs::read_to_string(self.folder.path().join("server.conf.log"));
             assert!(began.elapsed() < Duration::from_secs(20), "{log:?}");
             std::thread::sleep(Duration::from_millis(20));
@@ -76,7 +93,7 @@ impl NatsServer {
     pub fn restart(&self) {
         self.stop();
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        *process = spawn(&self.config);
+        *process = spawn(self.namespace.as_deref(), &self.config);
     }
 }
 
@@ -85,17 +102,28 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-fn spawn(config: &Path) -> Child {
+fn spawn(namespace: Option<&str>, config: &Path) -> Child {
     let program = std::env::var_os("CREWDECK_NATS_SERVER")
         .expect("CREWDECK_NATS_SERVER must be the path of nats-server 2.11 or newer");
     let log = std::fs::File::create(config.with_extension("conf.log")).unwrap();
-    Command::new(program)
+    command_in(namespace, &program)
         .arg("-c")
         .arg(config)
         .stdout(Stdio::null())
         .stderr(log)
         .spawn()
         .unwrap()
+}
+
+/// Returns the command that runs a program in a network namespace. It is replaced by the program, so it has the same process
+/// id.
+fn command_in(namespace: Option<&str>, program: &OsStr) -> Command {
+    let Some(namespace) = namespace else {
+        return Command::new(program);
+    };
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace]).arg(program);
+    command
 }
 
 impl Drop for NatsServer {

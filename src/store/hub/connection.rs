@@ -96,6 +96,11 @@ impl Hub {
         }
     }
 
+    /// Returns how long a lease lives without a renewal.
+    pub(super) fn lease_life(&self) -> Duration {
+        self.inner.settings.lease_life
+    }
+
     /// Runs `work` on the thread of the connection, and waits for its result. Connects first if necessary. May be called
     /// from every thread, also from those of another runtime.
     ///

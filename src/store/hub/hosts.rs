@@ -12,8 +12,9 @@ use super::error::HubError;
 use super::events;
 use super::host_records::{self, LEAD_KEY, host_key};
 use super::host_watch;
-use super::lease::{Attempt, LEASE_LIFE, Lease, LeaseHolder};
+use super::lease::{Attempt, Lease, LeaseHolder};
 use super::retry;
+use super::settings::LEASE_LIFE;
 use super::values;
 use crate::domain::host::{
     HOSTS_MAX, HostClaim, HostInfo, HostKind, HostName, HostPresence, HostState, SLOTS_MAX,
@@ -35,7 +36,11 @@ impl HostStore for HubHosts {
         info: &HostInfo,
         replaced: Option<&str>,
     ) -> Result<Box<dyn HostSession>, StoreError> {
-        Ok(Box::new(self.join_for(info, replaced, LEASE_LIFE)?))
+        Ok(Box::new(self.join_for(
+            info,
+            replaced,
+            self.0.lease_life(),
+        )?))
     }
 
     fn hosts(&self) -> Result<Vec<HostState>, StoreError> {

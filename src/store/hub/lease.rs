@@ -20,8 +20,6 @@ use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::streams::StreamKind;
 use crate::domain::host::HostClaim;
 
-/// How long a lease lives without a renewal. Longer than the election of a new leader, which takes about 5 seconds.
-pub(super) const LEASE_LIFE: Duration = Duration::from_secs(15);
 /// Number of renewals in the life of a lease.
 const RENEWALS: u32 = 4;
 /// The part of a lease's life at its end in which the holder does not use it: one in this number.

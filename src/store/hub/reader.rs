@@ -13,7 +13,7 @@ use super::super::mail_store::{
 use super::super::transcript::{self, TranscriptFile};
 use super::connection::Hub;
 use super::error::HubError;
-use super::lease::{Attempt, LEASE_LIFE, Lease};
+use super::lease::{Attempt, Lease};
 use super::mail::{HubMail, ReadPosition, position_key};
 use super::values;
 use crate::domain::ids::Name;
@@ -80,7 +80,7 @@ impl MailStore for HubMailbox {
         let hub = &self.mail.hub;
         let mut pause = POLL;
         let lease = loop {
-            match Lease::try_acquire(hub, &lease_key(name), LEASE_LIFE)? {
+            match Lease::try_acquire(hub, &lease_key(name), hub.lease_life())? {
                 Attempt::Acquired(lease) => break lease,
                 Attempt::Held(other) if began.elapsed() >= within => {
                     let by = match (other.process, other.host.as_str()) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -12,6 +13,9 @@ use super::signature::HubSecret;
 const CREW_MAX: usize = 32;
 /// The crew if the address names none.
 const DEFAULT_CREW: &str = "main";
+
+/// How long a lease lives without a renewal. Longer than the election of a new leader, which takes about 5 seconds.
+pub(super) const LEASE_LIFE: Duration = Duration::from_secs(15);
 
 /// The address of a crew on a hub, such as `nats://host:4222/crew`. The servers of a cluster are separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +150,9 @@ pub struct HubSettings {
     pub mail_bytes_max: i64,
     /// Whether the user has set [`HubSettings::mail_bytes_max`]. It is then applied to a crew with a smaller maximum.
     pub is_mail_max_set: bool,
+    /// How long a lease lives without a renewal; at least 1 second. Only tests set another value, so that long outages take
+    /// little time in them. All processes of a crew must use the same.
+    pub lease_life: Duration,
 }
 
 impl HubSettings {
@@ -161,6 +168,7 @@ impl HubSettings {
             storage: HubStorage::File,
             mail_bytes_max: 256 * 1024 * 1024,
             is_mail_max_set: false,
+            lease_life: LEASE_LIFE,
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 
 use super::{check_tools, now};
 use crate::cli::{FileVerb, GlobalOptions, Verb};
@@ -16,12 +16,15 @@ use crate::domain::host::{HostInfo, HostKind, HostName};
 use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
 use crate::store::{
-    Hub, HubSettings, KeptHost, StoreError, Stores, core_count, load_average, machine_name,
+    BranchExchange, Hub, HubSettings, KeptHost, StoreError, Stores, core_count, load_average,
+    machine_name,
 };
 
 /// Time for which a start waits until the lease of an earlier process with the same name ends. Longer than the life of a
 /// lease.
 const JOIN_WITHIN: Duration = Duration::from_secs(20);
+/// The git remote for the exchange of branches if the settings name none.
+const DEFAULT_REMOTE: &str = "origin";
 /// Pause between two attempts to join.
 const JOIN_PAUSE: Duration = Duration::from_millis(500);
 
@@ -34,6 +37,8 @@ pub struct HubPlan {
     pub name: Option<HostName>,
     pub slots: u16,
     pub tags: Vec<String>,
+    /// The git remote over which the hosts exchange branches, as the settings name it; `None` for `origin`.
+    pub remote: Option<String>,
 }
 
 impl HubPlan {
@@ -45,10 +50,12 @@ impl HubPlan {
         let Some(url) = &global.hub else {
             return Ok(None);
         };
+        let remote = settings.hub.remote().map(String::from);
         let settings = settings
             .hub
             .settings(url, |name| std::env::var(name).ok())?;
         Ok(Some(HubPlan {
+            remote,
             settings,
             kind: HostKind::Lead,
             name: None,
@@ -73,6 +80,27 @@ impl HubPlan {
     fn kept(&self, root: &Path) -> Option<KeptHost> {
         let address = self.settings.address.to_string();
         KeptHost::read(root).filter(|kept| kept.hub == address)
+    }
+
+    /// Returns the exchange of branches with the other hosts. Without the setting, a clone without the remote `origin` has
+    /// none, which is an error for a worker only.
+    fn exchange(&self, root: &Path, host: &HostName) -> Result<Option<BranchExchange>> {
+        let remote = self.remote.clone();
+        let remote = remote.unwrap_or_else(|| DEFAULT_REMOTE.into());
+        let crew = self.settings.address.crew();
+        let exchange = BranchExchange::new(root, remote, crew).with_host(host.clone());
+        match self.kind {
+            HostKind::Worker => {
+                exchange.check().map_err(|why| {
+                    anyhow!("the worker cannot send the results of its tasks: {why}. Set hub.remote to a git remote that all hosts reach")
+                })?;
+                Ok(Some(exchange))
+            }
+            HostKind::Lead => {
+                let is_usable = self.remote.is_some() || exchange.has_remote();
+                Ok(is_usable.then_some(exchange))
+            }
+        }
     }
 
     /// Joins the crew as a host, and takes over the tasks that are still claimed for the process that this directory has run
@@ -109,6 +137,7 @@ impl HubPlan {
             }
         };
         let parts = HostParts {
+            exchange: self.exchange(root, &info.name)?,
             info,
             session: Arc::clone(&session),
             store,

@@ -15,6 +15,7 @@ use super::checks::CrewChecks;
 use super::commands::{Commands, DirectoryCommands};
 use super::context::CrewContext;
 use super::decision_followup::DecisionFollowup;
+use super::event_relay;
 use super::external_agents::ExternalAgents;
 use super::hook_session;
 use super::host::CrewHost;
@@ -137,6 +138,7 @@ impl RequestGroup {
 #[allow(clippy::too_many_lines)] // one list, without decisions
 pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
     let hooks = hook_session::create(&mut parts);
+    let relayed = event_relay::tap(&mut parts);
     let base = BaseComponents::new(
         CrewContext {
             root: parts.place.root,
@@ -153,6 +155,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         parts.place.stores.clone(),
     );
     let shared = parts.place.stores;
+    event_relay::start(&base.context, relayed);
     let (store, used) = found.worktrees.unzip();
     let used = used.unwrap_or_default();
     let worktree_commands = WorktreeCommands {
@@ -194,6 +197,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         prompts,
         mailbox,
         requests,
+        exchange,
     } = base;
     let checks = Arc::new(CrewChecks::new(
         context.clone(),
@@ -344,6 +348,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             skills: skills.clone(),
             mailbox: mailbox.clone(),
             changes: shared.changes,
+            exchange,
         },
         recovery: Arc::new(Recovery {
             context: context.clone(),

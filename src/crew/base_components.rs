@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::board_followup::BoardFollowup;
 use super::board_view::{BoardObserver, BoardView};
+use super::branch_exchange::CrewExchange;
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
@@ -31,6 +32,8 @@ pub struct BaseComponents {
     pub prompts: Arc<PromptQueue>,
     pub mailbox: Mailbox,
     pub requests: Requests,
+    /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
+    pub exchange: Option<Arc<CrewExchange>>,
 }
 
 impl BaseComponents {
@@ -58,6 +61,8 @@ impl BaseComponents {
             registry.clone(),
             mailbox.clone(),
         );
+        let exchange = context.host.as_ref().and_then(|host| host.exchange.clone());
+        let exchange = exchange.map(|e| Arc::new(CrewExchange::new(context.clone(), e)));
         let team = TeamRoster::new(context.clone(), errors.clone(), roster);
         BaseComponents {
             lead: Arc::new(lead),
@@ -70,6 +75,7 @@ impl BaseComponents {
             prompts,
             mailbox,
             requests,
+            exchange,
         }
     }
 
@@ -115,6 +121,7 @@ impl BaseComponents {
                 self.registry.clone(),
                 board.clone(),
                 worktrees.map(|store| (store.clone(), commands)),
+                self.exchange.clone(),
             );
             BoardFollowup::new(
                 self.context.clone(),
@@ -124,6 +131,7 @@ impl BaseComponents {
                 board,
                 Arc::new(worktrees),
                 Arc::new(merges),
+                self.exchange.clone(),
             )
         })
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use super::board_view::{BoardObserver, BoardView};
+use super::branch_exchange::CrewExchange;
 use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_service::MergeService;
@@ -17,6 +18,7 @@ use crate::agent::driver::run_blocking;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::{Task, TaskStatus};
+use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::NoticeLevel;
 use crate::store::TaskSet;
 
@@ -32,6 +34,8 @@ pub struct BoardFollowup {
     /// The user's tasks whose worktree is being created, or could not be created since the crew started. For these
     /// tasks, no further creation is started.
     handled: Mutex<BTreeSet<TaskId>>,
+    /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
+    exchange: Option<Arc<CrewExchange>>,
 }
 
 impl BoardObserver for BoardFollowup {
@@ -51,6 +55,7 @@ impl BoardFollowup {
         board: Arc<BoardView>,
         worktrees: Arc<TaskWorktrees>,
         merges: Arc<MergeService>,
+        exchange: Option<Arc<CrewExchange>>,
     ) -> BoardFollowup {
         let spares = SpareWorktrees::new(
             context.clone(),
@@ -68,6 +73,7 @@ impl BoardFollowup {
             worktrees,
             merges,
             handled: Mutex::default(),
+            exchange,
         }
     }
 
@@ -89,10 +95,11 @@ impl BoardFollowup {
                 continue;
             }
             if !task.worktree.is_empty() {
-                let (merges, task) = (Arc::clone(&self.merges), Arc::clone(task));
+                let (own, task) = (Arc::clone(self), Arc::clone(task));
                 let busy = self.signals.busy();
                 self.context.spawn(async move {
-                    merges.on_task_completed(&task).await;
+                    own.exchange_branch(&task).await;
+                    own.merges.on_task_completed(&task).await;
                     drop(busy);
                 });
             }
@@ -104,6 +111,48 @@ impl BoardFollowup {
             self.lead
                 .report(format!("{by} completed task {id} ({subject})"));
         }
+    }
+
+    /// Takes over the branch of a task that another host has completed, or publishes one that was completed here. Errors are
+    /// reported.
+    async fn exchange_branch(&self, task: &Task) {
+        let (Some(exchange), Ok(name)) = (&self.exchange, WorktreeName::new(&task.worktree)) else {
+            return;
+        };
+        if self.is_of_other_host(task) {
+            let _ = exchange.take_over(vec![name]).await;
+        } else if self.worktrees.dir_of(task).is_some() {
+            let _ = exchange.on_completed(&name).await;
+        }
+    }
+
+    /// Returns whether the task was claimed for another host.
+    fn is_of_other_host(&self, task: &Task) -> bool {
+        let own = self.context.host.as_ref().map(|host| &host.info.name);
+        let claim = task.claim.as_ref();
+        claim.is_some_and(|claim| own.is_none_or(|own| !own.same(&claim.host)))
+    }
+
+    /// Takes over in the background the branches of the tasks that other hosts have completed while no crew ran here. An error
+    /// is reported.
+    pub fn take_over_branches(self: &Arc<Self>) {
+        let Some(exchange) = self.exchange.clone() else {
+            return;
+        };
+        if self.context.is_worker() {
+            return;
+        }
+        let graph = self.board.graph();
+        let done = graph.tasks().filter(|task| {
+            task.status == TaskStatus::Completed
+                && self.is_of_other_host(task)
+                && self.worktrees.dir_of(task).is_none()
+        });
+        let names = done.filter_map(|task| WorktreeName::new(&task.worktree).ok());
+        let names: Vec<WorktreeName> = names.collect();
+        self.context.spawn(async move {
+            let _ = exchange.take_over(names).await;
+        });
     }
 
     /// Responds to the user's changes of the board, no matter which process made them:

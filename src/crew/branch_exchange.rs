@@ -7,12 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use super::context::{CrewContext, lock};
 use crate::agent::driver::run_blocking;
+use crate::domain::text::clip;
 use crate::domain::worktree::WorktreeName;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{BranchExchange, FetchedBranches, Published, StoreError};
 
 /// Maximum number of operations whose last error is remembered. With more, all are forgotten and can be reported again.
 const ERRORS_MAX: usize = 200;
+/// Maximum length of the names of branches in a notice, in characters.
+const NAMES_MAX: usize = 160;
 
 /// The exchange of branches of one host. Git is stopped when the crew stops.
 pub struct CrewExchange {
@@ -76,33 +79,36 @@ impl CrewExchange {
         Ok(published)
     }
 
-    /// Publishes the base commit of the lead after it has moved.
-    ///
-    /// # Errors
-    /// As [`BranchExchange::publish_base`].
-    pub async fn base_moved(&self, commit: &str) -> Result<(), StoreError> {
-        let commit = commit.to_string();
-        let result = self
-            .run(move |exchange| exchange.publish_base(&commit))
+    /// Publishes the commit that is checked out in the project directory as the base commit, if it has moved. An error is
+    /// reported to the user.
+    pub async fn publish_head(&self) {
+        let result = self.run(BranchExchange::publish_head).await;
+        let _ = self
+            .reported("Publishing the base commit".into(), result)
             .await;
-        self.reported("Publishing the base commit".into(), result)
-            .await
     }
 
-    /// Fetches the branch of a worktree of another host and takes it over: for the merge, for a task that builds on it, or to
-    /// continue the work of a lost host. Returns its last commit; `None` if the crew has no such branch.
+    /// Fetches what is new and takes over the branches of worktrees of other hosts: for their merge, for a task that builds on
+    /// them, or to continue the work of a lost host. Branches that the crew does not have are left out.
     ///
     /// # Errors
-    /// As [`BranchExchange::fetch`] and [`BranchExchange::take_over`].
-    pub async fn branch_of(&self, worktree: &WorktreeName) -> Result<Option<String>, StoreError> {
-        let (name, now) = (worktree.clone(), self.context.now());
+    /// As [`BranchExchange::fetch`] and [`BranchExchange::take_over`]. The branches before the error are taken over.
+    pub async fn take_over(&self, worktrees: Vec<WorktreeName>) -> Result<(), StoreError> {
+        if worktrees.is_empty() {
+            return Ok(());
+        }
+        let now = self.context.now();
+        let names: Vec<String> = worktrees.iter().map(WorktreeName::branch).collect();
         let result = self
             .run(move |exchange| {
                 exchange.fetch()?;
-                exchange.take_over(&name, now)
+                for name in &worktrees {
+                    exchange.take_over(name, now)?;
+                }
+                Ok(())
             })
             .await;
-        let what = format!("Taking over {}", worktree.branch());
+        let what = format!("Taking over {}", clip(&names.join(", "), NAMES_MAX));
         self.reported(what, result).await
     }
 
@@ -197,13 +203,13 @@ mod tests {
         let published = exchange.on_completed(&name).await.unwrap();
         assert_eq!((&published.worktree, &published.other_work), (&name, &None));
         assert_eq!(crew.notices(), ["Publishing wt/task-1 works again."]);
-        let base = git(&crew.context.root, &["rev-parse", "main"]);
-        exchange.base_moved(&base).await.unwrap();
+        let base = git(&crew.context.root, &["rev-parse", "HEAD"]);
+        exchange.publish_head().await;
         let fetched = exchange.before_claim().await.unwrap();
         assert_eq!(fetched.base, Some(base));
         assert_eq!(fetched.branches.len(), 1);
-        let commit = exchange.branch_of(&name).await.unwrap();
-        assert_eq!(commit, Some(published.commit));
+        assert_eq!(fetched.branches[0].commit, published.commit);
+        exchange.take_over(vec![name]).await.unwrap();
         assert_eq!(crew.notices(), Vec::<String>::new());
     }
 

@@ -98,6 +98,7 @@ fn followup(crew: &TestCrew) -> Arc<BoardFollowup> {
             crew.registry.clone(),
             board.clone(),
             None,
+            None,
         );
         BoardFollowup::new(
             crew.context.clone(),
@@ -107,6 +108,7 @@ fn followup(crew: &TestCrew) -> Arc<BoardFollowup> {
             board.clone(),
             Arc::new(worktrees),
             crew.merges(&board, None),
+            None,
         )
     })
 }
@@ -122,6 +124,7 @@ async fn completion_commits_a_task_that_is_not_published_yet() {
         crew.registry.clone(),
         board.clone(),
         Some((store, WorktreeCommands::default())),
+        None,
     );
     for subject in ["one", "two"] {
         let created = board.store().create(task(subject), NOW).unwrap();
@@ -162,6 +165,7 @@ async fn reused_worktree_gets_the_name_of_its_new_owner() {
         crew.registry.clone(),
         board.clone(),
         Some((store.clone(), WorktreeCommands::default())),
+        None,
     );
     let id = board.store().create(task("one"), NOW).unwrap().id;
     for owner in [bob(), Name::lead()] {

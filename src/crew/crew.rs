@@ -200,6 +200,9 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
     };
     if let Some(handle) = registry.find(&Name::lead()) {
         hook_session::start(&context, handle, resumes, model);
+    } else if let Some(hooks) = &context.hooks {
+        // The hooks of the session's start run on the host of the lead.
+        hooks.caller.set_started();
     }
     let mut resumed = lead.as_ref().map_or(TurnState::Ended, LeadAgent::turn);
     let mut restored: Vec<RestoredTeammate> = Vec::new();

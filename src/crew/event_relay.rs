@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::CrewContext;
 use super::event_buffer::{BATCH_BYTES, EventBuffer};
+use super::parts::CrewParts;
 pub use super::relayed_events::is_relayed;
 use super::relayed_events::received_events;
 use crate::agent::driver::run_blocking;
@@ -193,6 +194,26 @@ async fn reached(due: Option<Instant>) {
     }
 }
 
+/// Maximum number of events that wait for the relay. Further ones are dropped.
+const TAPPED_MAX: usize = 1024;
+
+/// Makes the event sender of a host copy the events that other hosts need. Returns the copies, for [`start`]; `None` if the
+/// crew is on this machine only.
+pub(super) fn tap(parts: &mut CrewParts) -> Option<mpsc::Receiver<EventKind>> {
+    parts.place.host.as_ref()?;
+    let (sender, copies) = mpsc::channel(TAPPED_MAX);
+    parts.event_sender = parts.event_sender.clone().with_relay(is_relayed, sender);
+    Some(copies)
+}
+
+/// Sends the copies of [`tap`] to the other hosts until the crew stops.
+pub(super) fn start(context: &Arc<CrewContext>, copies: Option<mpsc::Receiver<EventKind>>) {
+    if let (Some(host), Some(copies)) = (&context.host, copies) {
+        let relay = EventRelay::new(Arc::clone(&host.store), host.info.name.clone());
+        context.spawn(relay.run(copies, context.stop.clone()));
+    }
+}
+
 /// Publishes the events of the other hosts in this crew, until the returned value is dropped or the crew stops.
 /// `is_member_of` is whether the agent is a teammate that runs on the host; events of other agents are left out, so a host
 /// cannot speak for the agents of another one.
@@ -214,6 +235,8 @@ pub async fn receive(
     })
     .await?;
     let publishing = Arc::clone(context);
+    // The other hosts have these events already.
+    let event_sender = context.event_sender.clone().without_relay();
     context.spawn(async move {
         loop {
             let batch = tokio::select! {
@@ -225,7 +248,7 @@ pub async fn receive(
             };
             let events = received_events(batch, &is_member_of);
             for event in events {
-                publishing.publish(event).await;
+                event_sender.publish(event).await;
             }
         }
     });

@@ -10,17 +10,18 @@ use tokio::time::Instant;
 
 use super::board_view::BoardView;
 use super::context::{CrewContext, lock};
+use super::event_relay;
 use super::parts::HostParts;
 use super::registry::AgentRegistry;
 use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::run_blocking;
 use crate::domain::graph::Claimer;
-use crate::domain::host::{HostClaim, HostKind, HostPresence, HostState};
+use crate::domain::host::{HostClaim, HostKind, HostName, HostPresence, HostState};
 use crate::domain::ids::{Name, TaskId};
 use crate::domain::team::{Member, MemberStatus};
 use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
-use crate::store::{Mailbox, StoreError, TaskSet};
+use crate::store::{EventStart, Mailbox, StoreError, TaskSet};
 
 /// Maximum number of queued reports about hosts. Each report has all hosts, so a later one replaces an earlier one.
 const REPORTS_MAX: usize = 4;
@@ -89,6 +90,7 @@ impl CrewHosts {
                 return;
             }
         };
+        let _events = self.receive_events().await;
         let mut files = self.signals.subscribe_files();
         let mut again = None;
         loop {
@@ -114,20 +116,32 @@ impl CrewHosts {
         }
     }
 
-    /// Returns the hosts as last reported, sorted by name.
-    pub fn all(&self) -> Vec<HostState> {
-        lock(&self.hosts).clone()
+    /// Shows the events of the teammates of other hosts here, if this is the host of the lead. An error is reported to the
+    /// user.
+    async fn receive_events(self: &Arc<Self>) -> Option<Box<dyn Send>> {
+        if self.context.is_worker() {
+            return None;
+        }
+        let hosts = Arc::clone(self);
+        let is_member_of = move |name: &Name, host: &HostName| hosts.runs(name, host.as_str());
+        let (store, own) = (Arc::clone(&self.host.store), self.host.info.name.clone());
+        let following =
+            event_relay::receive(&self.context, store, own, EventStart::Now, is_member_of);
+        match following.await {
+            Ok(following) => Some(following),
+            Err(error) => {
+                let text = format!(
+                    "The work of teammates on other hosts is not shown: {error}. Restart crewdeck to try again."
+                );
+                self.context.notice(NoticeLevel::Error, text).await;
+                None
+            }
+        }
     }
 
-    /// Returns whether `name` is a present member that another host runs.
-    pub fn is_remote(&self, name: &Name) -> bool {
-        self.remote_members().iter().any(|m| m.name.same(name))
-    }
-
-    /// Returns whether the member `name` is run by the host `host`.
-    pub fn runs(&self, name: &Name, host: &str) -> bool {
+    /// Returns whether the member `name`, or the parent of the subagent `name`, is run by the host `host`.
+    fn runs(&self, name: &Name, host: &str) -> bool {
         let mut members = self.remote_members().into_iter();
-        // A subagent belongs to the host of its parent.
         let name = name.parent().unwrap_or_else(|| name.clone());
         members.any(|m| m.name.same(&name) && m.host.eq_ignore_ascii_case(host))
     }

@@ -25,7 +25,7 @@ use crate::domain::worktree::{MergePolicy, WorktreeSettings};
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::SessionInfo;
-use crate::store::{HostSession, HostStore, Roles, Skills, SpendingFile, Stores};
+use crate::store::{BranchExchange, HostSession, HostStore, Roles, Skills, SpendingFile, Stores};
 use crate::tools::policy::PermissionRules;
 
 /// The named models of the settings. Connects to a server when [`NamedModels::find`] first returns one of its models.
@@ -164,11 +164,13 @@ impl CrewPlace {
 }
 
 /// A process that is a host of a crew on a hub.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct HostParts {
     pub info: HostInfo,
     pub session: Arc<dyn HostSession>,
     pub store: Arc<dyn HostStore>,
+    /// Exchanges the branches of tasks with the other hosts; `None` without a git remote.
+    pub exchange: Option<BranchExchange>,
 }
 
 impl HostParts {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::board_followup::BoardFollowup;
 use super::board_view::BoardView;
+use super::branch_exchange::CrewExchange;
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
@@ -47,6 +48,8 @@ pub struct Watcher {
     pub mailbox: Mailbox,
     /// Reports changes of the state on a hub. Not used for a crew on this machine, whose state is in the watched files.
     pub changes: Arc<dyn StateWatch>,
+    /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
+    pub exchange: Option<Arc<CrewExchange>>,
 }
 
 impl Watcher {
@@ -87,6 +90,8 @@ impl Watcher {
         self.followup.resume_user_setups();
         self.followup.spares.board_changed();
         self.branches.read_head().await;
+        self.publish_head();
+        self.followup.take_over_branches();
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;
         // Read again, because the skills may have changed before the watch started.
@@ -124,6 +129,7 @@ impl Watcher {
                     Dirty::Mail => messages.read(&self).await,
                     Dirty::Branches => {
                         self.branches.read_head().await;
+                        self.publish_head();
                         self.branches.read(ScanMode::IfChanged).await;
                         self.retry_merges();
                     }
@@ -153,6 +159,15 @@ impl Watcher {
                 self.context.notice(NoticeLevel::Error, text).await;
                 None
             }
+        }
+    }
+
+    /// Publishes in the background the commit from which the worktrees of workers start.
+    fn publish_head(&self) {
+        let exchange = self.exchange.clone();
+        if let Some(exchange) = exchange.filter(|_| !self.context.is_worker()) {
+            self.context
+                .spawn(async move { exchange.publish_head().await });
         }
     }
 

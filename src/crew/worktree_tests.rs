@@ -31,6 +31,7 @@ async fn same_warning_about_the_include_file_is_shown_once() {
         crew.registry.clone(),
         board.clone(),
         Some((Worktrees::open(&root), WorktreeCommands::default())),
+        None,
     );
     let mut ports = Vec::new();
     for subject in ["one", "two"] {
@@ -111,6 +112,7 @@ fn worktrees_with(crew: &TestCrew, board: &Arc<BoardView>, setup: &str) -> TaskW
         crew.registry.clone(),
         board.clone(),
         Some((Worktrees::open(&crew.context.root), commands)),
+        None,
     )
 }
 
@@ -232,6 +234,7 @@ async fn setup_is_forgotten_if_work_continues_without_the_setting() {
             crew.registry.clone(),
             board.clone(),
             Some((store.clone(), WorktreeCommands::default())),
+            None,
         );
         if is_resumed {
             without.recover(task.clone()).await;

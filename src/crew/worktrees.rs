@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::board_view::BoardView;
+use super::branch_exchange::CrewExchange;
 use super::context::{CrewContext, lock};
 use super::registry::AgentRegistry;
 use super::worktree_disk::WorktreeDiskLimit;
@@ -47,6 +48,8 @@ pub struct TaskWorktrees {
     environments: Mutex<BTreeMap<WorktreeName, (Option<u16>, AddedEnvironment)>>,
     /// The warnings about `.worktreeinclude` that the user has seen. Each is shown once.
     shown_warnings: Mutex<BTreeSet<String>>,
+    /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
+    exchange: Option<Arc<CrewExchange>>,
 }
 
 impl TaskWorktrees {
@@ -57,6 +60,7 @@ impl TaskWorktrees {
         registry: Arc<AgentRegistry>,
         board: Arc<BoardView>,
         used: Option<(Worktrees, WorktreeCommands)>,
+        exchange: Option<Arc<CrewExchange>>,
     ) -> TaskWorktrees {
         let (store, commands) = used.unzip();
         let used = store.clone().zip(commands);
@@ -77,6 +81,7 @@ impl TaskWorktrees {
             disk_limit,
             environments: Mutex::default(),
             shown_warnings: Mutex::default(),
+            exchange,
         }
     }
 
@@ -138,6 +143,7 @@ impl TaskWorktrees {
             return Ok(Some(TaskWorkspace { dir, text }));
         }
         self.enforce_disk_limit().await;
+        let start = self.fetch_for(task).await?;
         let (trees, now, id) = (store.clone(), self.context.now(), task.id);
         let needs = self.branches_of(task).await?;
         let new = NewWorktree {
@@ -145,7 +151,7 @@ impl TaskWorktrees {
             subject: task.subject.clone(),
             owner: owner.to_string(),
             base: None,
-            start: None,
+            start,
             needs,
             made: None,
             has_setup: self.prepares(),
@@ -165,6 +171,57 @@ impl TaskWorktrees {
         let text = new_workspace_text(&created, &dir.display().to_string());
         let text = text + &self.environment_text(&dir).await;
         Ok(Some(TaskWorkspace { dir, text }))
+    }
+
+    /// Fetches what other hosts have done for a task: the branches of its blockers, and that of an earlier owner. Returns the
+    /// commit from which a worktree of a worker starts; `None` to start from what is checked out here.
+    async fn fetch_for(&self, task: &Task) -> Result<Option<String>, StoreError> {
+        let Some(exchange) = &self.exchange else {
+            return Ok(None);
+        };
+        let (board, id) = (self.board.store().clone(), task.id);
+        let own = task.worktree.clone();
+        let names = move |graph: &TaskGraph| {
+            let blockers = graph.blockers(id).into_iter();
+            let trees = blockers.filter_map(|id| Some(graph.get(id)?.worktree.clone()));
+            let names = trees.chain([own]);
+            names
+                .filter_map(|name| WorktreeName::new(&name).ok())
+                .collect()
+        };
+        let names = run_blocking(move || board.query(names)).await?;
+        if !self.context.is_worker() {
+            // The host of the lead can work without the remote. The error is reported.
+            let _ = exchange.take_over(names).await;
+            return Ok(None);
+        }
+        let fetched = exchange.before_claim().await?;
+        exchange.take_over(names).await?;
+        Ok(fetched.base)
+    }
+
+    /// Publishes the branch of a task before the task is completed. The host of the lead can work without the remote, so an
+    /// error there is only reported.
+    async fn publish(&self, task: &Task, name: &WorktreeName) -> Result<(), String> {
+        let Some(exchange) = &self.exchange else {
+            return Ok(());
+        };
+        let published = match exchange.on_completed(name).await {
+            Ok(published) => published,
+            Err(_) if !self.context.is_worker() => return Ok(()),
+            Err(error) => {
+                return Err(format!(
+                    "the branch of task {} cannot be published for the other hosts: {error}",
+                    task.id
+                ));
+            }
+        };
+        if published.worktree != *name {
+            let (board, id, now) = (self.board.store().clone(), task.id, self.context.now());
+            let bound = run_blocking(move || board.bind(id, &published.worktree, now)).await;
+            bound.map_err(|e| e.to_string())?;
+        }
+        Ok(())
     }
 
     /// Brings the disk usage below the limit of the settings, as far as possible. Returns whether it is still above it.
@@ -420,11 +477,12 @@ impl TaskWorktrees {
         };
         let name = WorktreeName::new(&task.worktree).map_err(|e| e.to_string())?;
         let message = format!("task {}: {}", task.id, task.subject);
-        let store = store.clone();
-        let done = run_blocking(move || store.commit_leftovers(&name, &message)).await;
+        let (store, tree) = (store.clone(), name.clone());
+        let done = run_blocking(move || store.commit_leftovers(&tree, &message)).await;
         done.map(drop).map_err(|error| {
             format!("the uncommitted files in your worktree cannot be committed: {error}")
-        })
+        })?;
+        self.publish(&task, &name).await
     }
 }
 

@@ -75,6 +75,13 @@ impl HubAddress {
     }
 }
 
+impl HubAddress {
+    /// Returns the name of the crew.
+    pub fn crew(&self) -> &str {
+        &self.crew
+    }
+}
+
 impl fmt::Display for HubAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.servers.join(","), self.crew)

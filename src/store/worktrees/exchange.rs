@@ -52,7 +52,7 @@ const COPY_WORKTREE_MAX: usize = 14;
 #[derive(Clone)]
 pub struct BranchExchange {
     pub(super) worktrees: Worktrees,
-    remote: String,
+    pub(super) remote: String,
     crew: String,
     host: HostName,
     /// Variables with the user's tokens, for credential helpers.

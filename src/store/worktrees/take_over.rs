@@ -1,6 +1,7 @@
 //! Moves the branch of a worktree to the commits that another host has published, without loss of commits or files here.
 
 use super::exchange::{BranchExchange, is_ancestor};
+use super::exchange_remote::find_shared_remote;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, short_list, try_merge};
 use super::nested_repos::scanned_by_merge;
@@ -17,6 +18,22 @@ const REFLOG: &str = "crewdeck: from another host";
 const HASH_SHOWN: usize = 12;
 
 impl BranchExchange {
+    /// Publishes the commit that is checked out in the project directory as the base commit; see
+    /// [`BranchExchange::publish_base`].
+    ///
+    /// # Errors
+    /// When there is no commit, or the push fails.
+    pub fn publish_head(&self) -> Result<(), StoreError> {
+        let head = self.worktrees.open_repo()?.0.head()?;
+        self.publish_base(&head.commit)
+    }
+
+    /// Returns whether the setting names a remote that can be used. Contacts no server.
+    pub fn has_remote(&self) -> bool {
+        let repo = self.worktrees.open_repo();
+        repo.is_ok_and(|(repo, _)| find_shared_remote(&repo, &self.remote).is_ok())
+    }
+
     /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the branch is
     /// checked out in its worktree, updates the files there too. Also enters the worktree into the registry, without a folder,
     /// so that it can be continued, compared and merged. Contacts no server: call [`BranchExchange::fetch`] first.

@@ -297,10 +297,11 @@ impl HostProcess {
                 Ok(_) => return self.record("completed", &[&number, &id]),
                 Err(error) => error,
             };
-            if !is_temporary(&error) {
-                return self.note(&error, &id);
+            if error.is_lost_lease() {
+                return self.record("lost", &[&id]);
             }
-            // The change may have been stored. The board tells, also after the session has ended.
+            // The change may have been stored, now or by an earlier attempt that came late. The board tells, also after
+            // the session has ended.
             let found = self.until_answered(|| self.stores.board.get(task));
             let Some(found) = found else {
                 return;
@@ -314,6 +315,9 @@ impl HostProcess {
             }
             if !is_own {
                 return self.record("taken", &[&number, &id]);
+            }
+            if !is_temporary(&error) {
+                return self.record("error", &[&error.to_string()]);
             }
         }
     }

@@ -1,10 +1,13 @@
-//! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard.
+//! Compares a board of 10,000 tasks with one of 100: task commands, a working crew, and an idle dashboard. Also compares a
+//! team of 1,000 agents on 50 hosts with one of 20 agents on one host.
 //!
-//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards. `-- commands`, `-- crew` and
-//! `-- idle` run one part. Times depend on the machine, so compare only ratios of one run.
+//! `cargo bench --bench scale` prints each measurement with the ratio of the two boards or teams. `-- commands`, `-- crew`,
+//! `-- idle` and `-- hosts` run one part. Times depend on the machine, so compare only ratios of one run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)] // a failed benchmark panics
 
 mod common;
+#[path = "common/team_frames.rs"]
+mod team_frames;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -30,7 +33,7 @@ const WATCHED: Duration = Duration::from_secs(135);
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts = ["commands", "crew", "idle"];
+    let parts = ["commands", "crew", "idle", "hosts"];
     let named = |part: &str| wanted.iter().any(|w| w == part);
     let all = !parts.iter().any(|p| named(p));
     println!("{}", process::load());
@@ -64,6 +67,9 @@ fn main() {
             SIZES[1],
             many / few
         );
+    }
+    if all || named("hosts") {
+        team_frames::print();
     }
     println!("{}", process::load());
 }

@@ -17,10 +17,10 @@ use tokio::sync::watch;
 
 use super::error::HubError;
 use super::event_numbers::PublishedEvents;
-use super::problems::HubProblems;
 use super::settings::{HubLogin, HubSettings};
 use super::signature::CrewKey;
 use super::streams::{self, OpenStream, STREAMS, StreamKind};
+use super::unsigned::UnsignedReports;
 
 /// Maximum time to connect to one server.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ pub(super) struct HubConnection {
     /// The numbers of the events that this process has published. The lock is held while events are stored, so that they
     /// are stored in their order.
     pub published: tokio::sync::Mutex<PublishedEvents>,
-    problems: Mutex<HubProblems>,
+    unsigned: Mutex<UnsignedReports>,
     opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
@@ -142,8 +142,8 @@ impl Hub {
         let Some((_, link)) = connected.as_ref() else {
             return Vec::new();
         };
-        let mut problems = link.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        problems.take()
+        let mut reports = link.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.take()
     }
 
     fn link(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
@@ -297,10 +297,8 @@ impl HubConnection {
     /// Reports a message without a valid signature. The board reports those of tasks itself.
     pub(super) fn report_unsigned(&self, kind: StreamKind, subject: &str) {
         if kind != StreamKind::Tasks {
-            let problems = self.problems.lock();
-            problems
-                .unwrap_or_else(PoisonError::into_inner)
-                .add(subject);
+            let reports = self.unsigned.lock();
+            reports.unwrap_or_else(PoisonError::into_inner).add(subject);
         }
     }
 
@@ -347,7 +345,7 @@ async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
         settings,
         name,
         published: tokio::sync::Mutex::default(),
-        problems: Mutex::default(),
+        unsigned: Mutex::default(),
         opened: Default::default(),
         lost_streams: AtomicU64::new(0),
         server,

@@ -208,7 +208,7 @@ impl Lease {
         if self.is_released.swap(true, Ordering::SeqCst) {
             return;
         }
-        lock(&self.state).is_lost = true;
+        lock(&self.state).is_lost.store(true, Ordering::SeqCst);
         self.renewing.abort();
         let (key, holder) = (self.key.clone(), self.holder.clone());
         let revision = lock(&self.state).revision;

@@ -14,7 +14,6 @@ mod hosts;
 mod keys;
 mod lease;
 mod mail;
-mod problems;
 mod reader;
 mod requests;
 mod retry;
@@ -26,6 +25,7 @@ mod streams;
 mod task_records;
 #[cfg(test)]
 mod test_server;
+mod unsigned;
 mod values;
 mod watch;
 

@@ -2,7 +2,7 @@
 
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
-use async_nats::{HeaderMap, jetstream};
+use async_nats::{HeaderMap, HeaderValue, jetstream};
 
 use super::connection::HubConnection;
 use super::streams::StreamKind;
@@ -85,7 +85,7 @@ fn stored(
     // The server writes the marks, and does not know the secret. Only leases expire.
     let is_marker = kind == StreamKind::Leases && header(MARKER).is_some();
     let is_signed = || {
-        let signature = header(SIGNATURE).map(|value| value.as_str());
+        let signature = header(SIGNATURE).map(HeaderValue::as_str);
         link.key
             .as_ref()
             .is_none_or(|key| key.is_signed(subject, &id, payload, signature.unwrap_or_default()))

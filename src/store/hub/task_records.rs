@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::problems::unsigned_text;
 use super::stored::UNSIGNED;
+use super::unsigned::unsigned_text;
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;

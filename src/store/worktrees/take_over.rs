@@ -42,7 +42,7 @@ impl BranchExchange {
         let commit = match local {
             Some(local) if is_ancestor(&git, &fetched, &local)? => local,
             Some(local) if is_ancestor(&git, &local, &fetched)? => {
-                work.fast_forward(worktree, &local, &fetched, now)?;
+                work.advance_branch(worktree, &local, &fetched, now)?;
                 fetched
             }
             Some(local) => {
@@ -65,7 +65,7 @@ impl BranchExchange {
 
 impl OpenRegistry {
     /// Moves the branch of a worktree from the commit `from` to `to`, which has `from` in its history.
-    fn fast_forward(
+    fn advance_branch(
         &self,
         name: &WorktreeName,
         from: &str,

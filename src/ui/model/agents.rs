@@ -274,6 +274,9 @@ impl AgentView {
 #[derive(Debug, Default)]
 pub struct Agents {
     known: BTreeMap<Name, AgentView>,
+    /// Incremented each time an agent may have changed. The keys of cached values contain it, so that outdated values are
+    /// not used.
+    version: u64,
     /// The number and the usage of agents that were dropped from memory. Subagents are counted with their parents.
     past: (usize, Used),
     /// The time zone in which conversations show times; `None` is UTC.
@@ -295,9 +298,14 @@ impl Agents {
         self.known.get(name)
     }
 
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Returns the agent `name`, and adds it if it is not in memory. If an agent is added and there are [`AGENTS_MAX`]
     /// already, drops another one: one that has left the team, else any agent except the lead.
     pub fn entry(&mut self, name: &Name) -> &mut AgentView {
+        self.version += 1;
         if !self.known.contains_key(name) && self.known.len() >= AGENTS_MAX {
             let gone = |a: &AgentView| a.activity == Some(Activity::Gone);
             let victim = self
@@ -362,6 +370,7 @@ impl Agents {
     /// context window of the new model, in tokens. If it is `None`, the window is unknown until the next model call of
     /// the agent.
     pub fn replace_window(&mut self, before: &str, window: Option<u64>) {
+        self.version += 1;
         for agent in self.known.values_mut() {
             if agent.model.may_name(before) {
                 agent.window = window;
@@ -446,6 +455,7 @@ impl Agents {
     /// Handles the end of a session: ends all turns and the user's shell commands, closes open entries of the
     /// conversations, makes the lead idle, and marks all other agents as gone.
     pub fn end_of_session(&mut self) {
+        self.version += 1;
         for (name, agent) in &mut self.known {
             agent.transcript.close_open_entries();
             agent.turn = TurnStatus::Outside;
@@ -458,18 +468,21 @@ impl Agents {
         }
     }
 
-    /// Returns the running subagents of `parent`, in the order of their numbers.
-    pub fn subagents(&self, parent: &Name) -> impl Iterator<Item = Name> {
-        let here = |(_, agent): &(&Name, &AgentView)| agent.activity != Some(Activity::Gone);
-        let mut all: Vec<&Name> = self
-            .known
-            .iter()
-            .filter(here)
-            .map(|(name, _)| name)
-            .filter(|name| name.parent().as_ref() == Some(parent))
-            .collect();
-        all.sort_by_key(|name| name.as_str().len());
-        all.into_iter().cloned().collect::<Vec<_>>().into_iter()
+    /// Returns the running subagents of each agent that has any, in the order of their numbers. One pass over all agents
+    /// serves the whole list of the team.
+    pub fn running_subagents(&self) -> BTreeMap<Name, Vec<Name>> {
+        let mut out: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+        for (name, agent) in &self.known {
+            if agent.activity != Some(Activity::Gone)
+                && let Some(parent) = name.parent()
+            {
+                out.entry(parent).or_default().push(name.clone());
+            }
+        }
+        for all in out.values_mut() {
+            all.sort_by_key(|name| name.as_str().len());
+        }
+        out
     }
 
     /// Returns all agents in memory, in the order of their names.

@@ -13,19 +13,18 @@ pub(super) mod requests;
 pub(super) mod sentence;
 pub(super) mod servers;
 pub(in crate::ui) mod style;
+pub(in crate::ui) mod team_book;
 
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
 use crate::domain::graph::TaskGraph;
-use crate::domain::host::HostState;
 use crate::domain::ids::Name;
 use crate::domain::limits::Limits;
 use crate::domain::merge_train::TrainState;
 use crate::domain::permission::SessionPermission;
 use crate::domain::skill::SkillCatalog;
-use crate::domain::team::Team;
 use crate::domain::worktree::CheckedOut;
 use crate::protocol::event::SessionInfo;
 use crate::ui::model::agents::Agents;
@@ -38,6 +37,7 @@ use crate::ui::model::jobs::JobBook;
 use crate::ui::model::messages::MessageLog;
 use crate::ui::model::requests::RequestBook;
 use crate::ui::model::servers::ServerBook;
+use crate::ui::model::team_book::TeamBook;
 
 /// The names of the provider's models. They are requested each time the user opens the model picker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -81,13 +81,12 @@ pub struct CrewModel {
     pub(in crate::ui) head: Option<CheckedOut>,
     /// The last step of the last merge train; `None` if none has run since the crew started.
     pub(in crate::ui) train: Option<TrainState>,
-    pub(in crate::ui) team: Arc<Team>,
+    /// The roster of the team, and the hosts of a crew on a hub.
+    pub(in crate::ui) team: TeamBook,
     pub(in crate::ui) messages: MessageLog,
     pub(in crate::ui) requests: RequestBook,
     /// The session permissions: what the user has allowed the whole team until crewdeck ends. Oldest first.
     pub(in crate::ui) rules: Vec<SessionPermission>,
-    /// The hosts of a crew on a hub, sorted by name; empty for a crew on one machine.
-    pub(in crate::ui) hosts: Vec<HostState>,
     pub(in crate::ui) event_log: EventLog,
     pub(in crate::ui) models: ModelList,
     pub(in crate::ui) jobs: JobBook,
@@ -111,11 +110,10 @@ impl CrewModel {
             branches: Branches::default(),
             head: None,
             train: None,
-            team: Arc::default(),
+            team: TeamBook::default(),
             messages: MessageLog::default(),
             requests: RequestBook::default(),
             rules: Vec::new(),
-            hosts: Vec::new(),
             event_log: EventLog::default(),
             models: ModelList::Unknown,
             jobs: JobBook::default(),

@@ -102,11 +102,12 @@ pub fn status_symbol(standing: BoardStatus, theme: &Theme) -> (&'static str, Sty
 
 pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
     let owner = display_name(&task.owner);
+    let on = on_host(task);
     let here = index::board_status(graph, task);
     let words = match here {
         BoardStatus::InProgress if owner.is_empty() => "in progress".into(),
-        BoardStatus::InProgress => format!("in progress @{owner}"),
-        BoardStatus::Assigned => format!("assigned @{owner}"),
+        BoardStatus::InProgress => format!("in progress @{owner}{on}"),
+        BoardStatus::Assigned => format!("assigned @{owner}{on}"),
         BoardStatus::Blocked => {
             let ids: Vec<String> = graph
                 .open_blockers(task)
@@ -119,6 +120,13 @@ pub fn task(graph: &TaskGraph, task: &Task, theme: &Theme) -> StatusDisplay {
     };
     let (shape, style) = status_symbol(here, theme);
     (shape, words, style)
+}
+
+/// Returns the words that follow the owner of a task that was claimed for a host, such as ` on gpu-box`; empty for other
+/// tasks.
+pub fn on_host(task: &Task) -> String {
+    let claim = task.claim.as_ref();
+    claim.map_or_else(String::new, |claim| format!(" on {}", claim.host))
 }
 
 pub fn activity(activity: &Activity, now: Timestamp, theme: &Theme) -> StatusDisplay {

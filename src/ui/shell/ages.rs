@@ -13,6 +13,7 @@ use crate::ui::text::aging::ShownAge;
 fn visible_ages(state: &UiState) -> Vec<ShownAge> {
     let under_way = model_board::start_times(state);
     let mut all: Vec<ShownAge> = under_way.iter().copied().map(ShownAge::at_once).collect();
+    all.extend(state.model.team.report_ages());
     if let Some(popup) = state.popups.last() {
         all.extend(popup.ages(state));
     }

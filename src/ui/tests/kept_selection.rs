@@ -16,6 +16,7 @@ use crate::ui::Effect;
 use crate::ui::fixture::{
     NOON, apply_events, board, busy, name, picture, press, started_screen, team,
 };
+use crate::ui::panes::team::TeamItem;
 use crate::ui::popups::jobs::JobsPopup;
 use crate::ui::popups::models::ModelChoices;
 use crate::ui::popups::picker::Picker;
@@ -51,7 +52,7 @@ fn team_selection_follows_agent_that_moves_down() {
 fn finished_subagent_selection_moves_to_parent() {
     let mut state = busy(160, 45);
     press(&mut state, "esc 4");
-    state.panes.team.selected = Some(Name::subagent(&name("bob"), 7));
+    state.panes.team.selected = Some(TeamItem::Agent(Name::subagent(&name("bob"), 7)));
     let (_, selected) = state.panes.team.selected_member(&state).unwrap();
     assert_eq!(selected, name("bob"));
 }

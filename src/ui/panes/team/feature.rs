@@ -3,8 +3,8 @@
 use crate::ui::model::CrewModel;
 use ratatui::layout::Rect;
 
-use crate::domain::ids::Name;
 use crate::domain::team::{Activity, MemberStatus};
+use crate::domain::text::one_line;
 use crate::protocol::EventKind;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
@@ -15,9 +15,9 @@ use crate::ui::frame::list_filter::ListFilter;
 use crate::ui::frame::{layout, navigation};
 use crate::ui::keymap::direction::Scroll;
 use crate::ui::keymap::pane::{Focus, Pane};
-use crate::ui::keymap::{Action, Context};
+use crate::ui::keymap::{Action, Context, KeyBinding};
 use crate::ui::panes::feature::{PaneCanvas, PaneFeature, Preview, SelectedItem, page};
-use crate::ui::panes::team::{TeamLine, TeamPane, preview, view};
+use crate::ui::panes::team::{TeamItem, TeamLine, TeamPane, TeamRow, preview, view};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list::{first_row, step};
 use crate::ui::widgets::placed::PlacedPart;
@@ -55,37 +55,55 @@ impl PaneFeature for TeamPane {
 
     fn scroll(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
         let page = page(area, |inside| self.places(app, inside).list);
-        let at = self.selected_member(app).map_or(0, |(at, _)| at);
-        let names: Vec<Name> = self
-            .rows(app)
-            .iter()
-            .map(|row| row.name().clone())
-            .collect();
-        self.selected = names.get(step(at, names.len(), by, page)).cloned();
+        let rows = self.rows(app);
+        let at = self.selected_row(&rows).unwrap_or(0);
+        let to = rows.get(step(at, rows.len(), by, page));
+        let item = to.map(TeamRow::item);
+        self.keep_host_open(app);
+        self.selected = item;
     }
 
     fn select(&mut self, app: &App, row: usize) {
-        let name = self.rows(app).get(row).map(|row| row.name().clone());
-        self.selected = name.or(self.selected.take());
+        let item = self.rows(app).get(row).map(TeamRow::item);
+        self.keep_host_open(app);
+        self.selected = item.or(self.selected.take());
     }
 
     fn opens(&self, app: &App, row: usize, _is_second: bool) -> bool {
-        self.selected_member(app).is_some_and(|(at, _)| at == row)
+        let rows = self.rows(app);
+        // One click on the heading of a host expands or collapses it.
+        let is_heading = rows.get(row).is_some_and(|row| row.agent().is_none());
+        is_heading || self.selected_row(&rows) == Some(row)
     }
 
     fn open(&mut self, app: &mut App, _area: Option<Rect>) {
-        if let Some((_, member)) = self.selected_member(app) {
-            navigation::show(app, &member);
+        match self.selected_item_row(app) {
+            Some((_, TeamItem::Agent(name))) => navigation::show(app, &name),
+            Some((_, TeamItem::Host(host))) => self.toggle_host(app, &host),
+            None => {}
         }
     }
 
     fn can_open(&self, app: &App) -> bool {
-        self.selected_member(app).is_some()
+        self.selected_item_row(app).is_some()
     }
 
     fn clipboard_text(&self, app: &App) -> Option<(String, String)> {
-        let (_, name) = self.selected_member(app)?;
-        Some((format!("the name {name}"), name.to_string()))
+        let name = match self.selected_item_row(app)?.1 {
+            TeamItem::Agent(name) => name.to_string(),
+            TeamItem::Host(host) => one_line(&host),
+        };
+        Some((format!("the name {name}"), name))
+    }
+
+    fn hint(&self, app: &App, binding: &KeyBinding) -> Option<String> {
+        if (binding.context, binding.action) != (Context::In(Pane::Team), Action::Open) {
+            return None;
+        }
+        let rows = self.rows(app);
+        let host = self.selected_row(&rows).and_then(|at| rows.get(at)?.host());
+        let word = if host?.is_open { "collapse" } else { "expand" };
+        Some(word.into())
     }
 
     fn text_changed(&mut self) {
@@ -104,7 +122,7 @@ impl PaneFeature for TeamPane {
     }
 
     fn can_copy(&self, app: &App) -> bool {
-        !app.model.team.members.is_empty()
+        !app.model.team.members.is_empty() || !app.model.team.hosts().is_empty()
     }
 
     fn content_rows(&self, app: &App) -> usize {
@@ -122,6 +140,28 @@ impl PaneFeature for TeamPane {
     fn selected_item(&self, app: &App) -> Option<SelectedItem> {
         let (_, name) = self.selected_member(app)?;
         Some(SelectedItem::Agent(name))
+    }
+
+    fn why_no_preview(&self, app: &App) -> &'static str {
+        match self.selected_item_row(app) {
+            Some((_, TeamItem::Host(_))) => "Select an agent to preview it. A host has no preview.",
+            Some((_, TeamItem::Agent(_))) | None => "This pane has nothing to preview yet.",
+        }
+    }
+
+    fn step_preview(&mut self, app: &mut App, area: Option<Rect>, by: Scroll) {
+        let page = page(area, |inside| self.places(app, inside).list);
+        let rows = self.rows(app);
+        let selected = self.selected_row(&rows);
+        // A host has no preview, so its heading is skipped.
+        let agents: Vec<usize> = (0..rows.len())
+            .filter(|at| rows.get(*at).is_some_and(|row| row.agent().is_some()))
+            .collect();
+        let at = agents.iter().position(|at| Some(*at) == selected);
+        let to = agents.get(step(at.unwrap_or(0), agents.len(), by, page));
+        let item = to.and_then(|at| rows.get(*at)).map(TeamRow::item);
+        self.keep_host_open(app);
+        self.selected = item.or(self.selected.take());
     }
 
     fn preview(&self, app: &App, columns: usize, theme: &Theme) -> Option<Preview> {
@@ -183,16 +223,18 @@ impl PaneFeature for TeamPane {
     fn handle_request(&mut self, request: &PaneRequest) {
         match request {
             PaneRequest::ScreenRestored(screen) => self.sort = screen.team_sort,
-            PaneRequest::SelectAgent(name) => self.selected = Some(name.clone()),
+            PaneRequest::SelectAgent(name) => {
+                self.selected = Some(TeamItem::Agent(name.clone()));
+            }
             _ => {}
         }
     }
 
     fn before_event(&mut self, app: &App, _event: &EventKind) {
-        // `None` means that the first row is selected. The event may put another agent there, so the current agent is
+        // `None` means that the first agent is selected. The event may put another agent there, so the current agent is
         // selected explicitly.
         if app.focus == Focus::Pane(Pane::Team) && self.selected.is_none() {
-            self.selected = self.selected_member(app).map(|(_, name)| name);
+            self.selected = self.selected_item_row(app).map(|(_, item)| item);
         }
     }
 }
@@ -200,8 +242,8 @@ impl PaneFeature for TeamPane {
 impl TeamPane {
     /// Returns the number of rows in the list and the index of the first visible row.
     fn list_position(&self, model: &CrewModel, list: Rect) -> (usize, usize) {
-        let len = self.rows(model).len();
-        let selected = self.selected_member(model).map_or(0, |(at, _)| at);
-        (len, first_row(len, selected, list.height))
+        let rows = self.rows(model);
+        let selected = self.selected_row(&rows).unwrap_or(0);
+        (rows.len(), first_row(rows.len(), selected, list.height))
     }
 }

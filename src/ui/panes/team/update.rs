@@ -2,13 +2,14 @@
 
 use crate::domain::ids::Name;
 use crate::domain::team::MemberStatus;
+use crate::domain::text::one_line;
 use crate::protocol::Command;
 use crate::ui::app::App;
 use crate::ui::app::effect::Effect;
 use crate::ui::app::popup;
 use crate::ui::keymap::pane::Pane;
 use crate::ui::keymap::{Action, Context};
-use crate::ui::panes::team::TeamPane;
+use crate::ui::panes::team::{TeamItem, TeamPane};
 use crate::ui::popups::confirm::Confirmation;
 use crate::ui::popups::confirm::kill_teammate::KillTeammate;
 use crate::ui::popups::rewind;
@@ -41,13 +42,13 @@ impl TeamPane {
     pub fn rewind(&self, app: &mut App, out: &mut Vec<Effect>) {
         match self.selected_member(app) {
             Some((_, member)) => rewind::open(app, &member, out),
-            None => app.say_while("No teammates yet.", |app| app.model.team.members.is_empty()),
+            None => self.say_no_agent(app),
         }
     }
 
-    /// Sorts the list by the next column, and saves the order. The selected agent stays selected.
+    /// Sorts the list by the next column, and saves the order. The selected agent or host stays selected.
     pub fn sort_by_next(&mut self, app: &mut App, out: &mut Vec<Effect>) {
-        self.selected = self.selected_member(app).map(|(_, name)| name);
+        self.selected = self.selected_item_row(app).map(|(_, item)| item);
         self.sort = self.sort.next(app);
         let by = self.sort.label();
         app.say(format!("Team sorted by {by}."));
@@ -55,11 +56,21 @@ impl TeamPane {
         out.push(Effect::SaveScreen(app.arrangement.screen));
     }
 
-    /// Returns the selected teammate. If the list is empty, a subagent is selected, or the selected teammate has shut
-    /// down, says so in a status message and returns `None`.
+    /// Says that no agent is selected: the heading of a host is, or the list is empty.
+    fn say_no_agent(&self, app: &mut App) {
+        if let Some((_, TeamItem::Host(host))) = self.selected_item_row(app) {
+            let host = one_line(&host);
+            app.say(format!("{host} is a host. Select an agent first."));
+        } else {
+            app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());
+        }
+    }
+
+    /// Returns the selected teammate. If the list is empty, a host or a subagent is selected, or the selected teammate has
+    /// shut down, says so in a status message and returns `None`.
     fn selected_at_work(&self, app: &mut App) -> Option<Name> {
         let Some((_, member)) = self.selected_member(app) else {
-            app.say_while("No teammates yet.", |app| app.model.team.members.is_empty());
+            self.say_no_agent(app);
             return None;
         };
         if let Some(parent) = member.parent() {

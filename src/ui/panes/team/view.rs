@@ -5,7 +5,7 @@ use ratatui::text::Span;
 
 use crate::domain::ids::Name;
 use crate::domain::team::{Activity, Member, MemberStatus};
-use crate::domain::text::one_line;
+use crate::domain::text::{count_noun, one_line};
 use crate::ui::app::App;
 use crate::ui::frame;
 use crate::ui::frame::{RowHighlight, Titles, layout as frame_layout};
@@ -16,7 +16,7 @@ use crate::ui::panes::feature::PaneCanvas;
 use crate::ui::panes::team::figures::{
     CONTEXT_FROM, COST_FROM, FigureStyle, NAME_HEADING, figures, headings, words_width,
 };
-use crate::ui::panes::team::{TeamLine, TeamPane, TeamRow, last_action};
+use crate::ui::panes::team::{TeamLine, TeamPane, TeamRow, heading, last_action};
 use crate::ui::text::{fit, pad, width};
 use crate::ui::theme::Theme;
 use crate::ui::widgets::list;
@@ -39,24 +39,19 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         ..
     } = canvas;
     let members = pane.rows(app);
-    let selected = pane.selected_member(app).map(|(at, _)| at);
-    let places = pane.places(app, frame_layout::inside(area));
+    let selected = pane.selected_row(&members);
+    let places = pane.places_of(app, &members, frame_layout::inside(area));
     let list = places.list;
     let height = list.height;
     let first = list::first_row(members.len(), selected.unwrap_or(0), height);
-    let present = app.model.team.present().count();
+    let agents = members.iter().filter(|row| row.agent().is_some()).count();
+    let all = match pane.filter.words() {
+        "" => agents,
+        _ => TeamPane::agent_count(app),
+    };
     let titles = Titles {
-        name: frame::title_with_counts(
-            Pane::Team,
-            &pane.filter,
-            members.len(),
-            pane.unfiltered_rows(app).len(),
-        ),
-        aside: match present {
-            0 => Vec::new(),
-            1 => vec![Span::styled("1 teammate", theme.dim)],
-            n => vec![Span::styled(format!("{n} teammates"), theme.dim)],
-        },
+        name: frame::title_with_counts(Pane::Team, &pane.filter, agents, all),
+        aside: team_size(app, theme),
         below: frame::position(selected, members.len(), height, theme),
         bar: Scrollbar::of_list(area, list, first, members.len()),
         placeholder: (members.is_empty() && places.filter.is_none()).then(|| PLACEHOLDER.into()),
@@ -80,19 +75,23 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
         Some(_) => FigureStyle::in_columns(app),
         None => FigureStyle::WithUnits,
     };
-    let name_width = name_width(app, &members, usize::from(inner.width), figure_style);
+    let name_width = match app.model.team.hosts() {
+        [] => name_width(app, &members, usize::from(inner.width), figure_style),
+        _ => capped_name_width(&members, usize::from(inner.width)),
+    };
     let name_width = match places.headings {
         Some(_) => name_width.max(width(NAME_HEADING)),
         None => name_width,
     };
+    let host_names = heading::names_width(&members);
+    let columns = usize::from(list.width).saturating_sub(3);
+    let bars = pulse_width(app, columns);
     if let Some(row) = places.headings {
-        let columns = usize::from(row.width).saturating_sub(3);
-        let bars = pulse_width(app, columns);
         let spans = headings(pane.sort, figure_style, (name_width, bars), columns, theme);
         frame::row(RowHighlight::Plain, spans, theme, row, buffer);
     }
-    for (line, area) in pane.lines(app, places).into_iter().zip(list.rows()) {
-        let columns = usize::from(area.width).saturating_sub(3);
+    let lines = pane.lines_of(app, &members, places);
+    for (line, area) in lines.into_iter().zip(list.rows()) {
         let (TeamLine::Agent(at) | TeamLine::Action(at)) = line;
         let Some(listed) = members.get(at) else {
             continue;
@@ -109,16 +108,53 @@ pub fn draw(pane: &TeamPane, app: &App, area: Rect, canvas: PaneCanvas<'_>) {
             TeamRow::Member(member) => {
                 let action = last_action(app, listed).filter(|_| places.shows_actions);
                 let has_action = action.is_some();
-                let widths = (name_width, columns);
+                let widths = RowWidths {
+                    name: name_width,
+                    bars,
+                    columns,
+                };
                 row(app, member, widths, figure_style, has_action, theme)
             }
             TeamRow::Subagent(name) => {
                 subagent(app, name, name_width, figure_style, columns, theme)
             }
+            TeamRow::Host(host) => heading::heading(app, host, host_names, columns, theme),
         };
         let row = RowHighlight::of(app, Pane::Team, at, selected);
         frame::row(row, spans, theme, area, buffer);
     }
+}
+
+/// Returns the number of teammates, for a crew on several hosts also of the hosts, and of the hosts that are lost.
+fn team_size(app: &App, theme: &Theme) -> Vec<Span<'static>> {
+    let present = app.model.team.present().count();
+    let mut words = match present {
+        0 => String::new(),
+        n => count_noun(n, "teammate"),
+    };
+    let (hosts, lost) = app.model.team.host_counts();
+    if hosts > 0 {
+        let on = if words.is_empty() { "" } else { " on " };
+        words = format!("{words}{on}{}", count_noun(hosts, "host"));
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let mut out = vec![Span::styled(words, theme.dim)];
+    if lost > 0 {
+        out.push(Span::styled(format!(" ▲ {lost} lost"), theme.warn));
+    }
+    out
+}
+
+/// The widths of the cells in the row of a teammate, in terminal columns.
+#[derive(Clone, Copy)]
+struct RowWidths {
+    name: usize,
+    /// The activity bars; 0 if they are not shown.
+    bars: usize,
+    /// The whole row.
+    columns: usize,
 }
 
 /// The widths in one row of the list, in terminal columns. `columns` is the width that the name and the task share;
@@ -139,27 +175,38 @@ fn name_width(app: &App, members: &[TeamRow<'_>], inside: usize, style: FigureSt
         COST_FROM.. => 20,
     };
     let columns = inside.saturating_sub(3);
+    let bars = pulse_width(app, columns);
     let shared = |row: &TeamRow<'_>| {
-        let agent = app.model.agents.get(row.name());
-        let right = figures(app, agent, &app.activity(row.name()), style, columns);
+        let name = row.agent()?;
+        let agent = app.model.agents.get(name);
+        let right = figures(app, agent, &app.activity(name), style, columns);
         let right = width(&right).min(columns / 2);
         let (task, pulse) = match row {
-            TeamRow::Member(member) => (task(app, member), pulse(app, agent, columns)),
-            TeamRow::Subagent(_) => {
+            TeamRow::Member(member) => (task(app, member), pulse(app, agent, bars)),
+            TeamRow::Subagent(_) | TeamRow::Host(_) => {
                 let prompt = agent.map_or_else(String::new, |a| a.subagent.prompt.clone());
                 (prompt, String::new())
             }
         };
         // The fixed parts of the row: the symbol, and a blank after each cell.
         let used = 5 + words_width(columns) + width(&pulse) + right;
-        SharedColumns {
+        Some(SharedColumns {
             columns: columns.saturating_sub(used),
-            name: width(row.name().as_str()),
+            name: width(name.as_str()),
             task: width(&task),
-        }
+        })
     };
-    let rows: Vec<SharedColumns> = members.iter().map(shared).collect();
+    let rows: Vec<SharedColumns> = members.iter().filter_map(shared).collect();
     least_truncating_width(&rows, least)
+}
+
+/// Returns the width of the name column of a crew on several hosts, in terminal columns: that of the longest name, but
+/// at most a quarter of the row. It needs only the names, so that the rows outside of the visible part of a long list are
+/// not rendered.
+fn capped_name_width(members: &[TeamRow<'_>], inside: usize) -> usize {
+    let names = members.iter().filter_map(TeamRow::agent);
+    let longest = names.map(|name| width(name.as_str())).max().unwrap_or(0);
+    longest.min((inside / 4).max(8))
 }
 
 /// Returns the width of the name column, in terminal columns, that truncates the least text in all rows together. A cut
@@ -187,11 +234,16 @@ fn least_truncating_width(rows: &[SharedColumns], least: usize) -> usize {
 fn row(
     app: &App,
     member: &Member,
-    (name_width, columns): (usize, usize),
+    widths: RowWidths,
     figure_style: FigureStyle,
     has_action: bool,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
+    let RowWidths {
+        name: name_width,
+        bars,
+        columns,
+    } = widths;
     let activity = match member.status {
         MemberStatus::Shutdown => Activity::Gone,
         MemberStatus::Working | MemberStatus::Idle => app.activity(&member.name),
@@ -202,7 +254,7 @@ fn row(
         &figures(app, agent, &activity, figure_style, columns),
         columns / 2,
     );
-    let pulse = pulse(app, agent, columns);
+    let pulse = pulse(app, agent, bars);
     let head = format!("{shape} {} ", pad(member.name.as_str(), name_width));
     let gap = usize::from(!right.is_empty());
     let used = width(&head) + width(&pulse) + width(&right) + gap;
@@ -251,9 +303,8 @@ fn pulse_width(app: &App, columns: usize) -> usize {
     }
 }
 
-/// Returns a space followed by the activity bars of an agent; empty if there is no column for them.
-fn pulse(app: &App, agent: Option<&AgentView>, columns: usize) -> String {
-    let slices = pulse_width(app, columns);
+/// Returns a space followed by `slices` columns of activity bars of an agent; empty if `slices` is 0.
+fn pulse(app: &App, agent: Option<&AgentView>, slices: usize) -> String {
     if slices == 0 {
         return String::new();
     }
@@ -343,131 +394,4 @@ fn about(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::role::RoleColor;
-    use crate::domain::subagent::SubagentKind;
-    use crate::protocol::AgentEvent;
-    use crate::ui::fixture::{apply_events, busy, name};
-    use crate::ui::theme::{ColorDepth, ThemeName};
-
-    #[test]
-    fn names_have_the_colour_of_the_role() {
-        let theme = Theme::new(ThemeName::Dark, ColorDepth::True);
-        let mut state = busy(160, 45);
-        let mut member = Member::new(name("bob"), "parser");
-        member.set_color(Some(RoleColor::Purple));
-        let mut team = state.model.team.as_ref().clone();
-        team.members.retain(|m| m.name != member.name);
-        team.members.push(member.clone());
-        state.model.team = team.into();
-        let color_of = |spans: Vec<Span<'static>>, name: &str| {
-            let span = spans.into_iter().find(|s| s.content.trim() == name);
-            span.unwrap().style.fg
-        };
-        let spans = row(
-            &state,
-            &member,
-            (10, 80),
-            FigureStyle::WithUnits,
-            false,
-            &theme,
-        );
-        assert_eq!(color_of(spans, "bob"), theme.keyword.fg);
-        let child = Name::subagent(&Name::lead(), 1);
-        let started = AgentEvent::SubagentStarted {
-            parent: Name::lead(),
-            call: crate::domain::ids::CallId("c".into()),
-            kind: SubagentKind::General,
-            prompt: "count".into(),
-            color: Some(RoleColor::Green),
-        };
-        apply_events(&mut state, vec![started.of(child.clone())]);
-        let spans = subagent(&state, &child, 10, FigureStyle::WithUnits, 80, &theme);
-        assert_eq!(color_of(spans, "lead.1"), theme.ok.fg);
-    }
-
-    #[test]
-    fn last_call_of_working_teammates_is_shown_if_all_fit() {
-        let called = |who: &str, tool: &str, on: &str| {
-            AgentEvent::ToolStarted {
-                call: crate::domain::ids::CallId(format!("{who}-{tool}")),
-                tool: tool.into(),
-                on: on.into(),
-                input: serde_json::Value::Null,
-            }
-            .of(name(who))
-        };
-        let mut state = busy(160, 45);
-        let thinks = AgentEvent::ActivityChanged {
-            activity: Activity::Thinking,
-        };
-        let events = vec![
-            called("alice", "read_file", "src/blocks.rs"),
-            called("alice", "bash", "cargo test blocks"),
-            called("bob", "edit_file", "src/header.rs"),
-            thinks.of(name("bob")),
-            // carol is idle.
-            called("carol", "grep", "TODO"),
-        ];
-        apply_events(&mut state, events);
-        let idle = AgentEvent::ActivityChanged {
-            activity: Activity::Idle,
-        };
-        apply_events(&mut state, vec![idle.of(name("carol"))]);
-        let team = &state.panes.team;
-        let lines = |height: u16| {
-            let inside = ratatui::layout::Rect::new(0, 0, 90, height);
-            let places = team.places(&state, inside);
-            let rows = team.rows(&state);
-            let lines = team.lines(&state, places).into_iter();
-            let text = |line| match line {
-                TeamLine::Agent(at) => rows[at].name().to_string(),
-                TeamLine::Action(at) => last_action(&state, &rows[at]).unwrap(),
-            };
-            lines.map(text).collect::<Vec<_>>()
-        };
-        let members: Vec<String> = team
-            .rows(&state)
-            .iter()
-            .map(|r| r.name().to_string())
-            .collect();
-        let all = u16::try_from(members.len()).unwrap();
-        // One row for the headings, and one for each of the two calls.
-        let shown = lines(all + 3);
-        assert_eq!(shown.len(), members.len() + 2, "{shown:?}");
-        let below = |who: &str| {
-            let at = shown.iter().position(|line| line == who).unwrap();
-            shown[at + 1].clone()
-        };
-        assert_eq!(below("alice"), "bash cargo test blocks");
-        assert_eq!(below("bob"), "edit_file src/header.rs");
-        assert_eq!(lines(all + 2), members);
-    }
-
-    #[test]
-    fn name_width_minimizes_truncation() {
-        let rows = |all: &[(usize, usize)]| -> Vec<SharedColumns> {
-            let row = |(name, task): &(usize, usize)| SharedColumns {
-                columns: 40,
-                name: *name,
-                task: *task,
-            };
-            all.iter().map(row).collect()
-        };
-        for (all, expected) in [
-            // All names and tasks fit.
-            (&[(5, 10), (7, 33)][..], 7),
-            (&[(30, 10), (5, 9)], 30),
-            // A long name with a long task gets half of the row.
-            (&[(30, 60)], 20),
-            // One long name does not cut the tasks of many rows.
-            (&[(30, 3), (5, 40), (5, 40), (5, 40)], 12),
-            // The long name cuts one task; in the other rows it takes only free columns.
-            (&[(30, 3), (28, 3), (5, 40)], 20),
-            (&[], 0),
-        ] {
-            assert_eq!(least_truncating_width(&rows(all), 12), expected, "{all:?}");
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! The problems popup: everything that blocks the work, each with its cause and the key that helps. Pure.
 
 mod agents;
+mod hosts;
 mod messages;
 mod notices;
 #[cfg(test)]
@@ -234,6 +235,7 @@ pub fn problems(app: &App) -> Vec<Problem> {
     });
     let mut out: Vec<Problem> = first.chain(asked).collect();
     out.extend(agents::problems(app));
+    out.extend(hosts::problems(app));
     out.extend(tasks::problems(app));
     out.extend(messages::problems(app));
     out.extend(notices::problems(app));

@@ -18,6 +18,7 @@ use crate::ui::fixture::{
     started_screen,
 };
 use crate::ui::keymap::pane::{Focus, Pane};
+use crate::ui::panes::team::TeamItem;
 use crate::ui::popups::problems::*;
 use crate::ui::{Msg, UiState, update};
 
@@ -390,7 +391,10 @@ fn enter_does_what_the_selected_problem_says() {
     press(&mut state, "enter");
     assert_eq!(state.popups.len(), 0);
     assert_eq!(state.focus, Focus::Pane(Pane::Team));
-    assert_eq!(state.panes.team.selected, Some(name("carol")));
+    assert_eq!(
+        state.panes.team.selected,
+        Some(TeamItem::Agent(name("carol")))
+    );
     press(&mut state, "p k enter");
     assert_eq!(state.focus, Focus::Pane(Pane::Needs));
     // Another problem before the selected one does not change the selection.

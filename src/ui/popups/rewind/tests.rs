@@ -10,6 +10,7 @@ use crate::ui::fixture::{
     apply_events, busy, checkpoints_listed, name, picture, popup_kinds, press, preview_event,
     rewind_preview, rewound, started_screen, top_popup,
 };
+use crate::ui::panes::team::TeamItem;
 
 fn asks_for(agent: &str) -> Vec<Effect> {
     let agent = name(agent);
@@ -65,7 +66,7 @@ fn commands_and_keys_ask_for_the_checkpoints() {
     assert_eq!(press(&mut state, "U"), asks_for("lead"));
     // In the team, the key is about the selected teammate, also while the preview is open.
     press(&mut state, "esc 4");
-    state.panes.team.selected = Some(name("bob"));
+    state.panes.team.selected = Some(TeamItem::Agent(name("bob")));
     for keys in ["U", "esc space U"] {
         assert_eq!(press(&mut state, keys), asks_for("bob"), "{keys}");
     }

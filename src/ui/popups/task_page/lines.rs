@@ -11,7 +11,7 @@ use crate::domain::timestamp::Timestamp;
 use crate::ui::app::App;
 use crate::ui::model::board::index::BoardStatus;
 use crate::ui::model::board::{branches, index, unlocks};
-use crate::ui::model::{CrewModel, board as model_board};
+use crate::ui::model::{CrewModel, board as model_board, style};
 use crate::ui::text::{age, count, display_name, format_time, pad, width as columns, wrap};
 use crate::ui::theme::Theme;
 
@@ -42,7 +42,10 @@ pub fn lines(app: &App, task: &Task, width: usize, theme: &Theme) -> Vec<Line<'s
     };
     let here = index::board_status(&app.model.board, task);
     let by = match (here, task.owner.is_empty()) {
-        (BoardStatus::Done, false) => format!(" by {}", display_name(&task.owner)),
+        (BoardStatus::Done, false) => {
+            let on = style::on_host(task);
+            format!(" by {}{on}", display_name(&task.owner))
+        }
         _ => String::new(),
     };
     out.push(Line::from(vec![
@@ -237,6 +240,22 @@ mod tests {
         let page = lines(&state, task, 60, &Theme::default());
         let text: Vec<String> = page.iter().map(|l| l.to_string() + "\n").collect();
         insta::assert_snapshot!(text.concat());
+    }
+
+    #[test]
+    fn status_names_the_host_of_the_claim() {
+        let mut state = crate::ui::fixture::busy(160, 45);
+        crate::ui::fixture::apply_events(&mut state, crate::ui::fixture::three_hosts());
+        let status = |id: u64| {
+            let task = state.model.board.get(TaskId(id)).unwrap();
+            lines(&state, task, 60, &Theme::default())[1].to_string()
+        };
+        assert!(
+            status(2).contains("in progress @bob on gpu-box"),
+            "{}",
+            status(2)
+        );
+        assert!(!status(3).contains(" on "), "{}", status(3));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::domain::notification::NotifyKind;
 use crate::domain::request::{Approver, Request, RequestKind};
 use crate::domain::task::Task;
 use crate::domain::team::Activity;
-use crate::domain::text::one_line;
+use crate::domain::text::{first_names, one_line};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{SessionInfo, TurnEnd};
 use crate::protocol::{AgentEvent, BoardEvent, CrewEvent, Event, EventKind, TeamEvent};
@@ -77,7 +77,7 @@ fn board_event(app: &mut App, event: &BoardEvent) {
 
 fn team_event(state: &mut UiState, event: &TeamEvent) {
     match event {
-        TeamEvent::RosterChanged { team } => state.model.team = team.clone(),
+        TeamEvent::RosterChanged { team } => state.model.team.set_roster(team.clone()),
         TeamEvent::MessageMoved { message, step } => {
             if let (true, Ok(to)) = (message.from == "user", Name::party(&message.to)) {
                 rejected::remove_delivered_message(state, &to, &message.content);
@@ -86,7 +86,11 @@ fn team_event(state: &mut UiState, event: &TeamEvent) {
         }
         TeamEvent::RequestChanged { request } => request_changed(state, request),
         TeamEvent::PermissionsChanged { rules } => state.model.rules.clone_from(rules),
-        TeamEvent::HostsChanged { hosts } => state.model.hosts.clone_from(hosts),
+        TeamEvent::HostsChanged { hosts } => {
+            let now = state.now;
+            let model = &mut state.model;
+            model.team.set_hosts(hosts, &model.board, now);
+        }
     }
 }
 
@@ -168,9 +172,9 @@ fn ready(app: &mut App, setup: &SessionInfo) {
     app.model.setup = Some(setup.clone());
 }
 
-/// Adds a notification if all agents are idle and no request is open, or if an agent fails or gets stuck. Must be
-/// called before the event is applied, because it compares the new activity of the agent with the current one. The
-/// notifications about requests are added by [`request_changed`].
+/// Adds a notification if all agents are idle and no request is open, if an agent fails or gets stuck, or if a host is
+/// lost. Must be called before the event is applied, because it compares the new state of the agent or host with the
+/// current one. The notifications about requests are added by [`request_changed`].
 pub fn notify_user(state: &mut UiState, event: &EventKind) {
     let (kind, text) = if let EventKind::Crew(CrewEvent::AllIdle) = event {
         if !state.model.requests.is_empty() {
@@ -194,6 +198,15 @@ pub fn notify_user(state: &mut UiState, event: &EventKind) {
             Activity::Stuck { .. } => (NotifyKind::Trouble, format!("{agent} is stuck")),
             _ => return,
         }
+    } else if let EventKind::Team(TeamEvent::HostsChanged { hosts }) = event {
+        let lost = state.model.team.newly_lost(hosts);
+        let names: Vec<String> = lost.iter().map(|host| host.info.name.to_string()).collect();
+        let text = match names.as_slice() {
+            [] => return,
+            [name] => format!("host {name} is lost"),
+            all => format!("hosts {} are lost", first_names(all)),
+        };
+        (NotifyKind::Trouble, text)
     } else {
         return;
     };

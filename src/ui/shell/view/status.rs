@@ -9,7 +9,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::domain::team::Activity;
-use crate::domain::text::one_line;
+use crate::domain::text::{count_noun, one_line};
 use crate::ui::app::App;
 use crate::ui::app::onboarding::PageSeverity;
 use crate::ui::app::role::SessionRole;
@@ -299,7 +299,16 @@ fn left(app: &App, theme: &Theme, form: PieceForm) -> Vec<StatusPiece> {
     }
     let failed = count_of(|a| matches!(a, Activity::Failed { .. }));
     if failed > 0 {
-        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems));
+        out.push(piece(2, format!("✗ {failed} failed"), theme.error).leads(problems.clone()));
+    }
+    let (hosts, lost) = app.model.team.host_counts();
+    if hosts > 0 {
+        let piece = piece(6, count_noun(hosts, "host"), theme.dim);
+        out.push(piece.leads(Hit::Tab(Pane::Team)));
+    }
+    if lost > 0 {
+        let text = format!("▲ {} lost", count_noun(lost, "host"));
+        out.push(piece(2, text, theme.warn).leads(problems));
     }
     out
 }

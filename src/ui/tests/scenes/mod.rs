@@ -5,6 +5,7 @@
 //! board pane, and the setup page (`app/onboarding`).
 
 mod coverage;
+mod hosts;
 mod panes;
 mod picture;
 mod popups;
@@ -59,6 +60,7 @@ impl Scene {
 
 pub fn scenes() -> Vec<Scene> {
     let mut all = panes::scenes();
+    all.extend(hosts::scenes());
     all.extend(popups::scenes());
     all.extend(rewind::scenes());
     all.extend(screens::scenes());

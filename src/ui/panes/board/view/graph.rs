@@ -308,7 +308,17 @@ fn draw_node(
         owner if standing == BoardStatus::Done && width(owner) + 2 > most => String::new(),
         owner => fit(&format!(" @{owner}"), most),
     };
-    // The duration is shown only in columns that the subject and the owner leave free.
+    // The host of the owner and the duration are shown only in columns that the subject and the owner leave free.
+    let on = if standing == BoardStatus::Done || owner.is_empty() {
+        String::new()
+    } else {
+        style::on_host(task)
+    };
+    let owner = if width(&owner) + width(&on) <= left {
+        owner + &on
+    } else {
+        owner
+    };
     let took = match standing {
         BoardStatus::InProgress => format!(" {}", app.standing_for(task)),
         BoardStatus::Ready | BoardStatus::Assigned | BoardStatus::Blocked | BoardStatus::Done => {

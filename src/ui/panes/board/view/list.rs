@@ -12,6 +12,7 @@ use crate::ui::keymap::pane::Pane;
 use crate::ui::model::board as model_board;
 use crate::ui::model::board::branches;
 use crate::ui::model::board::index::{BoardStatus, Index};
+use crate::ui::model::style;
 use crate::ui::panes::board::BoardPane;
 use crate::ui::panes::board::list::ListRow;
 use crate::ui::text::{fit, pad, width};
@@ -20,6 +21,8 @@ use crate::ui::widgets::list;
 
 /// Rows use short forms if the list is narrower than this number of columns.
 const NARROW: usize = 48;
+/// Number of columns for a blank and the age of a task in progress.
+const AGE: usize = 4;
 
 fn window(pane: &BoardPane, model: &CrewModel, area: Rect) -> (usize, usize) {
     let selected = pane.selected_row(model).map_or(0, |(at, _)| at);
@@ -77,6 +80,13 @@ fn spans(
     let words = match words.strip_prefix("done") {
         Some(rest) if is_done && columns < NARROW => rest.trim_start_matches(", ").into(),
         Some(_) | None => words,
+    };
+    // In a narrow row, the host of the owner is left out before the owner or the age is cut.
+    let on = style::on_host(task);
+    let words = if !on.is_empty() && width(&words) + AGE > columns.saturating_sub(digits + 4) / 2 {
+        words.replacen(&on, "", 1)
+    } else {
+        words
     };
     let words = match index.board_status(row.task) {
         BoardStatus::InProgress => format!("{words} {}", app.standing_for(task)),

@@ -1,4 +1,4 @@
-//! Problems that a read finds and that are not part of its result: messages without a valid signature.
+//! Reports of messages without a valid signature. They are not part of the result of the read that finds them.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -10,13 +10,13 @@ const SHOWN_MAX: usize = 200;
 
 /// Reports each subject with an unsigned message once.
 #[derive(Debug, Default)]
-pub(super) struct HubProblems {
+pub(super) struct UnsignedReports {
     reported: BTreeSet<String>,
     /// The reports that were not taken yet, one line each.
     waiting: Vec<String>,
 }
 
-impl HubProblems {
+impl UnsignedReports {
     pub fn add(&mut self, subject: &str) {
         if self.reported.len() >= SUBJECTS_MAX || self.reported.contains(subject) {
             return;
@@ -52,19 +52,19 @@ mod tests {
 
     #[test]
     fn each_subject_is_reported_once_up_to_a_limit() {
-        let mut problems = HubProblems::default();
-        problems.add("crewdeck.web.mail.bob");
-        problems.add("crewdeck.web.mail.bob");
-        problems.add("crewdeck.web.mail.al\u{7}ice");
-        let taken = problems.take();
+        let mut reports = UnsignedReports::default();
+        reports.add("crewdeck.web.mail.bob");
+        reports.add("crewdeck.web.mail.bob");
+        reports.add("crewdeck.web.mail.al\u{7}ice");
+        let taken = reports.take();
         assert_eq!(taken.len(), 2);
         assert!(taken[1].contains("crewdeck.web.mail.alice on"), "{taken:?}");
-        problems.add("crewdeck.web.mail.bob");
-        assert_eq!(problems.take(), Vec::<String>::new());
+        reports.add("crewdeck.web.mail.bob");
+        assert_eq!(reports.take(), Vec::<String>::new());
         for number in 0..SUBJECTS_MAX * 2 {
-            problems.add(&format!("crewdeck.web.mail.{number}"));
+            reports.add(&format!("crewdeck.web.mail.{number}"));
         }
-        let taken = problems.take();
+        let taken = reports.take();
         assert_eq!(taken.len(), SUBJECTS_MAX - 2 + 1);
         assert!(taken.last().unwrap().contains("not reported"));
     }

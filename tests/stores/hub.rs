@@ -17,6 +17,7 @@ mod cli;
 mod errors;
 mod events;
 mod host_kills;
+mod host_mail;
 mod host_process;
 mod host_round;
 mod kills;

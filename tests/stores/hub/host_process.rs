@@ -8,19 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crewdeck::domain::chat::{Block, Message};
-use crewdeck::domain::conversation::LogRecord;
 use crewdeck::domain::graph::GraphError;
 use crewdeck::domain::host::{HostInfo, HostKind, HostName, HostPresence};
-use crewdeck::domain::ids::{MessageId, Name, RequestId, TaskId};
+use crewdeck::domain::ids::{MessageId, Name, TaskId};
 use crewdeck::domain::mail::{MailKind, MailMessage};
-use crewdeck::domain::request::{Decision, Request, RequestKind, Verdict};
+use crewdeck::domain::request::{Decision, Verdict};
 use crewdeck::domain::task::{Task, TaskStatus};
 use crewdeck::domain::timestamp::Timestamp;
-use crewdeck::store::{
-    HostSession, HostStore, Hub, HubAddress, HubError, HubSettings, StoreError, Stores,
-    TranscriptFile,
-};
+use crewdeck::store::{HostSession, HostStore, Hub, HubAddress, HubSettings, StoreError, Stores};
 
 use super::records::{milliseconds, record, records_of};
 use crate::suite::{claimer, name, new};
@@ -45,10 +40,6 @@ pub const STOP: &str = "stop";
 
 /// The lead creates tasks while fewer are open.
 const OPEN_TASKS: usize = 12;
-/// Every how many messages a process makes a request.
-const REQUEST_EVERY: usize = 5;
-/// Pause between two messages of a process.
-const SEND_PAUSE: Duration = Duration::from_millis(150);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Pause between two looks at whether the session is valid.
 const VALID_POLL: Duration = Duration::from_millis(10);
@@ -66,11 +57,11 @@ pub fn open(url: &str, root: &Path, life: Duration, replicas: usize) -> Stores {
 }
 
 #[derive(Clone)]
-struct HostProcess {
-    stores: Stores,
+pub struct HostProcess {
+    pub stores: Stores,
     hosts: Arc<dyn HostStore>,
-    root: PathBuf,
-    role: String,
+    pub root: PathBuf,
+    pub role: String,
     /// Seconds that the clock of this process is ahead.
     skew: f64,
 }
@@ -85,16 +76,16 @@ fn is_temporary(error: &StoreError) -> bool {
 }
 
 impl HostProcess {
-    fn record(&self, event: &str, arguments: &[&str]) {
+    pub fn record(&self, event: &str, arguments: &[&str]) {
         record(&self.root, &self.role, event, arguments);
     }
 
-    fn has(&self, file: &str) -> bool {
+    pub fn has(&self, file: &str) -> bool {
         self.root.join(file).exists()
     }
 
     #[allow(clippy::cast_precision_loss)] // far below 2^52
-    fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         Timestamp(milliseconds() as f64 / 1000.0 + self.skew)
     }
 
@@ -122,7 +113,7 @@ impl HostProcess {
 
     /// Repeats `work` until the hub answers. Returns `None` when the process must end. An error that is no outage is
     /// recorded, and fails the test.
-    fn until_answered<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Option<T> {
+    pub fn until_answered<T>(&self, mut work: impl FnMut() -> Result<T, StoreError>) -> Option<T> {
         while !self.has(STOP) {
             match work() {
                 Ok(done) => return Some(done),
@@ -297,10 +288,11 @@ impl HostProcess {
                 Ok(_) => return self.record("completed", &[&number, &id]),
                 Err(error) => error,
             };
-            if !is_temporary(&error) {
-                return self.note(&error, &id);
+            if error.is_lost_lease() {
+                return self.record("lost", &[&id]);
             }
-            // The change may have been stored. The board tells, also after the session has ended.
+            // The change may have been stored, now or by an earlier attempt that came late. The board tells, also after
+            // the session has ended.
             let found = self.until_answered(|| self.stores.board.get(task));
             let Some(found) = found else {
                 return;
@@ -314,6 +306,9 @@ impl HostProcess {
             }
             if !is_own {
                 return self.record("taken", &[&number, &id]);
+            }
+            if !is_temporary(&error) {
+                return self.record("error", &[&error.to_string()]);
             }
         }
     }
@@ -420,85 +415,6 @@ impl HostProcess {
             }
         }
         Ok(())
-    }
-
-    /// Sends messages to all other processes in turn, and makes requests.
-    fn send(&self) {
-        let sent = |line: &super::records::RecordLine| line.event == "sent";
-        let earlier = records_of(&self.root, &self.role);
-        let mut number = earlier.iter().filter(|line| sent(line)).count();
-        let own = ROLES.iter().position(|role| *role == self.role).unwrap();
-        let from = name(&self.role);
-        while !self.has(HEALED) && !self.has(STOP) {
-            let to = ROLES[(own + 1 + number % (ROLES.len() - 1)) % ROLES.len()];
-            let text = format!("[{}-{number}]", self.role);
-            let id = MessageId(format!("{}-{number}", self.role));
-            let kind = MailKind::Message;
-            let message = MailMessage::new(id, kind, &from, &name(to), &text, self.now());
-            if self
-                .until_answered(|| self.stores.mailbox.send(&message))
-                .is_none()
-            {
-                return;
-            }
-            self.record("sent", &[&text, to]);
-            if number.is_multiple_of(REQUEST_EVERY) {
-                self.ask(number, &from);
-            }
-            number += 1;
-            std::thread::sleep(SEND_PAUSE);
-        }
-        self.record("all-sent", &[]);
-    }
-
-    fn ask(&self, number: usize, from: &Name) {
-        let id = RequestId(format!("{}-{number}", self.role));
-        let (kind, body) = (RequestKind::Plan, "the plan".to_string());
-        let asker = from.clone();
-        let request = Request::new(id, kind, asker.clone(), asker, body, self.now());
-        let created = self.until_answered(|| match self.stores.requests.create(&request) {
-            // The answer to an earlier attempt was lost.
-            Err(StoreError::Hub(HubError::RequestExists(_))) => Ok(()),
-            result => result,
-        });
-        if created.is_some() {
-            self.record("asked", &[&request.id.0]);
-        }
-    }
-
-    /// Reads the inbox, and writes each message to the log once.
-    fn read(&self) {
-        let own = name(&self.role);
-        let log = TranscriptFile::open(&self.root, "session", &own);
-        while !self.has(STOP) {
-            self.until_answered(|| {
-                let reader = self
-                    .stores
-                    .mailbox
-                    .reader(&own, Duration::from_millis(200))?;
-                while reader.is_valid() && !self.has(STOP) {
-                    let pending = reader.read_pending()?;
-                    if pending.messages.is_empty() {
-                        std::thread::sleep(SEND_PAUSE);
-                        continue;
-                    }
-                    reader.announce(&log, &pending.upto)?;
-                    let texts: Vec<&str> = pending
-                        .messages
-                        .iter()
-                        .map(|m| m.content.as_str())
-                        .collect();
-                    log.append(&LogRecord::Delivery {
-                        message: Message::user(vec![Block::text(texts.join(" "))]),
-                        inbox: Some(pending.upto.offset),
-                        ended: Vec::new(),
-                        prompts: Vec::new(),
-                    })?;
-                    reader.acknowledge(&pending.upto)?;
-                }
-                Ok(())
-            });
-        }
     }
 }
 

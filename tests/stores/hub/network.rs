@@ -43,6 +43,7 @@ enum NetworkLinks {
 impl Network {
     /// Starts `servers` servers, which are a cluster if there are several.
     pub fn start(servers: usize) -> Network {
+        assert!(servers <= SERVERS_MAX);
         match std::env::var("CREWDECK_HUB_NETNS") {
             Ok(prefix) => Network::in_namespaces(servers, prefix),
             Err(_) => Network::behind_proxies(servers),

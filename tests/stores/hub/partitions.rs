@@ -1,6 +1,9 @@
 //! Hosts that work on one hub while the network between them and its servers is cut: no task is done twice or lost, no
 //! message is lost or read twice, no request is decided twice, and a host that was lost stops and can join again.
 //!
+//! Hosts reach each other only through the servers. So the cut "lead | worker" is one between either of them and a server, or
+//! between the servers that they use.
+//!
 //! The length of a cut is a multiple of the life of a lease, and tests use a shorter life (`CREWDECK_LEASE_SECONDS`) than the
 //! 15 seconds of a real crew: with a life of 3 seconds, a cut of 120 seconds (`CREWDECK_CUT_LIVES=40`) has as many lives as
 //! one of 10 minutes. What a life does not scale are the time-outs of requests, the elections of a cluster, and the 120

@@ -148,7 +148,7 @@ fn check_history(report: &mut RoundReport, history: &[TaskVersion]) {
     let mut last: BTreeMap<&str, (usize, &TaskVersion)> = BTreeMap::new();
     let mut expected = history.first().map_or(1, |first| first.sequence);
     for (at, version) in history.iter().enumerate() {
-        report.gaps += version.sequence - expected;
+        report.gaps += version.sequence.saturating_sub(expected);
         expected = version.sequence + 1;
         let Some((before_at, before)) = last.insert(&version.id, (at, version)) else {
             continue;

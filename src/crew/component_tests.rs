@@ -334,6 +334,7 @@ async fn crew_is_idle_when_work_has_ended() {
     let board = crew.board();
     let broker = crew.broker(LEAD_DECIDES);
     let detector = IdleDetector {
+        hosts: None,
         jobs: Arc::new(JobRunner::new(
             context.clone(),
             signals.clone(),

@@ -37,7 +37,8 @@ fn fixture(settings: WorktreeSettings) -> SpareFixture {
     };
     let (context, registry) = (crew.context.clone(), crew.registry.clone());
     let used = Some((store.clone(), commands));
-    let worktrees = TaskWorktrees::new(context.clone(), registry.clone(), board.clone(), used);
+    let worktrees =
+        TaskWorktrees::new(context.clone(), registry.clone(), board.clone(), used, None);
     let spares = SpareWorktrees::new(context, registry, board.clone(), Arc::new(worktrees));
     crew.agent(&bob());
     SpareFixture {

@@ -228,7 +228,13 @@ impl TestCrew {
     /// Returns a [`TaskWorktrees`] without a store, as in a crew that does not use worktrees: no task gets a worktree.
     pub fn worktrees(&self, board: &Arc<BoardView>) -> Arc<TaskWorktrees> {
         let (context, registry) = (self.context.clone(), self.registry.clone());
-        Arc::new(TaskWorktrees::new(context, registry, board.clone(), None))
+        Arc::new(TaskWorktrees::new(
+            context,
+            registry,
+            board.clone(),
+            None,
+            None,
+        ))
     }
 
     pub fn followup(&self) -> Arc<DecisionFollowup> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crewdeck::agent::driver::{ModelConfig, ModelOptions};
 use crewdeck::app::new_id;
 use crewdeck::crew::{
-    Approvers, BudgetParts, CrewParts, ExtensionParts, InstructionParts, ModelParts, NamedModels,
-    SessionParts, TeamLimits,
+    Approvers, BudgetParts, CrewParts, CrewPlace, ExtensionParts, InstructionParts, ModelParts,
+    NamedModels, SessionParts, TeamLimits,
 };
 use crewdeck::domain::named_model::ModelUses;
 use crewdeck::domain::permission::SettingsPermissions;

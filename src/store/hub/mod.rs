@@ -3,11 +3,13 @@
 //! Without a use, no thread and no connection exists. Every method blocks until the hub has answered.
 
 mod board;
+mod catch_up;
 mod connection;
 mod error;
 mod keys;
 mod lease;
 mod mail;
+mod problems;
 mod reader;
 mod requests;
 mod retry;
@@ -15,6 +17,7 @@ mod roster;
 mod settings;
 mod streams;
 mod task_records;
+mod team_records;
 #[cfg(test)]
 mod test_server;
 mod values;
@@ -42,7 +45,7 @@ impl Hub {
             board: Board::with_store(self.board_store()),
             mailbox: Mailbox::with_store(Arc::new(reader::HubMailbox::new(hub(), root))),
             requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
-            roster: Roster::with_store(Arc::new(roster::HubRoster(hub()))),
+            roster: Roster::with_store(Arc::new(roster::HubRoster::new(hub()))),
             changes: Arc::new(watch::HubWatch(hub())),
             hosts: None,
         }

@@ -190,7 +190,11 @@ impl TaskMirror {
             Err(why) => {
                 let problem = format!("the record {key} on the hub cannot be read: {why}");
                 self.problems.insert(key.into(), problem);
-                return BTreeSet::new();
+                // A client that reads everything again does not have the task either.
+                if let Some(id) = id {
+                    self.forget(id);
+                }
+                return id.into_iter().collect();
             }
         };
         let mut changed = BTreeSet::new();
@@ -201,9 +205,7 @@ impl TaskMirror {
             }
             (None, Some(id)) => {
                 changed.insert(id);
-                self.stored_at.remove(&id);
-                self.elsewhere.remove(&id);
-                Arc::make_mut(&mut self.graph).forget(id);
+                self.forget(id);
             }
             (_, None) => {}
         }
@@ -280,6 +282,12 @@ impl TaskMirror {
     /// Forgets an import whose parts were removed.
     pub fn forget_import(&mut self, key: &str) {
         self.open_imports.remove(key);
+    }
+
+    fn forget(&mut self, id: TaskId) {
+        self.stored_at.remove(&id);
+        self.elsewhere.remove(&id);
+        Arc::make_mut(&mut self.graph).forget(id);
     }
 
     fn store(&mut self, task: Task, sequence: u64) {

@@ -135,18 +135,15 @@ impl BoardStore for HubBoard {
         })
     }
 
-    /// Removes the parts of imports whose writers were killed. Nothing else is ever half stored.
+    /// Empties the parts of imports whose writers were killed. Nothing else is ever half stored.
     fn repair(&self) -> Result<Vec<String>, StoreError> {
         let leftovers = self.current()?.leftover_imports();
         let mut notices = Vec::new();
         for leftover in leftovers.into_iter().filter(import::is_over) {
-            let (key, is_reported) = (leftover.key.clone(), leftover.is_abandoned);
+            let is_reported = leftover.is_abandoned;
             // If this fails, the parts stay. They do no harm.
-            let Ok(true) = import::remove(&self.hub, leftover) else {
-                continue;
-            };
-            self.mirror().forget_import(&key);
-            if !is_reported {
+            let emptied = import::empty(&self.hub, &leftover);
+            if !is_reported && matches!(emptied, Ok(true)) {
                 let text = "an import that was interrupted was removed from the hub: none of its tasks was added, so import them again";
                 notices.push(text.to_string());
             }
@@ -183,8 +180,7 @@ impl BoardStore for HubBoard {
         let mut upload = None;
         let result = self.try_transact(body, &mut upload);
         if let Some(upload) = upload {
-            // The import has failed. If its parts cannot be removed now, a repair removes them later.
-            self.mirror().forget_import(&upload.key);
+            // The import has failed. If its parts cannot be emptied now, a repair empties them later.
             upload.abandon(&self.hub);
         }
         result
@@ -197,7 +193,7 @@ struct HubTransaction<'a> {
     mirror: MutexGuard<'a, TaskMirror>,
     /// The tasks with the changes of this attempt.
     graph: Arc<TaskGraph>,
-    /// Whether another change was stored in between, so that this attempt has stored nothing.
+    /// Whether another change was stored in between, so that this attempt has stored nothing that counts.
     has_conflict: bool,
     /// The parts of an import that are stored and do not count yet; kept for the next attempt.
     upload: &'a mut Option<ImportUpload>,
@@ -241,7 +237,6 @@ impl HubTransaction<'_> {
             return Ok(upload.key.clone());
         }
         if let Some(other) = self.upload.take() {
-            self.mirror.forget_import(&other.key);
             other.abandon(self.hub);
         }
         let key = import_key(&import::new_id());

@@ -1,21 +1,21 @@
 //! Imports that are larger than a message: their parts are stored first, and count only with the closing message.
 
-use std::future::IntoFuture;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::StoreError;
-use super::connection::{Hub, HubConnection};
+use super::connection::Hub;
 use super::error::HubError;
 use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::streams::StreamKind;
 use super::task_records::{ImportParts, LeftoverImport, TaskRecord, part_key};
+use crate::domain::ids::TaskId;
 
 /// The part of the largest message that is left for its headers, in bytes.
 const HEADERS_MAX: usize = 1024;
 /// The age after which the writer of an import without a closing message counts as killed. It only has to be unlikely that
-/// the writer is still busy: if it is, it notices the removal and stores the parts again.
+/// the writer is still busy: if it is, it notices that the import is abandoned and stores the parts again.
 const OVER_AFTER: Duration = Duration::from_secs(600);
-/// Maximum time that a failed import waits for the removal of its parts.
+/// Maximum time that a failed import waits for each of its parts to be emptied.
 const ABANDONED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Returns the size in bytes of the largest message that the server accepts.
@@ -33,7 +33,7 @@ pub(super) fn new_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
 
-/// Returns whether the parts of an import can be removed, because its writer has probably ended.
+/// Returns whether the parts of an import can be emptied, because its writer has probably ended.
 pub(super) fn is_over(import: &LeftoverImport) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     import.is_abandoned || now.is_ok_and(|now| is_older(&import.key, now))
@@ -83,59 +83,56 @@ impl ImportUpload {
         Ok(stored)
     }
 
-    /// Removes the parts, unless the closing message was stored. Parts that cannot be removed now do no harm.
+    /// Empties the parts, unless the closing message was stored. Parts that cannot be emptied now do no harm.
     pub fn abandon(self, hub: &Hub) {
         let leftover = LeftoverImport {
             key: self.key,
             parts: (0..self.parts.len()).collect(),
-            // Without a closing message, no reader waits for the parts. A full stream would reject the record.
+            // Only this writer could store the closing message. A full stream would reject another record.
             is_abandoned: !self.is_closing,
         };
-        let _ = remove(hub, leftover);
+        let _ = empty(hub, &leftover);
     }
 }
 
-/// Removes the parts of an import. First stores that it is abandoned, so that a writer that is still busy conflicts. Returns
-/// false if its closing message was stored before.
+/// Replaces the parts of an import by empty messages, to free their space. First stores that the import is abandoned, so
+/// that a writer that is still busy conflicts. Returns false if its closing message was stored before.
 ///
 /// # Errors
-/// When the hub does not answer, or rejects the change.
-pub(super) fn remove(hub: &Hub, import: LeftoverImport) -> Result<bool, StoreError> {
+/// When the hub does not answer, or rejects a message. The rest of the parts stays then.
+pub(super) fn empty(hub: &Hub, import: &LeftoverImport) -> Result<bool, StoreError> {
     let abandoned = TaskRecord {
         parts: Some(ImportParts {
             count: 0,
-            last: crate::domain::ids::TaskId::default(),
+            last: TaskId::default(),
         }),
         ..TaskRecord::default()
     };
     let payload = serde_json::to_vec(&abandoned)?;
-    let (kind, key) = (StreamKind::Tasks, import.key.clone());
-    let write = Write::new(kind, key, payload, Expected::Key(0), "the end of an import");
-    Ok(hub.run(move |link| async move {
-        let is_abandoned =
-            import.is_abandoned || keys::write(&link, write, ABANDONED_WITHIN).await?.is_some();
-        if is_abandoned {
-            remove_parts(&link, &import).await;
-        }
-        Ok(is_abandoned)
-    })?)
-}
-
-/// Removes the parts of an abandoned import. Those whose removal fails stay.
-async fn remove_parts(link: &HubConnection, import: &LeftoverImport) {
-    let Ok(stream) = link.stream(StreamKind::Tasks).await else {
-        return;
+    let write = |key: String, payload: Vec<u8>, expected: Expected| {
+        let kind = StreamKind::Tasks;
+        Write::new(kind, key, payload, expected, "the end of an import")
     };
-    for number in &import.parts {
-        let subject = link.subject(StreamKind::Tasks, &part_key(&import.key, *number));
-        let purge = stream.purge().filter(subject).into_future();
-        if !matches!(
-            tokio::time::timeout(ABANDONED_WITHIN, purge).await,
-            Ok(Ok(_))
-        ) {
-            return;
+    let closing = write(import.key.clone(), payload, Expected::Key(0));
+    let parts = import.parts.iter();
+    let parts: Vec<Write> = parts
+        .map(|number| part_key(&import.key, *number))
+        .map(|key| write(key, Vec::new(), Expected::Anything))
+        .collect();
+    let is_abandoned = import.is_abandoned;
+    Ok(hub.run(move |link| async move {
+        if !is_abandoned
+            && keys::write(&link, closing, ABANDONED_WITHIN)
+                .await?
+                .is_none()
+        {
+            return Ok(false);
         }
-    }
+        for part in parts {
+            keys::write(&link, part, ABANDONED_WITHIN).await?;
+        }
+        Ok(true)
+    })?)
 }
 
 /// Tests against the server whose path is in `CREWDECK_NATS_SERVER`, except the first.
@@ -150,7 +147,6 @@ mod tests {
     use super::super::test_server::TestServer;
     use super::*;
     use crate::domain::graph::PlannedTask;
-    use crate::domain::ids::TaskId;
     use crate::domain::task::Task;
     use crate::domain::timestamp::Timestamp;
     use crate::store::Board;
@@ -197,7 +193,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs CREWDECK_NATS_SERVER"]
-    fn parts_of_a_killed_writer_are_ignored_and_removed() {
+    fn parts_of_a_killed_writer_are_ignored_and_emptied() {
         let server = TestServer::start();
         let (hub, other) = (server.hub(), server.hub());
         upload(&hub, old_key());
@@ -210,6 +206,10 @@ mod tests {
         // A client that reads everything finds the parts of the new import only.
         let fresh = HubBoard::new(other);
         assert_eq!(fresh.open_imports().unwrap(), 1);
+        // What was stored last is what the next change expects.
+        assert_eq!(add(&board, 2, "after the repair"), 2);
+        let fresh = Board::with_store(Arc::new(fresh));
+        assert_eq!(add(&fresh, 1, "by another client"), 1);
     }
 
     #[test]
@@ -259,9 +259,9 @@ mod tests {
             parts: vec![0],
             is_abandoned: false,
         };
-        assert!(remove(&hub, leftover()).unwrap());
+        assert!(empty(&hub, &leftover()).unwrap());
         // The second one finds that it is abandoned.
-        assert!(!remove(&hub, leftover()).unwrap());
+        assert!(!empty(&hub, &leftover()).unwrap());
         let mirror = HubBoard::new(server.hub());
         assert_eq!(mirror.open_imports().unwrap(), 0);
     }

@@ -8,7 +8,9 @@
 //!
 //! An import that is larger than a message has parts under keys of their own, and then a closing message with their number.
 //! The tasks of the parts are on the board from the closing message on. Parts without one are of a writer that is still
-//! busy or was killed. A closing message without parts abandons the import: its parts will never count.
+//! busy or was killed. A closing message with the number 0 abandons the import: its parts will never count, and are replaced
+//! by empty messages. They are not deleted, because the last message of the stream must stay: its sequence number is what
+//! the next change expects.
 //!
 //! A removed task leaves a record without a task, so its number is not used again.
 
@@ -45,7 +47,7 @@ pub(super) struct TaskRecord {
 /// What the closing message of an import says about its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ImportParts {
-    /// The number of parts; 0 if the import is abandoned.
+    /// Number of parts; 0 if the import is abandoned.
     pub count: usize,
     /// The highest number of a task.
     #[serde(default)]
@@ -132,22 +134,14 @@ pub(super) fn part_payloads(
     Ok(Ok(parts))
 }
 
-/// An import whose closing message is missing, or that was abandoned.
-#[derive(Debug, Default)]
-struct OpenImport {
-    /// The contents of the parts; empty if the import is abandoned.
-    parts: BTreeMap<usize, Vec<u8>>,
-    is_abandoned: bool,
-}
-
-/// The parts of an import that can be removed.
+/// An import whose parts are stored and do not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LeftoverImport {
     /// The key of the import.
     pub key: String,
     /// The numbers of the parts.
     pub parts: Vec<usize>,
-    /// Whether the closing message that abandons the import is stored.
+    /// Whether no closing message can be stored any more.
     pub is_abandoned: bool,
 }
 
@@ -165,8 +159,10 @@ pub(super) struct TaskMirror {
     stored_at: BTreeMap<TaskId, u64>,
     /// The tasks whose dependencies are in a record of another task: the key and the sequence number of this record.
     elsewhere: BTreeMap<TaskId, (String, u64)>,
-    /// Imports of which only parts are stored, by key.
-    open_imports: BTreeMap<String, OpenImport>,
+    /// Imports of which only parts are stored, by key: the contents of the parts by number.
+    open_imports: BTreeMap<String, BTreeMap<usize, Vec<u8>>>,
+    /// The keys of the imports that were abandoned.
+    abandoned: BTreeSet<String>,
     /// Records that cannot be read, by key.
     problems: BTreeMap<String, String>,
 }
@@ -176,8 +172,15 @@ impl TaskMirror {
     pub fn apply(&mut self, key: &str, sequence: u64, payload: &[u8]) -> BTreeSet<TaskId> {
         self.sequence = self.sequence.max(sequence);
         if let Some((import, number)) = import_of_part(key) {
-            let import = self.open_imports.entry(import.into()).or_default();
-            import.parts.insert(number, payload.to_vec());
+            let parts = self.open_imports.entry(import.into()).or_default();
+            if payload.is_empty() {
+                parts.remove(&number);
+            } else {
+                parts.insert(number, payload.to_vec());
+            }
+            if parts.is_empty() {
+                self.open_imports.remove(import);
+            }
             return BTreeSet::new();
         }
         let id = key.parse().ok().map(TaskId);
@@ -237,18 +240,11 @@ impl TaskMirror {
     /// Returns the tasks of an import whose closing message has the key `key`.
     fn close_import(&mut self, key: &str, closing: ImportParts) -> Vec<Task> {
         self.last = self.last.max(closing.last);
-        let found = self.open_imports.remove(key).unwrap_or_default().parts;
         if closing.count == 0 {
-            if !found.is_empty() {
-                let empty = found.into_keys().map(|number| (number, Vec::new()));
-                let import = OpenImport {
-                    parts: empty.collect(),
-                    is_abandoned: true,
-                };
-                self.open_imports.insert(key.into(), import);
-            }
+            self.abandoned.insert(key.into());
             return Vec::new();
         }
+        let found = self.open_imports.remove(key).unwrap_or_default();
         let parts = (0..closing.count).map_while(|number| found.get(&number));
         let parts = parts.map(|part| serde_json::from_slice::<ImportPart>(part));
         let problem = match parts.collect::<Result<Vec<ImportPart>, _>>() {
@@ -266,22 +262,18 @@ impl TaskMirror {
     /// Returns whether all parts of an import are stored, and its closing message is not.
     pub fn has_open_import(&self, key: &str, count: usize) -> bool {
         let open = self.open_imports.get(key);
-        open.is_some_and(|open| !open.is_abandoned && open.parts.len() == count)
+        !self.abandoned.contains(key) && open.is_some_and(|parts| parts.len() == count)
     }
 
     /// Returns the imports whose parts do not count. The writer of one that is not abandoned may still be busy.
     pub fn leftover_imports(&self) -> Vec<LeftoverImport> {
-        let leftover = |(key, open): (&String, &OpenImport)| LeftoverImport {
+        let open = self.open_imports.iter();
+        open.map(|(key, parts)| LeftoverImport {
             key: key.clone(),
-            parts: open.parts.keys().copied().collect(),
-            is_abandoned: open.is_abandoned,
-        };
-        self.open_imports.iter().map(leftover).collect()
-    }
-
-    /// Forgets an import whose parts were removed.
-    pub fn forget_import(&mut self, key: &str) {
-        self.open_imports.remove(key);
+            parts: parts.keys().copied().collect(),
+            is_abandoned: self.abandoned.contains(key),
+        })
+        .collect()
     }
 
     fn forget(&mut self, id: TaskId) {

@@ -54,11 +54,11 @@ impl Log {
         count
     }
 
-    /// Removes the parts of an import, as a repair does.
-    fn remove_parts(&mut self, import: &str) {
-        let is_part = |key: &str| import_of_part(key).is_some_and(|(of, _)| of == import);
-        self.records.retain(|(key, ..)| !is_part(key));
-        self.mirror.forget_import(import);
+    /// Empties the parts of an import, as a repair does.
+    fn empty_parts(&mut self, import: &str, count: usize) {
+        for number in 0..count {
+            self.store_bytes(part_key(import, number), Vec::new());
+        }
     }
 
     /// Returns the board that a client reads that has seen none of the records.
@@ -75,8 +75,10 @@ impl Log {
 enum ImportEnd {
     Closed,
     WriterKilled,
+    /// The writer has emptied its parts.
+    GivenUp,
     Abandoned,
-    Removed,
+    Emptied,
 }
 
 #[derive(Debug, Clone)]
@@ -96,8 +98,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let end = prop_oneof![
         Just(ImportEnd::Closed),
         Just(ImportEnd::WriterKilled),
+        Just(ImportEnd::GivenUp),
         Just(ImportEnd::Abandoned),
-        Just(ImportEnd::Removed),
+        Just(ImportEnd::Emptied),
     ];
     let step = prop_oneof![
         ids().prop_map(Step::Create),
@@ -169,14 +172,19 @@ proptest! {
                             prop_assert_eq!(log.mirror.last, TaskId(next.0 + 1));
                         }
                         ImportEnd::WriterKilled => {}
-                        ImportEnd::Abandoned | ImportEnd::Removed => {
+                        ImportEnd::GivenUp => {
+                            log.empty_parts(&key, count);
+                            prop_assert!(!log.mirror.has_open_import(&key, count));
+                            prop_assert_eq!(&before, &log.mirror.graph);
+                        }
+                        ImportEnd::Abandoned | ImportEnd::Emptied => {
                             let abandoned = ImportParts { count: 0, last: TaskId(0) };
                             let abandoned = TaskRecord { parts: Some(abandoned), ..TaskRecord::default() };
                             log.store(key.clone(), &abandoned);
                             prop_assert!(!log.mirror.has_open_import(&key, count));
                             prop_assert_eq!(&before, &log.mirror.graph);
-                            if matches!(end, ImportEnd::Removed) {
-                                log.remove_parts(&key);
+                            if matches!(end, ImportEnd::Emptied) {
+                                log.empty_parts(&key, count);
                             }
                         }
                     }
@@ -236,6 +244,36 @@ fn import_that_lacks_a_part_adds_nothing_and_keeps_its_numbers() {
     mirror.apply(&key, 2, &serde_json::to_vec(&closing).unwrap());
     assert_eq!((mirror.graph.len(), mirror.last), (0, TaskId(2)));
     assert!(mirror.problems()[0].contains("only 1 of 2 parts"));
+}
+
+#[test]
+fn late_part_of_an_abandoned_import_does_not_count() {
+    let mut mirror = TaskMirror::default();
+    let parts = part_payloads(&[task(1)], usize::MAX).unwrap().unwrap();
+    let part = &parts[0];
+    let key = import_key("a");
+    let abandoned = ImportParts {
+        count: 0,
+        last: TaskId(0),
+    };
+    let abandoned = TaskRecord {
+        parts: Some(abandoned),
+        ..TaskRecord::default()
+    };
+    mirror.apply(&part_key(&key, 0), 1, part);
+    mirror.apply(&key, 2, &serde_json::to_vec(&abandoned).unwrap());
+    mirror.apply(&part_key(&key, 1), 3, part);
+    assert!(!mirror.has_open_import(&key, 2));
+    let leftover = LeftoverImport {
+        key: key.clone(),
+        parts: vec![0, 1],
+        is_abandoned: true,
+    };
+    assert_eq!(mirror.leftover_imports(), [leftover]);
+    mirror.apply(&part_key(&key, 0), 4, b"");
+    mirror.apply(&part_key(&key, 1), 5, b"");
+    assert_eq!(mirror.leftover_imports(), []);
+    assert_eq!((mirror.graph.len(), mirror.sequence), (0, 5));
 }
 
 #[test]

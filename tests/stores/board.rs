@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crewdeck::domain::graph::{BoardDelta, Claimer, GraphError, PlannedTask, TaskEdit, TaskGraph};
+use crewdeck::domain::graph::{
+    BoardDelta, Claimer, GraphError, NewTask, PlannedTask, TaskEdit, TaskGraph,
+};
 use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::task::TaskStatus;
 use crewdeck::store::{Board, StoreError, TaskSet};
@@ -310,6 +312,77 @@ pub fn import_adds_all_tasks_or_none(backend: &dyn Backend) {
         _ => _ = create(&stores.board, "single", &[]),
     });
     assert_eq!(board.read().unwrap().graph.len(), 9);
+}
+
+pub fn import_of_several_megabytes_is_one_change(backend: &dyn Backend) {
+    const TASKS: usize = 40;
+    let board = backend.open().board;
+    let plan = |_: &TaskGraph| {
+        let planned = (0..TASKS).map(|n| PlannedTask {
+            new: NewTask {
+                description: "x".repeat(60_000),
+                ..new(&format!("import {n}"), &[])
+            },
+            waits_for: n.checked_sub(1).into_iter().collect(),
+            imported_from: format!("list.md:{n}"),
+        });
+        Ok::<_, StoreError>(planned.collect::<Vec<PlannedTask>>())
+    };
+    let seen = race(backend, 3, |n, stores| match n {
+        0 => {
+            let added = stores.board.create_all(plan, NOW).unwrap();
+            let ids: Vec<u64> = added.iter().map(|task| task.id.0).collect();
+            assert!(ids.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{ids:?}");
+            BTreeSet::from([ids.len()])
+        }
+        1 => {
+            for n in 0..3 {
+                create(&stores.board, &format!("single {n}"), &[]);
+            }
+            BTreeSet::new()
+        }
+        _ => {
+            let imported = || {
+                let graph = stores.board.read().unwrap().graph;
+                graph
+                    .tasks()
+                    .filter(|task| !task.imported_from.is_empty())
+                    .count()
+            };
+            (0..50).map(|_| imported()).collect()
+        }
+    });
+    assert_eq!(seen[0], BTreeSet::from([TASKS]));
+    // The files show the tasks of an import one after the other, but another writer waits until all are there.
+    assert!(seen[2].iter().all(|count| *count <= TASKS));
+    let graph = backend.open().board.read().unwrap().graph;
+    assert_eq!(graph, board.read().unwrap().graph);
+    assert_eq!(graph.len(), TASKS + 3);
+    let numbers: BTreeSet<TaskId> = graph.tasks().map(|task| task.id).collect();
+    let expected: BTreeSet<TaskId> = (1..=TASKS as u64 + 3).map(TaskId).collect();
+    assert_eq!(numbers, expected);
+}
+
+pub fn damaged_task_is_reported_once_and_keeps_its_number(backend: &dyn Backend) {
+    let board = backend.open().board;
+    let (first, second) = (create(&board, "a", &[]), create(&board, "b", &[]));
+    let known = board.read().unwrap().graph;
+    backend.damage_task(second);
+    let update = board.update_since(&TaskSet::All, &known).unwrap();
+    assert_eq!(update.notices.len(), 1, "{:?}", update.notices);
+    assert!(update.notices[0].contains('2'), "{:?}", update.notices);
+    let known = board.read().unwrap().graph;
+    assert_eq!(
+        known.tasks().map(|t| t.id).collect::<Vec<TaskId>>(),
+        [first]
+    );
+    let update = board.update_since(&TaskSet::All, &known).unwrap();
+    assert_eq!(
+        (update.delta, update.notices),
+        (BoardDelta::default(), vec![])
+    );
+    assert!(board.get(second).is_err());
+    assert_eq!(create(&backend.open().board, "c", &[]), TaskId(3));
 }
 
 pub fn update_since_reports_what_changed(backend: &dyn Backend) {

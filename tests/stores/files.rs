@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crewdeck::domain::ids::TaskId;
 use crewdeck::domain::task::Task;
 use crewdeck::store::{self, Stores};
 
@@ -29,6 +30,11 @@ impl Backend for Files {
     fn put_task(&self, task: &Task) {
         let path = self.root().join(format!(".tasks/task_{}.json", task.id.0));
         std::fs::write(path, serde_json::to_vec(task).unwrap()).unwrap();
+    }
+
+    fn damage_task(&self, id: TaskId) {
+        let path = self.root().join(format!(".tasks/task_{}.json", id.0));
+        std::fs::write(path, "{\"id\":").unwrap();
     }
 }
 

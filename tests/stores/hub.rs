@@ -254,6 +254,18 @@ impl Backend for Crew {
         };
         store.transact(&mut put).unwrap();
     }
+
+    fn damage_task(&self, id: TaskId) {
+        let url: Vec<String> = self.url().split(',').map(str::to_string).collect();
+        let subject = format!("crewdeck.{}.tasks.{}", self.name, id.0);
+        let publish = async move {
+            let client = async_nats::connect(url).await.unwrap();
+            let jetstream = async_nats::jetstream::new(client);
+            let sent = jetstream.publish(subject, "{\"id\":".into()).await;
+            sent.unwrap().await.unwrap();
+        };
+        tokio::runtime::Runtime::new().unwrap().block_on(publish);
+    }
 }
 
 conformance!(

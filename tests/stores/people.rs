@@ -8,7 +8,7 @@ use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::domain::request::{
     Decision, Request, RequestError, RequestKind, RequestStatus, Verdict,
 };
-use crewdeck::domain::team::{Member, MemberStatus};
+use crewdeck::domain::team::{Member, MemberStatus, ModelChoice, Team, TeamError};
 use crewdeck::domain::timestamp::Timestamp;
 use crewdeck::store::StoreError;
 use crewdeck::store::watch::Dirty;
@@ -138,6 +138,117 @@ pub fn racing_members_all_join_up_to_the_limit(backend: &dyn Backend) {
     }
 }
 
+pub fn racing_members_of_one_name_join_once(backend: &dyn Backend) {
+    let roster = backend.open().roster;
+    for round in 0..4 {
+        let joined = race(backend, 4, |n, stores| {
+            let text = if n % 2 == 0 { "bob" } else { "BOB" };
+            let mut member = Member::new(name(text), "tester");
+            member.model = format!("model-{n}");
+            stores.roster.add_member(member, 16)
+        });
+        let winners: Vec<usize> = (0..4).filter(|n| joined[*n].is_ok()).collect();
+        assert_eq!(winners.len(), 1, "round {round}");
+        for refused in joined.iter().filter_map(|result| result.as_ref().err()) {
+            assert!(
+                matches!(refused, StoreError::Team(TeamError::Busy(..))),
+                "{refused}"
+            );
+        }
+        let team = roster.read().unwrap();
+        assert_eq!(team.members.len(), 1);
+        assert_eq!(team.members[0].model, format!("model-{}", winners[0]));
+        roster.mark_shut_down(&name("bob"), NOW).unwrap();
+    }
+}
+
+pub fn racing_changes_of_members_and_team_all_count(backend: &dyn Backend) {
+    const MEMBERS: usize = 4;
+    let roster = backend.open().roster;
+    let names: Vec<Name> = (0..MEMBERS).map(|n| name(&format!("agent-{n}"))).collect();
+    for member in &names {
+        let member = Member::new(member.clone(), "worker");
+        roster.add_member(member, 16).unwrap();
+    }
+    race(backend, MEMBERS + 3, |n, stores| {
+        match n.checked_sub(MEMBERS) {
+            None => {
+                for step in 1_u32..=10 {
+                    let status = MemberStatus::Working;
+                    let now = Timestamp(f64::from(step));
+                    stores.roster.set_status(&names[n], status, now).unwrap();
+                }
+            }
+            Some(0) => {
+                let choice = |n: usize| ModelChoice {
+                    name: format!("model-{n}"),
+                    named: true,
+                };
+                for session in 0..10 {
+                    let text = format!("s{session}");
+                    let choice = Some(choice(session));
+                    stores.roster.set_lead_model(&text, choice).unwrap();
+                }
+            }
+            Some(1) => {
+                for n in 0..5 {
+                    let member = Member::new(name(&format!("late-{n}")), "worker");
+                    stores.roster.add_member(member, 16).unwrap();
+                }
+            }
+            // Changes all members at once.
+            Some(_) => {
+                for _ in 0..5 {
+                    let model = ModelChoice {
+                        name: "fast".into(),
+                        named: true,
+                    };
+                    for name in &names {
+                        stores.roster.set_model(name, model.clone()).unwrap();
+                    }
+                    stores
+                        .roster
+                        .update_last_alive(&names, Timestamp(50.0))
+                        .unwrap();
+                }
+            }
+        }
+    });
+    let team = roster.read().unwrap();
+    assert_eq!(team.members.len(), MEMBERS + 5);
+    assert_eq!(team.lead_models.len(), 10);
+    for member in &names {
+        let member = team.find(member).unwrap();
+        assert_eq!(member.status, MemberStatus::Working);
+        assert_eq!(member.model, "fast");
+        assert!(member.seen_at.0 >= 10.0, "{member:?}");
+    }
+}
+
+pub fn members_stay_in_the_order_in_which_they_joined(backend: &dyn Backend) {
+    let (roster, other) = (backend.open().roster, backend.open().roster);
+    let names = ["zoe", "bob", "alice", "Mia"];
+    for (n, text) in names.iter().enumerate() {
+        let roster = if n % 2 == 0 { &roster } else { &other };
+        let member = Member::new(name(text), "worker");
+        roster.add_member(member, 16).unwrap();
+    }
+    let order = |team: &Team| -> Vec<String> {
+        let names = team.members.iter().map(|member| member.name.to_string());
+        names.collect()
+    };
+    assert_eq!(order(&roster.read().unwrap()), names);
+    other
+        .set_status(&name("alice"), MemberStatus::Working, NOW)
+        .unwrap();
+    other.mark_shut_down(&name("bob"), NOW).unwrap();
+    let member = Member::new(name("bob"), "tester");
+    let team = roster.add_member(member, 16).unwrap();
+    assert_eq!(order(&team), names);
+    assert_eq!(team.members[1].role, "tester");
+    assert_eq!(order(&backend.open().roster.read().unwrap()), names);
+}
+
 #[allow(clippy::cast_precision_loss)] // small numbers
 pub fn roster_changes_are_visible_to_others_at_once(backend: &dyn Backend) {
     let (roster, other) = (backend.open().roster, backend.open().roster);
@@ -201,5 +312,11 @@ pub fn every_kind_of_change_is_reported(backend: &dyn Backend) {
     let member = Member::new(name("bob"), "tester");
     other.roster.add_member(member, 16).unwrap();
     wait_for("member", |dirty| *dirty == Dirty::Roster);
+    let model = ModelChoice {
+        name: "fast".into(),
+        named: true,
+    };
+    other.roster.set_lead_model("s1", Some(model)).unwrap();
+    wait_for("model of the lead", |dirty| *dirty == Dirty::Roster);
     drop(watch);
 }

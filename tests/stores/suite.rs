@@ -20,6 +20,9 @@ pub trait Backend: Sync {
 
     /// Stores a task with fields that only another program knows.
     fn put_task(&self, task: &Task);
+
+    /// Stores something that cannot be read in place of a task.
+    fn damage_task(&self, id: TaskId);
 }
 
 /// Declares one test for each promise, for the store that `$new` creates.
@@ -38,7 +41,9 @@ macro_rules! conformance {
                 no_task_waits_for_a_blocker_that_finished_at_the_same_time,
                 rejected_changes_leave_the_board_unchanged,
                 import_adds_all_tasks_or_none,
+                import_of_several_megabytes_is_one_change,
                 update_since_reports_what_changed,
+                damaged_task_is_reported_once_and_keeps_its_number,
                 removed_task_releases_its_dependents,
                 unknown_fields_of_tasks_survive_changes,
             ],
@@ -67,6 +72,9 @@ macro_rules! conformance {
                 only_a_matching_approver_decides,
                 requests_are_stored_once_with_unknown_fields,
                 racing_members_all_join_up_to_the_limit,
+                racing_members_of_one_name_join_once,
+                racing_changes_of_members_and_team_all_count,
+                members_stay_in_the_order_in_which_they_joined,
                 roster_changes_are_visible_to_others_at_once,
                 every_kind_of_change_is_reported,
             ]

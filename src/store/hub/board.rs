@@ -1,4 +1,5 @@
-//! The board on a hub: each change is one message, which is stored only if no other change was stored in between.
+//! The board on a hub: each change is one message, which is stored only if no other change was stored in between. A large
+//! import has further messages before, which count only with that message.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,24 +9,35 @@ use super::super::StoreError;
 use super::super::board::{
     BoardSnapshot, BoardStore, BoardTransaction, BoardUpdate, FirstWrite, TaskSet, TransactionBody,
 };
-use super::connection::{Hub, HubConnection};
+use super::catch_up::{self, CopiedKeys};
+use super::connection::Hub;
 use super::error::HubError;
-use super::keys::{self, ANSWER_WITHIN, Expected, Range, Write};
+use super::import::{self, ImportUpload};
+use super::keys::{self, ANSWER_WITHIN, Expected, Write};
+use super::problems::{ReportedProblems, limited};
 use super::retry::{self, CHANGED_WITHIN};
 use super::streams::StreamKind;
-use super::task_records::{TaskMirror, TaskRecord, import_key, task_key};
+use super::task_records::{
+    ImportParts, TaskMirror, TaskRecord, import_key, part_key, part_payloads, task_key,
+};
 use crate::domain::graph::TaskGraph;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
 
-/// Maximum number of records that the first read loads: every number ever used.
-const RECORDS_MAX: usize = 1_000_000;
+/// The records of the tasks. The maximum is that of the first read: every number ever used.
+const RECORDS: CopiedKeys = CopiedKeys {
+    kind: StreamKind::Tasks,
+    keys: ">",
+    most: 1_000_000,
+};
 
 /// The tasks of a crew on a hub, and a copy of them that is completed before each use.
 #[derive(Debug)]
 pub(super) struct HubBoard {
     hub: Hub,
     mirror: Mutex<TaskMirror>,
+    /// What [`BoardStore::update_since`] has returned.
+    reported: ReportedProblems,
 }
 
 impl HubBoard {
@@ -33,6 +45,7 @@ impl HubBoard {
         HubBoard {
             hub,
             mirror: Mutex::default(),
+            reported: ReportedProblems::default(),
         }
     }
 
@@ -46,7 +59,7 @@ impl HubBoard {
         let (from, epoch) = (mirror.sequence, mirror.epoch);
         let missed = self
             .hub
-            .run(move |link| async move { missed(&link, from, epoch).await })?;
+            .run(move |link| async move { catch_up::missed(&link, RECORDS, from, epoch).await })?;
         if missed.is_complete {
             *mirror = TaskMirror::default();
         }
@@ -71,57 +84,46 @@ impl HubBoard {
         drop(mirror);
         self.current()
     }
-}
 
-/// The records that a copy of the tasks lacks.
-struct MissedRecords {
-    records: Vec<keys::Stored>,
-    /// Whether these are all records, which replace the copy.
-    is_complete: bool,
-    /// The epoch of the connection in which they were read.
-    epoch: u64,
-}
+    /// Returns the number of imports of which only parts are stored.
+    #[cfg(test)]
+    pub(super) fn open_imports(&self) -> Result<usize, StoreError> {
+        Ok(self.current()?.leftover_imports().len())
+    }
 
-/// Returns the records after the sequence number `from`, or all if the stream may have gone back since the epoch `known`.
-async fn missed(link: &HubConnection, from: u64, known: u64) -> Result<MissedRecords, HubError> {
-    let (mut from, mut known) = (from, known);
-    loop {
-        let epoch = link.epoch();
-        if known != epoch {
-            from = 0;
+    /// Runs `body` until it does not conflict. `upload` has the parts of an import that are stored and do not count yet.
+    fn try_transact(
+        &self,
+        body: &mut TransactionBody<'_>,
+        upload: &mut Option<ImportUpload>,
+    ) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let mut conflict = None;
+        for attempt in 0.. {
+            let mirror = match conflict {
+                Some(sequence) => self.current_after_conflict(sequence)?,
+                None => self.current()?,
+            };
+            let mut transaction = HubTransaction {
+                hub: &self.hub,
+                graph: Arc::clone(&mirror.graph),
+                mirror,
+                has_conflict: false,
+                upload: &mut *upload,
+            };
+            let result = body(&mut transaction);
+            if !transaction.has_conflict {
+                return result;
+            }
+            conflict = Some(transaction.mirror.sequence);
+            drop(transaction);
+            if began.elapsed() > CHANGED_WITHIN {
+                break;
+            }
+            retry::pause(attempt);
         }
-        let records = records_after(link, from).await?;
-        // A record that is not signed may have replaced a signed one, whose task is then missing for other readers too.
-        if from > 0 && records.iter().any(|record| record.is_unsigned) {
-            known = 0;
-            continue;
-        }
-        // A part of the records may come from before a change of the epoch.
-        if epoch == link.epoch() {
-            return Ok(MissedRecords {
-                records,
-                is_complete: from == 0,
-                epoch,
-            });
-        }
-        known = 0;
+        Err(HubError::Contention { what: "board" }.into())
     }
-}
-
-/// Returns the records after the sequence number `from`, up to the last one. A reader that stops earlier may miss a task:
-/// its old record is already gone, and the new one comes later.
-async fn records_after(link: &HubConnection, from: u64) -> Result<Vec<keys::Stored>, HubError> {
-    let kind = StreamKind::Tasks;
-    if from == 0 {
-        return keys::read_current(link, kind, ">", Range::LastOfEach, RECORDS_MAX).await;
-    }
-    let mut all = Vec::new();
-    let mut next = from + 1;
-    while let Some(message) = keys::next(link, kind, ">", next).await? {
-        next = message.sequence + 1;
-        all.push(message);
-    }
-    Ok(all)
 }
 
 impl BoardStore for HubBoard {
@@ -129,13 +131,24 @@ impl BoardStore for HubBoard {
         let mirror = self.current()?;
         Ok(BoardSnapshot {
             graph: Arc::clone(&mirror.graph),
-            notices: mirror.problems(),
+            notices: limited(mirror.problems()),
         })
     }
 
-    /// Does nothing: no change is ever half stored.
+    /// Empties the parts of imports whose writers were killed. Nothing else is ever half stored.
     fn repair(&self) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
+        let leftovers = self.current()?.leftover_imports();
+        let mut notices = Vec::new();
+        for leftover in leftovers.into_iter().filter(import::is_over) {
+            let is_reported = leftover.is_abandoned;
+            // If this fails, the parts stay. They do no harm.
+            let emptied = import::empty(&self.hub, &leftover);
+            if !is_reported && matches!(emptied, Ok(true)) {
+                let text = "an import that was interrupted was removed from the hub: none of its tasks was added, so import them again";
+                notices.push(text.to_string());
+            }
+        }
+        Ok(notices)
     }
 
     fn query(&self, question: &mut dyn FnMut(&TaskGraph)) -> Result<(), StoreError> {
@@ -153,10 +166,9 @@ impl BoardStore for HubBoard {
             TaskSet::These(ids) => known.delta_of(&mirror.graph, ids),
             TaskSet::All => known.delta(&mirror.graph),
         };
-        Ok(BoardUpdate {
-            delta,
-            notices: Vec::new(),
-        })
+        let state = (mirror.epoch, mirror.sequence);
+        let notices = self.reported.unreported(state, || mirror.problems());
+        Ok(BoardUpdate { delta, notices })
     }
 
     fn preview(&self) -> Result<(TaskGraph, TaskId), StoreError> {
@@ -165,31 +177,13 @@ impl BoardStore for HubBoard {
     }
 
     fn transact(&self, body: &mut TransactionBody<'_>) -> Result<(), StoreError> {
-        let began = Instant::now();
-        let mut conflict = None;
-        for attempt in 0.. {
-            let mirror = match conflict {
-                Some(sequence) => self.current_after_conflict(sequence)?,
-                None => self.current()?,
-            };
-            let mut transaction = HubTransaction {
-                hub: &self.hub,
-                graph: Arc::clone(&mirror.graph),
-                mirror,
-                has_conflict: false,
-            };
-            let result = body(&mut transaction);
-            if !transaction.has_conflict {
-                return result;
-            }
-            conflict = Some(transaction.mirror.sequence);
-            drop(transaction);
-            if began.elapsed() > CHANGED_WITHIN {
-                break;
-            }
-            retry::pause(attempt);
+        let mut upload = None;
+        let result = self.try_transact(body, &mut upload);
+        if let Some(upload) = upload {
+            // The import has failed. If its parts cannot be emptied now, a repair empties them later.
+            upload.abandon(&self.hub);
         }
-        Err(HubError::Contention { what: "board" }.into())
+        result
     }
 }
 
@@ -199,13 +193,24 @@ struct HubTransaction<'a> {
     mirror: MutexGuard<'a, TaskMirror>,
     /// The tasks with the changes of this attempt.
     graph: Arc<TaskGraph>,
-    /// Whether another change was stored in between, so that this attempt has stored nothing.
+    /// Whether another change was stored in between, so that this attempt has stored nothing that counts.
     has_conflict: bool,
+    /// The parts of an import that are stored and do not count yet; kept for the next attempt.
+    upload: &'a mut Option<ImportUpload>,
 }
 
 impl HubTransaction<'_> {
     fn store(&mut self, key: String, record: &TaskRecord, what: String) -> Result<(), StoreError> {
         let payload = serde_json::to_vec(record)?;
+        self.store_payload(key, payload, what)
+    }
+
+    fn store_payload(
+        &mut self,
+        key: String,
+        payload: Vec<u8>,
+        what: String,
+    ) -> Result<(), StoreError> {
         let expected = Expected::Stream(self.mirror.sequence);
         let mut write = Write::new(StreamKind::Tasks, key, payload, expected, "");
         write.what = what;
@@ -220,6 +225,32 @@ impl HubTransaction<'_> {
         self.mirror.apply(&key, sequence, &payload);
         self.graph = Arc::clone(&self.mirror.graph);
         Ok(())
+    }
+
+    /// Stores the parts of an import and returns its key. Parts that an earlier attempt has stored are used if they are the
+    /// same: a retry of a large import must not take as long as the first attempt.
+    fn upload(&mut self, parts: Vec<Vec<u8>>, what: &str) -> Result<String, StoreError> {
+        if let Some(upload) = self.upload.as_ref()
+            && upload.parts == parts
+            && self.mirror.has_open_import(&upload.key, parts.len())
+        {
+            return Ok(upload.key.clone());
+        }
+        if let Some(other) = self.upload.take() {
+            other.abandon(self.hub);
+        }
+        let key = import_key(&import::new_id());
+        let upload = self.upload.insert(ImportUpload::new(key.clone(), parts));
+        for (number, sequence) in upload.store(self.hub, what)?.into_iter().enumerate() {
+            // Something was stored in between. The next attempt reads it, and uses these parts.
+            if sequence != self.mirror.sequence + 1 {
+                self.has_conflict = true;
+                return Err(HubError::Contention { what: "board" }.into());
+            }
+            let part = upload.parts.get(number).map_or(&[][..], Vec::as_slice);
+            self.mirror.apply(&part_key(&key, number), sequence, part);
+        }
+        Ok(key)
     }
 }
 
@@ -270,8 +301,41 @@ impl BoardTransaction for HubTransaction<'_> {
 
     fn save_import(&mut self, new: &[TaskId], blockers: &[TaskId]) -> Result<(), StoreError> {
         let record = self.mirror.import(new, blockers, &self.graph);
-        let key = import_key(&uuid::Uuid::now_v7().simple().to_string());
         let what = format!("the import of {} tasks", new.len());
-        self.store(key, &record, what)
+        let server_limit = import::message_limit(self.hub)?;
+        let limit = import::part_limit(server_limit);
+        let parts = match part_payloads(&record.imported, limit)? {
+            Ok(parts) => parts,
+            Err(id) => {
+                let (what, limit) = (format!("task {id} of the import"), server_limit);
+                return Err(HubError::TooLarge { what, limit }.into());
+            }
+        };
+        if parts.len() == 1 {
+            let payload = serde_json::to_vec(&record)?;
+            if payload.len() <= limit {
+                return self.store_payload(import_key(&import::new_id()), payload, what);
+            }
+        }
+        let closing = TaskRecord {
+            parts: Some(ImportParts {
+                count: parts.len(),
+                last: new.iter().copied().max().unwrap_or_default(),
+            }),
+            dependencies: record.dependencies,
+            ..TaskRecord::default()
+        };
+        let key = self.upload(parts, &what)?;
+        if let Some(upload) = self.upload.as_mut() {
+            upload.is_closing = true;
+        }
+        let closed = self.store(key, &closing, what);
+        if closed.is_ok() {
+            *self.upload = None;
+        } else if let Some(upload) = self.upload.as_mut() {
+            // After a conflict it is certain that the closing message is not stored.
+            upload.is_closing = !self.has_conflict;
+        }
+        closed
     }
 }

@@ -4,6 +4,7 @@
 
 mod board;
 mod boot_time;
+mod catch_up;
 mod connection;
 mod error;
 mod event_numbers;
@@ -11,9 +12,11 @@ mod events;
 mod host_records;
 mod host_watch;
 mod hosts;
+mod import;
 mod keys;
 mod lease;
 mod mail;
+mod problems;
 mod reader;
 mod requests;
 mod retry;
@@ -23,6 +26,7 @@ mod signature;
 mod stored;
 mod streams;
 mod task_records;
+mod team_records;
 #[cfg(test)]
 mod test_server;
 mod unsigned;
@@ -52,7 +56,7 @@ impl Hub {
             board: Board::with_store(self.board_store()),
             mailbox: Mailbox::with_store(Arc::new(reader::HubMailbox::new(hub(), root))),
             requests: Requests::with_store(Arc::new(requests::HubRequests(hub()))),
-            roster: Roster::with_store(Arc::new(roster::HubRoster(hub()))),
+            roster: Roster::with_store(Arc::new(roster::HubRoster::new(hub()))),
             changes: Arc::new(watch::HubWatch(hub())),
             hosts: Some(Arc::new(hosts::HubHosts(hub()))),
         }

@@ -6,6 +6,12 @@
 //! a task, the later one counts. A message that replaces another one under its key repeats those of its dependencies that
 //! still count. An import is one message under a key of its own, which is never replaced.
 //!
+//! An import that is larger than a message has parts under keys of their own, and then a closing message with their number.
+//! The tasks of the parts are on the board from the closing message on. Parts without one are of a writer that is still
+//! busy or was killed. A closing message with the number 0 abandons the import: its parts will never count, and are replaced
+//! by empty messages. They are not deleted, because the last message of the stream must stay: its sequence number is what
+//! the next change expects.
+//!
 //! A removed task leaves a record without a task, so its number is not used again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,9 +38,28 @@ pub(super) struct TaskRecord {
     /// The tasks of an import.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imported: Vec<Task>,
+    /// Set if the tasks of the import are in parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<ImportParts>,
     /// The dependencies of other tasks after the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<TaskDependencies>,
+}
+
+/// What the closing message of an import says about its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ImportParts {
+    /// Number of parts; 0 if the import is abandoned.
+    pub count: usize,
+    /// The highest number of a task.
+    #[serde(default)]
+    pub last: TaskId,
+}
+
+/// One part of an import.
+#[derive(Debug, Deserialize)]
+struct ImportPart {
+    tasks: Vec<Task>,
 }
 
 /// The dependencies of a task.
@@ -68,6 +93,60 @@ pub(super) fn import_key(unique: &str) -> String {
     format!("{IMPORT}{unique}")
 }
 
+/// Returns the key of a part of the import whose key is `import`. The first part has the number 0.
+pub(super) fn part_key(import: &str, number: usize) -> String {
+    format!("{import}-{number}")
+}
+
+/// Splits the key of a part into the key of the import and the number.
+fn import_of_part(key: &str) -> Option<(&str, usize)> {
+    let (import, number) = key.rsplit_once('-')?;
+    let is_import = import.starts_with(IMPORT);
+    Some((import, number.parse().ok()?)).filter(|_| is_import)
+}
+
+/// Returns the contents of the parts of an import, each of at most `limit` bytes. Fails with the number of a task that is
+/// larger.
+///
+/// # Errors
+/// When a task cannot be serialized.
+pub(super) fn part_payloads(
+    tasks: &[Task],
+    limit: usize,
+) -> Result<Result<Vec<Vec<u8>>, TaskId>, serde_json::Error> {
+    const BEGIN: &[u8] = b"{\"tasks\":[";
+    const END: &[u8] = b"]}";
+    let (mut parts, mut part) = (Vec::new(), BEGIN.to_vec());
+    for task in tasks {
+        let text = serde_json::to_vec(task)?;
+        if BEGIN.len() + text.len() + END.len() > limit {
+            return Ok(Err(task.id));
+        }
+        let is_empty = part.len() == BEGIN.len();
+        if !is_empty && part.len() + 1 + text.len() + END.len() > limit {
+            part.extend_from_slice(END);
+            parts.push(std::mem::replace(&mut part, BEGIN.to_vec()));
+        } else if !is_empty {
+            part.push(b',');
+        }
+        part.extend_from_slice(&text);
+    }
+    part.extend_from_slice(END);
+    parts.push(part);
+    Ok(Ok(parts))
+}
+
+/// An import whose parts are stored and do not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LeftoverImport {
+    /// The key of the import.
+    pub key: String,
+    /// The numbers of the parts.
+    pub parts: Vec<usize>,
+    /// Whether no closing message can be stored any more.
+    pub is_abandoned: bool,
+}
+
 /// The board that follows from the records up to a point.
 #[derive(Debug, Default)]
 pub(super) struct TaskMirror {
@@ -82,6 +161,10 @@ pub(super) struct TaskMirror {
     stored_at: BTreeMap<TaskId, u64>,
     /// The tasks whose dependencies are in a record of another task: the key and the sequence number of this record.
     elsewhere: BTreeMap<TaskId, (String, u64)>,
+    /// Imports of which only parts are stored, by key: the contents of the parts by number.
+    open_imports: BTreeMap<String, BTreeMap<usize, Vec<u8>>>,
+    /// The keys of the imports that were abandoned.
+    abandoned: BTreeSet<String>,
     /// Records that cannot be read, by key.
     problems: BTreeMap<String, String>,
 }
@@ -91,21 +174,32 @@ impl TaskMirror {
     pub fn apply(&mut self, key: &str, sequence: u64, payload: &[u8]) -> BTreeSet<TaskId> {
         self.sequence = self.sequence.max(sequence);
         if payload == UNSIGNED {
-            let problem = unsigned_text(&format!("tasks.{key}"));
-            self.problems.insert(key.into(), problem);
+            return self.ignore_unsigned(key);
+        }
+        self.problems.remove(key);
+        if let Some((import, number)) = import_of_part(key) {
+            if payload.is_empty() {
+                self.remove_part(import, number);
+            } else {
+                let parts = self.open_imports.entry(import.into()).or_default();
+                parts.insert(number, payload.to_vec());
+            }
             return BTreeSet::new();
         }
         let id = key.parse().ok().map(TaskId);
         if let Some(id) = id {
             self.last = self.last.max(id);
         }
-        self.problems.remove(key);
         let record: TaskRecord = match serde_json::from_slice(payload) {
             Ok(record) => record,
             Err(why) => {
                 let problem = format!("the record {key} on the hub cannot be read: {why}");
                 self.problems.insert(key.into(), problem);
-                return BTreeSet::new();
+                // A client that reads everything again does not have the task either.
+                if let Some(id) = id {
+                    self.forget(id);
+                }
+                return id.into_iter().collect();
             }
         };
         let mut changed = BTreeSet::new();
@@ -116,13 +210,15 @@ impl TaskMirror {
             }
             (None, Some(id)) => {
                 changed.insert(id);
-                self.stored_at.remove(&id);
-                self.elsewhere.remove(&id);
-                Arc::make_mut(&mut self.graph).forget(id);
+                self.forget(id);
             }
             (_, None) => {}
         }
-        for task in record.imported {
+        let mut imported = record.imported;
+        if let Some(parts) = record.parts {
+            imported.append(&mut self.close_import(key, parts));
+        }
+        for task in imported {
             self.last = self.last.max(task.id);
             changed.insert(task.id);
             self.store(task, sequence);
@@ -143,6 +239,78 @@ impl TaskMirror {
         changed
     }
 
+    /// Reports a record without a valid signature, and removes what the record that it has replaced says of its key: a
+    /// client that reads everything again does not find it either. Returns the tasks that may have changed.
+    fn ignore_unsigned(&mut self, key: &str) -> BTreeSet<TaskId> {
+        let problem = unsigned_text(&format!("tasks.{key}"));
+        self.problems.insert(key.into(), problem);
+        self.abandoned.remove(key);
+        if let Some((import, number)) = import_of_part(key) {
+            self.remove_part(import, number);
+            return BTreeSet::new();
+        }
+        let id = key.parse().ok().map(TaskId);
+        let known = id.filter(|id| self.graph.get(*id).is_some());
+        if let Some(id) = known {
+            self.forget(id);
+        }
+        known.into_iter().collect()
+    }
+
+    fn remove_part(&mut self, import: &str, number: usize) {
+        if let Some(parts) = self.open_imports.get_mut(import) {
+            parts.remove(&number);
+            if parts.is_empty() {
+                self.open_imports.remove(import);
+            }
+        }
+    }
+
+    /// Returns the tasks of an import whose closing message has the key `key`.
+    fn close_import(&mut self, key: &str, closing: ImportParts) -> Vec<Task> {
+        self.last = self.last.max(closing.last);
+        if closing.count == 0 {
+            self.abandoned.insert(key.into());
+            return Vec::new();
+        }
+        let found = self.open_imports.remove(key).unwrap_or_default();
+        let parts = (0..closing.count).map_while(|number| found.get(&number));
+        let parts = parts.map(|part| serde_json::from_slice::<ImportPart>(part));
+        let problem = match parts.collect::<Result<Vec<ImportPart>, _>>() {
+            Ok(parts) if parts.len() == closing.count => {
+                return parts.into_iter().flat_map(|part| part.tasks).collect();
+            }
+            Ok(parts) => format!("it has only {} of {} parts", parts.len(), closing.count),
+            Err(why) => why.to_string(),
+        };
+        let problem = format!("the record {key} on the hub cannot be read: {problem}");
+        self.problems.insert(key.into(), problem);
+        Vec::new()
+    }
+
+    /// Returns whether all parts of an import are stored, and its closing message is not.
+    pub fn has_open_import(&self, key: &str, count: usize) -> bool {
+        let open = self.open_imports.get(key);
+        !self.abandoned.contains(key) && open.is_some_and(|parts| parts.len() == count)
+    }
+
+    /// Returns the imports whose parts do not count. The writer of one that is not abandoned may still be busy.
+    pub fn leftover_imports(&self) -> Vec<LeftoverImport> {
+        let open = self.open_imports.iter();
+        open.map(|(key, parts)| LeftoverImport {
+            key: key.clone(),
+            parts: parts.keys().copied().collect(),
+            is_abandoned: self.abandoned.contains(key),
+        })
+        .collect()
+    }
+
+    fn forget(&mut self, id: TaskId) {
+        self.stored_at.remove(&id);
+        self.elsewhere.remove(&id);
+        Arc::make_mut(&mut self.graph).forget(id);
+    }
+
     fn store(&mut self, task: Task, sequence: u64) {
         self.stored_at.insert(task.id, sequence);
         self.elsewhere.remove(&task.id);
@@ -154,17 +322,17 @@ impl TaskMirror {
         let key = task_key(id);
         TaskRecord {
             task: next.get(id).cloned(),
-            imported: Vec::new(),
             dependencies: self.dependencies(&key, id, changed, next),
+            ..TaskRecord::default()
         }
     }
 
     /// Returns the record of an import of the tasks `new`, which wait for the tasks `blockers`.
     pub fn import(&self, new: &[TaskId], blockers: &[TaskId], next: &TaskGraph) -> TaskRecord {
         TaskRecord {
-            task: None,
             imported: new.iter().filter_map(|id| next.get(*id).cloned()).collect(),
             dependencies: self.dependencies("", TaskId::default(), blockers, next),
+            ..TaskRecord::default()
         }
     }
 
@@ -201,143 +369,4 @@ impl TaskMirror {
 }
 
 #[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::domain::graph::{GraphError, NewTask, PlannedTask, TaskEdit};
-    use crate::domain::ids::Name;
-
-    const NOW: Timestamp = Timestamp(1.0);
-
-    /// The stream of a board: every record, of which only the last of each key is kept.
-    #[derive(Default)]
-    struct Log {
-        records: Vec<(String, u64, Vec<u8>)>,
-        mirror: TaskMirror,
-    }
-
-    impl Log {
-        fn store(&mut self, key: String, record: &TaskRecord) {
-            let sequence = self.mirror.sequence + 1;
-            let payload = serde_json::to_vec(record).unwrap();
-            self.mirror.apply(&key, sequence, &payload);
-            self.records.retain(|(other, ..)| *other != key);
-            self.records.push((key, sequence, payload));
-        }
-
-        fn change(&mut self, rule: impl FnOnce(&mut TaskGraph) -> Result<Vec<TaskId>, GraphError>) {
-            let mut next = (*self.mirror.graph).clone();
-            if let Ok(changed) = rule(&mut next) {
-                let record = self.mirror.record(changed[0], &changed[1..], &next);
-                self.store(task_key(changed[0]), &record);
-                assert_eq!(*self.mirror.graph, next);
-            }
-        }
-
-        /// Returns the board that a client reads that has seen none of the records.
-        fn read(&self) -> TaskMirror {
-            let mut mirror = TaskMirror::default();
-            for (key, sequence, payload) in &self.records {
-                mirror.apply(key, *sequence, payload);
-            }
-            mirror
-        }
-    }
-
-    #[derive(Debug, Clone)]
-    enum Step {
-        Create(Vec<u64>),
-        Import(Vec<u64>),
-        Edit(u64, Vec<u64>, Vec<u64>),
-        Complete(u64),
-        Remove(u64),
-        Describe(u64),
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let ids = || prop::collection::vec(1_u64..12, 0..3);
-        let step = prop_oneof![
-            ids().prop_map(Step::Create),
-            ids().prop_map(Step::Import),
-            (1_u64..12, ids(), ids()).prop_map(|(id, on, off)| Step::Edit(id, on, off)),
-            (1_u64..12).prop_map(Step::Complete),
-            (1_u64..12).prop_map(Step::Remove),
-            (1_u64..12).prop_map(Step::Describe),
-        ];
-        prop::collection::vec(step, 0..40)
-    }
-
-    fn ids(numbers: &[u64]) -> Vec<TaskId> {
-        numbers.iter().copied().map(TaskId).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn last_records_give_the_same_board_as_all_records(steps in steps()) {
-            let mut log = Log::default();
-            let bob = Name::member("bob").unwrap();
-            for step in steps {
-                let next = TaskId(log.mirror.last.0 + 1);
-                let new = |on: &[u64]| NewTask {
-                    subject: "a".into(),
-                    blocked_by: ids(on),
-                    ..NewTask::default()
-                };
-                match step {
-                    Step::Create(on) => log.change(|graph| graph.create(next, new(&on), NOW)),
-                    Step::Import(on) => {
-                        let planned = [
-                            PlannedTask { new: new(&on), ..PlannedTask::default() },
-                            PlannedTask { new: new(&[]), waits_for: vec![0], ..PlannedTask::default() },
-                        ];
-                        let mut graph = (*log.mirror.graph).clone();
-                        if let Ok(changed) = graph.create_all(next, &planned, NOW) {
-                            let record = log.mirror.import(&changed[..2], &changed[2..], &graph);
-                            log.store(import_key(&next.0.to_string()), &record);
-                            prop_assert_eq!(&*log.mirror.graph, &graph);
-                        }
-                    }
-                    Step::Edit(id, on, off) => {
-                        let edit = TaskEdit { block_on: ids(&on), unblock: ids(&off), ..TaskEdit::default() };
-                        log.change(|graph| graph.edit(TaskId(id), &edit, NOW));
-                    }
-                    Step::Complete(id) => log.change(|graph| graph.complete(TaskId(id), &bob, NOW)),
-                    Step::Remove(id) => log.change(|graph| graph.remove(TaskId(id), NOW)),
-                    Step::Describe(id) => log.change(|graph| {
-                        let edit = TaskEdit { description: Some(format!("{next}")), ..TaskEdit::default() };
-                        graph.edit(TaskId(id), &edit, NOW)
-                    }),
-                }
-                let read = log.read();
-                prop_assert_eq!(&*read.graph, &*log.mirror.graph);
-                prop_assert_eq!(read.last, log.mirror.last);
-                prop_assert_eq!(read.sequence, log.mirror.sequence);
-            }
-        }
-    }
-
-    #[test]
-    fn unsigned_record_is_reported_and_reserves_no_number() {
-        let mut mirror = TaskMirror::default();
-        let record = serde_json::to_vec(&TaskRecord::default()).unwrap();
-        mirror.apply("1", 1, &record);
-        mirror.apply("99", 2, UNSIGNED);
-        assert_eq!((mirror.last, mirror.sequence), (TaskId(1), 2));
-        assert!(mirror.problems()[0].contains("tasks.99"));
-        mirror.apply("99", 3, &record);
-        assert_eq!(mirror.problems(), Vec::<String>::new());
-    }
-
-    #[test]
-    fn unreadable_record_is_reported_and_keeps_its_number() {
-        let mut mirror = TaskMirror::default();
-        mirror.apply("3", 1, b"{\"task\": 7}");
-        assert_eq!(mirror.last, TaskId(3));
-        assert!(mirror.problems()[0].contains("record 3"));
-        let record = TaskRecord::default();
-        mirror.apply("3", 2, &serde_json::to_vec(&record).unwrap());
-        assert_eq!(mirror.problems(), Vec::<String>::new());
-    }
-}
+mod tests;

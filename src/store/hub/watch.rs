@@ -14,6 +14,7 @@ use super::super::watch::{Dirty, ReportThread};
 use super::connection::{Hub, HubConnection};
 use super::keys;
 use super::streams::StreamKind;
+use super::team_records::TEAM_KEY;
 
 /// Pause before a watch that has ended starts again.
 const RESTART: Duration = Duration::from_millis(500);
@@ -171,9 +172,11 @@ fn changed(kind: StreamKind, subject: &str) -> Option<Dirty> {
         // Dependencies of other tasks may be part of the message.
         StreamKind::Tasks => Some(Dirty::Board(TaskSet::All)),
         StreamKind::Mail => Some(Dirty::Mail),
-        StreamKind::State if key == "team" => Some(Dirty::Roster),
         StreamKind::State if group == "request" => Some(Dirty::Requests),
         StreamKind::State if group == "position" => Some(Dirty::Mail),
+        StreamKind::State if group == "member" => Some(Dirty::Roster),
+        // A host can have this name too.
+        StreamKind::State if group == "state" && key == TEAM_KEY => Some(Dirty::Roster),
         StreamKind::State | StreamKind::Leases | StreamKind::Events => None,
     }
 }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crewdeck::domain::graph::{NewTask, PlannedTask, TaskGraph};
 use crewdeck::domain::ids::{MessageId, Name};
 use crewdeck::domain::mail::{MailKind, MailMessage};
 use crewdeck::store::{Hub, HubAddress, HubError, HubLogin, HubSettings, StoreError, Stores};
@@ -280,6 +281,37 @@ fn change_over_the_limit_is_named_and_stores_nothing() {
     );
     assert_eq!(stores.board.read().unwrap().graph.len(), 0);
     assert_eq!(stores.mailbox.count_unread().unwrap(), []);
+}
+
+fn import(stores: &Stores, sizes: &[usize]) -> Result<usize, StoreError> {
+    let plan = |_: &TaskGraph| {
+        let planned = sizes.iter().map(|size| PlannedTask {
+            new: NewTask {
+                description: "x".repeat(*size),
+                ..new("imported", &[])
+            },
+            ..PlannedTask::default()
+        });
+        Ok::<_, StoreError>(planned.collect())
+    };
+    Ok(stores.board.create_all(plan, NOW)?.len())
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn import_may_be_larger_than_a_message_but_its_tasks_may_not() {
+    let server = NatsServer::start("max_payload: 20000");
+    let stores = open(settings(server.url()));
+    let error = import(&stores, &[5_000, 5_000, 30_000]).unwrap_err();
+    println!("{error}");
+    assert!(error.to_string().contains("task #3"), "{error}");
+    let other = open(settings(server.url()));
+    assert_eq!(other.board.read().unwrap().graph.len(), 0);
+    assert_eq!(import(&stores, &[10_000; 9]).unwrap(), 9);
+    assert_eq!(other.board.read().unwrap().graph.len(), 9);
+    assert_eq!(import(&other, &[100; 9]).unwrap(), 9);
+    let fresh = open(settings(server.url())).board.read().unwrap();
+    assert_eq!((fresh.graph.len(), fresh.notices), (18, vec![]));
 }
 
 #[test]

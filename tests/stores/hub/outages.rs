@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crewdeck::domain::ids::{MessageId, Name, TaskId};
 use crewdeck::domain::mail::{MailKind, MailMessage};
+use crewdeck::domain::team::{Member, MemberStatus};
 use crewdeck::store::watch::Dirty;
 use crewdeck::store::{Hub, HubAddress, HubSettings, HubStorage, StoreError, Stores};
 
@@ -104,6 +105,49 @@ fn deleted_streams_are_opened_again() {
     assert_eq!(stores.mailbox.count_unread().unwrap(), []);
     stores.mailbox.send(&message("hello")).unwrap();
     assert_eq!(texts(&other), ["hello"]);
+}
+
+fn add_member(stores: &Stores, text: &str) -> usize {
+    let member = Member::new(name(text), "worker");
+    let team = stores.roster.add_member(member, 16).unwrap();
+    team.members.len()
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn roster_follows_a_server_whose_state_went_back() {
+    let server = NatsServer::start("");
+    let (stores, other) = (in_memory(&server), in_memory(&server));
+    for text in ["alice", "bob"] {
+        add_member(&stores, text);
+    }
+    assert_eq!(other.roster.read().unwrap().members.len(), 2);
+    server.restart();
+    assert_eq!(other.roster.read().unwrap().members.len(), 0);
+    assert_eq!(add_member(&stores, "bob"), 1);
+    assert_eq!(add_member(&other, "alice"), 2);
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn change_of_the_team_notices_a_stream_that_was_created_again() {
+    let server = NatsServer::start("");
+    let all = [(); 3].map(|()| open(settings(&server)));
+    for text in ["alice", "bob", "carol"] {
+        add_member(&all[0], text);
+    }
+    for stores in &all {
+        assert_eq!(stores.roster.read().unwrap().members.len(), 3);
+    }
+    delete_stream(&server, "crewdeck_main_state");
+    assert_eq!(add_member(&all[0], "dora"), 1);
+    assert_eq!(add_member(&all[0], "erin"), 2);
+    // These clients have not noticed anything yet.
+    assert_eq!(add_member(&all[1], "bob"), 3);
+    let (bob, status) = (name("bob"), MemberStatus::Working);
+    let team = all[2].roster.set_status(&bob, status, NOW).unwrap();
+    assert_eq!(team.members.len(), 3);
+    assert_eq!(team, all[0].roster.read().unwrap());
 }
 
 #[test]

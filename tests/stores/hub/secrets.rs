@@ -141,6 +141,7 @@ fn forged_requests_team_and_messages_are_ignored_and_can_be_replaced() {
     stores.roster.read().unwrap();
     stores.mailbox.send(&message("m1")).unwrap();
     forge(&server, "crewdeck.main.state.team", "{}");
+    forge(&server, "crewdeck.main.state.member.bob", r#"{"member":7}"#);
     forge(&server, "crewdeck.main.state.request.r1", "{}");
     forge(&server, "crewdeck.main.mail.bob", r#"{"content":"forged"}"#);
     stores.mailbox.send(&message("m2")).unwrap();
@@ -154,7 +155,7 @@ fn forged_requests_team_and_messages_are_ignored_and_can_be_replaced() {
     notices.extend(stores.roster.take_notices());
     notices.extend(stores.mailbox.recent(100).unwrap().notices);
     notices.extend(stores.mailbox.recent(100).unwrap().notices);
-    assert_eq!(notices.len(), 3, "{notices:?}");
+    assert_eq!(notices.len(), 4, "{notices:?}");
     assert!(notices.iter().all(|text| text.contains("not signed")));
 
     stores.requests.create(&request).unwrap();

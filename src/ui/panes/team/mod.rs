@@ -211,6 +211,7 @@ impl TeamPane {
 
 impl TeamRow<'_> {
     /// Returns the name of the agent or the host.
+    #[cfg(test)]
     pub fn name(&self) -> &str {
         match self {
             TeamRow::Member(member) => member.name.as_str(),

@@ -1,6 +1,7 @@
 //! The setting `hub`: how crewdeck logs in to a hub, how a new crew is stored there, and where its hosts exchange branches.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use secrecy::SecretString;
@@ -32,6 +33,9 @@ const MAIL_MAX_MB: i64 = 1024 * 1024;
 const SEED_MAX: u64 = 4096;
 /// Maximum size of a file with the secret of a crew, in bytes.
 const SECRET_FILE_MAX: u64 = 16 * 1024;
+/// Variable with the life of a lease in whole seconds. For tests of whole processes, in which a lost host must not take long;
+/// a release build ignores it.
+const TEST_LEASE: &str = "CREWDECK_TEST_LEASE_SECONDS";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -124,6 +128,7 @@ impl HubOptions {
         let defaults = HubSettings::new(address);
         Ok(HubSettings {
             secret: self.secret(&variable)?,
+            lease_life: test_lease_life(&variable).unwrap_or(defaults.lease_life),
             login: self.login(variable)?,
             is_mail_max_set: self.mail_max_mb.is_some(),
             ca: self.ca.clone(),
@@ -190,6 +195,15 @@ impl HubOptions {
         }
         Ok(HubLogin::None)
     }
+}
+
+/// Returns the life of a lease that a test has set for all processes of its crew; `None` for the usual one.
+fn test_lease_life(variable: impl Fn(&str) -> Option<String>) -> Option<Duration> {
+    if !cfg!(debug_assertions) {
+        return None;
+    }
+    let seconds: u64 = variable(TEST_LEASE)?.trim().parse().ok()?;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
 fn check_readable(path: &Path) -> Result<()> {
@@ -282,6 +296,26 @@ mod tests {
         };
         let error = secret(&missing, None).unwrap_err();
         assert!(error.contains("/nowhere/secret"), "{error}");
+    }
+
+    #[test]
+    fn variable_of_tests_shortens_leases_in_debug_builds() {
+        let life = |set: Option<&str>| {
+            let set = set.map(String::from);
+            let variable = |name: &str| set.clone().filter(|_| name == TEST_LEASE);
+            let settings = HubOptions::default().settings(URL, variable);
+            settings.unwrap().lease_life
+        };
+        let usual = life(None);
+        let short = if cfg!(debug_assertions) {
+            Duration::from_secs(3)
+        } else {
+            usual
+        };
+        assert_eq!(life(Some("3")), short);
+        for invalid in ["", "0", "-1", "x"] {
+            assert_eq!(life(Some(invalid)), usual, "{invalid}");
+        }
     }
 
     #[test]

@@ -39,6 +39,8 @@ mod hostile;
 mod hostile_cli;
 mod hostile_tools;
 mod hub_try;
+#[cfg(target_os = "linux")]
+mod hub_worker;
 mod keys;
 mod language;
 mod long_sessions;

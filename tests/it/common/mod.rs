@@ -2,6 +2,8 @@
 
 pub mod crew;
 pub mod fake_client;
+#[cfg(target_os = "linux")]
+pub mod hub_project;
 pub mod limited_resources;
 pub mod process_tree;
 pub mod project;

@@ -8,8 +8,11 @@ use crate::domain::worktree::{BranchState, Losses};
 use crate::protocol::bus::bus;
 use crate::protocol::event::{BoardEvent, UserAction};
 use crate::protocol::{CommandId, CrewEvent, EventReceiver};
-use crate::store::{Board, Mailbox, Requests, Roster, Stores, prepare};
+use crate::store::{Mailbox, Requests, Roster, Stores, prepare};
 use pretty_assertions::assert_eq;
+
+#[path = "viewer/hub_tests.rs"]
+mod hub;
 
 struct ViewerFixture {
     dir: tempfile::TempDir,
@@ -195,48 +198,6 @@ async fn decision_needs_a_running_crew_and_counts_once() {
         (decided.decided_by.as_str(), decided.comment.as_str()),
         ("user", "good")
     );
-}
-
-#[tokio::test]
-async fn branches_of_a_crew_on_a_hub_are_left_to_the_host_of_the_lead() {
-    let mut fixture = fixture();
-    let host = crate::domain::host::HostName::parse("home").unwrap();
-    fixture.viewer.set_runner(Runner::Hub(Some(host)));
-    let task = TaskId(1);
-    let confirmed = Losses::default();
-    for command in [
-        Command::Merge { task },
-        Command::MergeAll { tasks: vec![task] },
-        Command::ShowDiff { task },
-        Command::InspectWorktree { task },
-        Command::RemoveWorktree { task, confirmed },
-        Command::Interrupt { agent: bob() },
-    ] {
-        let why = fixture.refusal(command.clone()).await;
-        let expected = "Only host home, which leads this crew, can do that: use its dashboard.";
-        assert_eq!(why, expected, "{command:?}");
-    }
-    fixture.viewer.set_runner(Runner::Hub(None));
-    assert_eq!(fixture.refusal(Command::Merge { task }).await, NO_LEAD);
-    // Without a lead, the shared state can still be changed.
-    let said = fixture.answer(prompt(bob(), "hello")).await;
-    let is_message = matches!(said, EventKind::Team(TeamEvent::MessageMoved { .. }));
-    assert!(is_message, "{said:?}");
-}
-
-#[tokio::test]
-async fn checks_of_the_lead_prevent_a_completion_in_a_viewer() {
-    let mut fixture = fixture();
-    let new = crate::domain::graph::NewTask {
-        subject: "Sweep".into(),
-        ..Default::default()
-    };
-    let board = Board::open(fixture.dir.path());
-    let task = board.create(new, Timestamp(1.0)).unwrap().id;
-    fixture.viewer.note_checks();
-    let complete = Command::Task(Box::new(TaskCommand::Complete { task }));
-    let why = fixture.refusal(complete).await;
-    assert!(why.contains("has checks"), "{why}");
 }
 
 #[tokio::test]

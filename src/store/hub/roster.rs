@@ -158,7 +158,14 @@ impl RosterStore for HubRoster {
             }
             let before = mirror.team();
             let mut after = before.clone();
-            edit(&mut after)?;
+            if let Err(why) = edit(&mut after) {
+                if is_join {
+                    return Err(why);
+                }
+                // The copy may come from a stream that was deleted. The next attempt finds that out.
+                is_join = true;
+                continue;
+            }
             let is_split = mirror.is_old_format() && before != after;
             let writes = if is_split {
                 mirror.split()?

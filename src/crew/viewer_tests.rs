@@ -8,7 +8,7 @@ use crate::domain::worktree::{BranchState, Losses};
 use crate::protocol::bus::bus;
 use crate::protocol::event::{BoardEvent, UserAction};
 use crate::protocol::{CommandId, CrewEvent, EventReceiver};
-use crate::store::{Mailbox, Requests, Roster, Stores, prepare};
+use crate::store::{Board, Mailbox, Requests, Roster, Stores, prepare};
 use pretty_assertions::assert_eq;
 
 #[path = "viewer/hub_tests.rs"]

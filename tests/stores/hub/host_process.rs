@@ -71,7 +71,10 @@ fn is_temporary(error: &StoreError) -> bool {
     !error.is_lost_lease()
         && matches!(
             error,
-            StoreError::Hub(_) | StoreError::BeingRead { .. } | StoreError::HostInUse(_)
+            StoreError::Hub(_)
+                | StoreError::BeingRead { .. }
+                | StoreError::HostInUse(_)
+                | StoreError::LeadInUse { .. }
         )
 }
 

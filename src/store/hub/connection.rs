@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
@@ -23,7 +23,11 @@ use super::streams::{self, OpenStream, STREAMS, StreamKind};
 use super::unsigned::UnsignedReports;
 
 /// Maximum time to connect to one server.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+const CONNECT_WITHIN: Duration = Duration::from_secs(3);
+/// Pause after which the client asks a server that sends nothing whether it is there. It uses another server when it would
+/// have to ask for the third time without an answer. This must be much shorter than a lease, which a host would lose
+/// otherwise although the other servers of the cluster answer.
+const PING: Duration = Duration::from_secs(1);
 /// Maximum time of one request. A failed request is repeated until its operation runs out of time.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 /// Pause between two looks at the state of the connection.
@@ -37,7 +41,19 @@ pub struct Hub {
 
 struct HubState {
     settings: HubSettings,
-    connected: Mutex<Option<(Runtime, Arc<HubConnection>)>>,
+    connected: OnceLock<(Runtime, Arc<HubConnection>)>,
+    /// Held while the connection is made.
+    connecting: Mutex<FailedAttempt>,
+}
+
+/// When the last attempt that failed began, and its error.
+type FailedAttempt = Option<(Instant, HubError)>;
+
+/// Returns the error of the last attempt if it began while the caller, who asked at `asked_at`, was waiting already. Callers
+/// that wait at the same time then fail together, not one after another.
+fn shared_failure(last: Option<&(Instant, HubError)>, asked_at: Instant) -> Option<HubError> {
+    let (began, error) = last?;
+    (asked_at <= *began).then(|| error.clone())
 }
 
 /// An established connection, as the asynchronous code uses it.
@@ -53,10 +69,17 @@ pub(super) struct HubConnection {
     /// are stored in their order.
     pub published: tokio::sync::Mutex<PublishedEvents>,
     unsigned: Mutex<UnsignedReports>,
-    opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
+    opened: [tokio::sync::Mutex<StreamSlot>; STREAMS],
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
     server: Arc<HubEvents>,
+}
+
+/// A stream, once it is open.
+#[derive(Default)]
+struct StreamSlot {
+    stream: Option<Arc<OpenStream>>,
+    failed: FailedAttempt,
 }
 
 /// What the server has reported without a request that it belongs to.
@@ -74,7 +97,7 @@ impl HubEvents {
         match event {
             Event::ServerError(error) => {
                 let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-                *last = Some((Instant::now(), error.to_string().to_lowercase()));
+                *last = Some((Instant::now(), error.to_string()));
             }
             Event::Connected if self.is_connected_once.swap(true, Ordering::Relaxed) => {
                 self.doubts.send_modify(|count| *count += 1);
@@ -87,11 +110,11 @@ impl HubEvents {
 impl Hub {
     /// Returns the hub at an address. Does not connect yet.
     pub fn new(settings: HubSettings) -> Hub {
-        let connected = Mutex::default();
         Hub {
             inner: Arc::new(HubState {
                 settings,
-                connected,
+                connected: OnceLock::new(),
+                connecting: Mutex::default(),
             }),
         }
     }
@@ -133,47 +156,78 @@ impl Hub {
         Ok(handle.spawn(work(link)).abort_handle())
     }
 
+    /// Runs `work` on the thread of the connection without waiting for it. Does nothing if there is no connection. May be
+    /// called where nothing may block. `work` is lost if the hub is dropped before it ends.
+    pub(super) fn spawn_if_connected<F>(&self, work: impl FnOnce(Arc<HubConnection>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some((handle, link)) = self.connected() {
+            handle.spawn(work(link));
+        }
+    }
+
     /// Returns the problems that reads have found since the last call, one line each. Does not connect, and does not wait.
     pub(super) fn take_problems(&self) -> Vec<String> {
-        // Another thread connects now, or has just connected, if the lock is held.
-        let Ok(connected) = self.inner.connected.try_lock() else {
-            return Vec::new();
-        };
-        let Some((_, link)) = connected.as_ref() else {
+        let Some((_, link)) = self.inner.connected.get() else {
             return Vec::new();
         };
         let mut reports = link.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
         reports.take()
     }
 
+    fn connected(&self) -> Option<(Handle, Arc<HubConnection>)> {
+        let (runtime, link) = self.inner.connected.get()?;
+        Some((runtime.handle().clone(), Arc::clone(link)))
+    }
+
     fn link(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
-        let connected = &self.inner.connected;
-        let mut connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((runtime, link)) = connected.as_ref() {
-            return Ok((runtime.handle().clone(), Arc::clone(link)));
+        if let Some(connected) = self.connected() {
+            return Ok(connected);
         }
-        let settings = self.inner.settings.clone();
-        let unreachable = |why: std::io::Error| HubError::Unreachable {
-            hub: self.inner.settings.address.to_string(),
-            why: why.to_string(),
-        };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("hub")
-            .enable_all()
-            .build()
-            .map_err(unreachable)?;
-        let link = match wait_for(runtime.handle(), connect(settings)) {
-            Ok(link) => Arc::new(link),
+        let asked_at = Instant::now();
+        let connecting = &self.inner.connecting;
+        let mut failed = connecting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connected) = self.connected() {
+            return Ok(connected);
+        }
+        if let Some(error) = shared_failure(failed.as_ref(), asked_at) {
+            return Err(error);
+        }
+        let began = Instant::now();
+        let (runtime, link) = match start(self.inner.settings.clone()) {
+            Ok(started) => started,
             Err(error) => {
-                // Another runtime may own this thread, so the runtime must not be waited for.
-                runtime.shutdown_background();
+                *failed = Some((began, error.clone()));
                 return Err(error);
             }
         };
         let handle = runtime.handle().clone();
-        *connected = Some((runtime, Arc::clone(&link)));
+        // Only this function sets it, and holds the lock.
+        let _ = self.inner.connected.set((runtime, Arc::clone(&link)));
         Ok((handle, link))
+    }
+}
+
+/// Makes the connection and its thread.
+fn start(settings: HubSettings) -> Result<(Runtime, Arc<HubConnection>), HubError> {
+    let hub = settings.address.to_string();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("hub")
+        .enable_all()
+        .build()
+        .map_err(|why| HubError::Unreachable {
+            hub,
+            why: why.to_string(),
+        })?;
+    match wait_for(runtime.handle(), connect(settings)) {
+        Ok(link) => Ok((runtime, Arc::new(link))),
+        Err(error) => {
+            // Another runtime may own this thread, so the runtime must not be waited for.
+            runtime.shutdown_background();
+            Err(error)
+        }
     }
 }
 
@@ -186,8 +240,7 @@ impl fmt::Debug for Hub {
 
 impl Drop for HubState {
     fn drop(&mut self) {
-        let connected = self.connected.get_mut();
-        if let Some((runtime, _)) = connected.unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some((runtime, _)) = self.connected.take() {
             // Another runtime may own this thread, so the runtime must not be waited for.
             runtime.shutdown_background();
         }
@@ -212,20 +265,40 @@ impl HubConnection {
     /// # Errors
     /// When the hub does not answer, or rejects the stream.
     pub(super) async fn stream(&self, kind: StreamKind) -> Result<Arc<OpenStream>, HubError> {
+        let asked_at = Instant::now();
         let mut slot = self.opened[kind.index()].lock().await;
-        if let Some(stream) = slot.as_ref() {
+        if let Some(stream) = slot.stream.as_ref() {
             return Ok(Arc::clone(stream));
         }
-        let key = self.key.as_ref();
-        let opened = streams::open(&self.jetstream, &self.settings, &self.name, key, kind).await?;
-        let opened = Arc::new(opened);
-        *slot = Some(Arc::clone(&opened));
-        Ok(opened)
+        if let Some(error) = shared_failure(slot.failed.as_ref(), asked_at) {
+            return Err(error);
+        }
+        let (key, began) = (self.key.as_ref(), Instant::now());
+        let denial = || self.denial(kind, "", began);
+        let opening = streams::open(
+            &self.jetstream,
+            &self.settings,
+            &self.name,
+            key,
+            kind,
+            denial,
+        );
+        match opening.await {
+            Ok(opened) => {
+                let opened = Arc::new(opened);
+                slot.stream = Some(Arc::clone(&opened));
+                Ok(opened)
+            }
+            Err(error) => {
+                slot.failed = Some((began, error.clone()));
+                Err(error)
+            }
+        }
     }
 
     /// Records that a stream is missing on the server, so that its next use opens it again.
     pub(super) async fn forget_stream(&self, kind: StreamKind) {
-        *self.opened[kind.index()].lock().await = None;
+        self.opened[kind.index()].lock().await.stream = None;
         self.lost_streams.fetch_add(1, Ordering::SeqCst);
         self.server.doubts.send_modify(|count| *count += 1);
     }
@@ -262,16 +335,12 @@ impl HubConnection {
     /// Returns the report of the server that the login lacks a permission for the subject or its stream, if the report
     /// has arrived since `began`. The server then does not answer the request.
     pub(super) fn denial(&self, kind: StreamKind, subject: &str, began: Instant) -> Option<String> {
-        let stream = streams::name(&self.settings.address.crew, kind).to_lowercase();
+        let stream = streams::name(&self.settings.address.crew, kind);
         let last = self.server.error.lock();
         let last = last.unwrap_or_else(PoisonError::into_inner);
-        let (_, why) = last.as_ref().filter(|(at, why)| {
-            *at >= began
-                && why.contains("permissions violation")
-                && [subject.to_lowercase().as_str(), &stream, "_inbox."]
-                    .iter()
-                    .any(|name| why.contains(name))
-        })?;
+        let (_, why) = last
+            .as_ref()
+            .filter(|(at, why)| *at >= began && is_denial_of(why, subject, &stream))?;
         Some(why.clone())
     }
 
@@ -307,6 +376,15 @@ impl HubConnection {
         let hub = self.name.clone();
         HubError::NoAnswer { hub, within, why }
     }
+}
+
+/// Returns whether an error of the server says that the login lacks a permission for `subject`, for a request about
+/// `stream`, or for answers. The error names the subject in quotes.
+fn is_denial_of(error: &str, subject: &str, stream: &str) -> bool {
+    let is_denial = error.to_lowercase().contains("permissions violation");
+    let denied = error.split('"').nth(1).unwrap_or_default();
+    let is_about_stream = denied.starts_with("$JS.") && denied.split('.').any(|p| p == stream);
+    is_denial && (denied == subject || denied.starts_with("_INBOX.") || is_about_stream)
 }
 
 async fn connect(settings: HubSettings) -> Result<HubConnection, HubError> {
@@ -359,6 +437,7 @@ async fn options(
     let mut options = ConnectOptions::new()
         .name(concat!("crewdeck/", env!("CARGO_PKG_VERSION")))
         .connection_timeout(CONNECT_WITHIN)
+        .ping_interval(PING)
         .event_callback(move |event| {
             server.add(event);
             std::future::ready(())
@@ -447,5 +526,54 @@ fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {
             }
             HubError::Unreachable { hub, why }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::LEASE_LIFE;
+    use super::*;
+
+    #[test]
+    fn server_without_answers_is_left_before_a_lease_is_lost() {
+        // The last renewal may have been sent a fourth of the life earlier, and a fifth at the end is not used.
+        let noticed_after = PING * 3;
+        assert!(LEASE_LIFE / 4 + noticed_after + CONNECT_WITHIN < LEASE_LIFE * 4 / 5);
+    }
+
+    #[test]
+    fn denial_names_the_whole_subject_or_the_stream() {
+        let (subject, stream) = ("crewdeck.main.mail.bob", "crewdeck_main_mail");
+        let denied =
+            |subject: &str| format!("nats: Permissions Violation for Publish to \"{subject}\"");
+        for (named, expected) in [
+            (subject, true),
+            ("crewdeck.main.mail.bobby", false),
+            ("$JS.API.STREAM.CREATE.crewdeck_main_mail", true),
+            (
+                "$JS.API.CONSUMER.CREATE.crewdeck_main_mail.c1.crewdeck.main.mail.>",
+                true,
+            ),
+            ("$JS.API.STREAM.CREATE.crewdeck_main_mail2", false),
+            ("_INBOX.abc.*", true),
+        ] {
+            assert_eq!(
+                is_denial_of(&denied(named), subject, stream),
+                expected,
+                "{named}"
+            );
+        }
+        assert!(!is_denial_of("nats: stale connection", subject, stream));
+    }
+
+    #[test]
+    fn callers_that_waited_share_a_failure() {
+        let asked_at = Instant::now();
+        let began = asked_at + Duration::from_secs(1);
+        let failed = (began, HubError::Closed);
+        let shared = |at: Instant| shared_failure(Some(&failed), at);
+        assert_eq!(shared(asked_at), Some(HubError::Closed));
+        assert_eq!(shared(began + Duration::from_secs(1)), None);
+        assert_eq!(shared_failure(None, asked_at), None);
     }
 }

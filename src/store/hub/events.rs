@@ -281,12 +281,6 @@ impl EventReader {
     }
 }
 
-/// Returns a time of the server in seconds since 1970.
-#[allow(clippy::cast_precision_loss)] // far below 2^52 microseconds
-fn timestamp(nanoseconds: i128) -> Timestamp {
-    Timestamp((nanoseconds / 1000) as f64 / 1e6)
-}
-
 /// Returns the events of a batch, and whether the batch could be read. Events that only a newer version knows are left out.
 fn parse(payload: &[u8]) -> (Vec<EventKind>, bool) {
     let Ok(events) = serde_json::from_slice::<Vec<Value>>(payload) else {
@@ -357,7 +351,7 @@ async fn read_once(
             let message = message?;
             let (number, sequence, stored_at) = {
                 let info = message.info()?;
-                let stored_at = timestamp(info.published.unix_timestamp_nanos());
+                let stored_at = stored::timestamp(info.published.unix_timestamp_nanos());
                 (info.consumer_sequence, info.stream_sequence, stored_at)
             };
             delivered += 1;

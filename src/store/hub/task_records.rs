@@ -89,6 +89,12 @@ pub(super) fn task_key(id: TaskId) -> String {
     id.0.to_string()
 }
 
+/// Returns the task of a key. Other spellings of the number, such as `+5` and `05`, are no keys of the task.
+fn task_of(key: &str) -> Option<TaskId> {
+    let id = key.parse().ok().map(TaskId)?;
+    (task_key(id) == key).then_some(id)
+}
+
 pub(super) fn import_key(unique: &str) -> String {
     format!("{IMPORT}{unique}")
 }
@@ -101,8 +107,9 @@ pub(super) fn part_key(import: &str, number: usize) -> String {
 /// Splits the key of a part into the key of the import and the number.
 fn import_of_part(key: &str) -> Option<(&str, usize)> {
     let (import, number) = key.rsplit_once('-')?;
-    let is_import = import.starts_with(IMPORT);
-    Some((import, number.parse().ok()?)).filter(|_| is_import)
+    let part = (import, number.parse().ok()?);
+    let is_part = import.starts_with(IMPORT) && part_key(import, part.1) == key;
+    is_part.then_some(part)
 }
 
 /// Returns the contents of the parts of an import, each of at most `limit` bytes. Fails with the number of a task that is
@@ -186,7 +193,7 @@ impl TaskMirror {
             }
             return BTreeSet::new();
         }
-        let id = key.parse().ok().map(TaskId);
+        let id = task_of(key);
         if let Some(id) = id {
             self.last = self.last.max(id);
         }
@@ -249,7 +256,7 @@ impl TaskMirror {
             self.remove_part(import, number);
             return BTreeSet::new();
         }
-        let id = key.parse().ok().map(TaskId);
+        let id = task_of(key);
         let known = id.filter(|id| self.graph.get(*id).is_some());
         if let Some(id) = known {
             self.forget(id);

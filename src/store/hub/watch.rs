@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::jetstream;
 use async_nats::jetstream::consumer::{DeliverPolicy, push};
 use futures::StreamExt;
 use tokio::task::AbortHandle;
@@ -44,8 +45,8 @@ impl StateWatch for HubWatch {
             // The watch must see what is stored after this function has returned.
             let first = next_sequence(&self.0, kind)?;
             let report = move |change: StreamChange<'_>| match change {
-                StreamChange::Message { subject, .. } => {
-                    if let Some(dirty) = changed(kind, subject) {
+                StreamChange::Message(message) => {
+                    if let Some(dirty) = changed(kind, message.subject.as_str()) {
                         reports.add(dirty);
                     }
                 }
@@ -68,13 +69,9 @@ impl StateWatch for HubWatch {
 }
 
 /// What [`follow`] reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum StreamChange<'a> {
-    Message {
-        subject: &'a str,
-        /// Whether the message has no content, as the one that ends a lease and the mark of an expired one.
-        is_empty: bool,
-    },
+    Message(&'a jetstream::Message),
     /// Messages may have been missed: everything in the stream may have changed.
     Unknown,
 }
@@ -155,11 +152,7 @@ async fn follow_once(
         report(StreamChange::Unknown);
     }
     while let Some(message) = messages.next().await {
-        let message = message?;
-        report(StreamChange::Message {
-            subject: message.subject.as_str(),
-            is_empty: message.payload.is_empty(),
-        });
+        report(StreamChange::Message(&message?));
     }
     Err("the watch has ended".into())
 }

@@ -114,7 +114,8 @@ pub struct HostState {
     /// Identifies the run of crewdeck on the host. Claims of an earlier run are not valid.
     pub session: String,
     pub presence: HostPresence,
-    /// When the host last reported itself, by its own clock.
+    /// When the host last reported itself or renewed its lease, by the clock of the hub's server. What a host stores has its
+    /// own clock, which is not compared.
     pub seen_at: Timestamp,
 }
 

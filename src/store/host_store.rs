@@ -81,7 +81,7 @@ pub struct HostEvents {
 }
 
 /// The presence of this process as a host, until it is dropped, its process ends, or the store cannot be reached for too
-/// long. Dropping it marks the host as left.
+/// long. Dropping it does what [`HostSession::leave`] does, but does not wait.
 pub trait HostSession: Debug + Send + Sync {
     /// Returns what the tasks contain that are claimed for this session.
     fn claim(&self) -> HostClaim;

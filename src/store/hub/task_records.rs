@@ -89,6 +89,11 @@ pub(super) fn task_key(id: TaskId) -> String {
     id.0.to_string()
 }
 
+/// Returns whether a key is the one of an import, or of a part of it.
+fn is_import(key: &str) -> bool {
+    key.starts_with(IMPORT) && !key.contains('.')
+}
+
 /// Returns the task of a key. Other spellings of the number, such as `+5` and `05`, are no keys of the task.
 fn task_of(key: &str) -> Option<TaskId> {
     let id = key.parse().ok().map(TaskId)?;
@@ -108,7 +113,7 @@ pub(super) fn part_key(import: &str, number: usize) -> String {
 fn import_of_part(key: &str) -> Option<(&str, usize)> {
     let (import, number) = key.rsplit_once('-')?;
     let part = (import, number.parse().ok()?);
-    let is_part = import.starts_with(IMPORT) && part_key(import, part.1) == key;
+    let is_part = is_import(import) && part_key(import, part.1) == key;
     is_part.then_some(part)
 }
 
@@ -182,6 +187,9 @@ impl TaskMirror {
         self.sequence = self.sequence.max(sequence);
         if payload == UNSIGNED {
             return self.ignore_unsigned(key);
+        }
+        if task_of(key).is_none() && !is_import(key) {
+            return BTreeSet::new();
         }
         self.problems.remove(key);
         if let Some((import, number)) = import_of_part(key) {

@@ -173,6 +173,7 @@ impl HostProcess {
             } else {
                 self.probe(&own, &session);
             }
+            session.leave();
             previous = Some(id);
         }
     }

@@ -16,8 +16,8 @@ use crate::domain::host::{HostInfo, HostKind, HostName};
 use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
 use crate::store::{
-    BranchExchange, Hub, HubSettings, KeptHost, StoreError, Stores, core_count, load_average,
-    machine_name,
+    BranchExchange, HostSession, Hub, HubSettings, KeptHost, StoreError, Stores, core_count,
+    load_average, machine_name,
 };
 
 /// Time for which a start waits until the lease of an earlier process with the same name ends. Longer than the life of a
@@ -127,7 +127,7 @@ impl HubPlan {
         let replaced = self.kept(root).filter(|kept| kept.name.same(&info.name));
         let replaced = replaced.map(|kept| kept.session);
         let until = Instant::now() + JOIN_WITHIN;
-        let session = loop {
+        let session: Arc<dyn HostSession> = loop {
             match store.join(&info, replaced.as_deref()) {
                 // A process that was killed holds its name until its lease ends.
                 Err(StoreError::HostInUse(_)) if Instant::now() < until && replaced.is_some() => {
@@ -136,27 +136,32 @@ impl HubPlan {
                 joined => break Arc::from(joined?),
             }
         };
-        let parts = HostParts {
-            exchange: self.exchange(root, &info.name)?,
-            info,
-            session: Arc::clone(&session),
-            store,
+        let own = Arc::clone(&session);
+        let enter = move || -> Result<CrewPlace> {
+            let parts = HostParts {
+                exchange: self.exchange(root, &info.name)?,
+                info,
+                session: Arc::clone(&own),
+                store,
+            };
+            let kept = KeptHost {
+                hub: self.settings.address.to_string(),
+                name: parts.info.name.clone(),
+                session: own.claim().session,
+            };
+            kept.write(root)?;
+            let stores = stores.with_host(own);
+            if let Some(old) = &replaced {
+                stores.board.adopt(old, now())?;
+            }
+            Ok(CrewPlace {
+                root: root.to_path_buf(),
+                stores,
+                host: Some(parts),
+            })
         };
-        let kept = KeptHost {
-            hub: self.settings.address.to_string(),
-            name: parts.info.name.clone(),
-            session: session.claim().session,
-        };
-        kept.write(root)?;
-        let stores = stores.with_host(session);
-        if let Some(old) = &replaced {
-            stores.board.adopt(old, now())?;
-        }
-        Ok(CrewPlace {
-            root: root.to_path_buf(),
-            stores,
-            host: Some(parts),
-        })
+        // The process ends soon after an error.
+        enter().inspect_err(|_| session.leave())
     }
 }
 

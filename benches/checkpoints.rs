@@ -51,8 +51,12 @@ fn repository(root: &Path) {
     git(root, &["init", "--quiet", "--initial-branch=main"], None);
     git(root, &["config", "user.name", "bench"], None);
     git(root, &["config", "user.email", "bench@example.com"], None);
+    // The commit would pack the objects in the background, during the measurement.
+    git(root, &["config", "gc.auto", "0"], None);
+    git(root, &["config", "maintenance.auto", "false"], None);
     git(root, &["add", "."], None);
     git(root, &["commit", "--quiet", "-m", "start"], None);
+    git(root, &["gc", "--quiet"], None);
     prepare(root).unwrap();
 }
 

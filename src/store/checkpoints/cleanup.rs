@@ -174,7 +174,8 @@ impl CheckpointRepository {
     }
 
     fn size(&self) -> u64 {
-        self.counted(&["size", "size-pack", "size-garbage"]) * 1024
+        // Not `size-garbage`: it includes what a `git gc` is just writing in the project's repository.
+        self.counted(&["size", "size-pack"]) * 1024
     }
 
     /// Returns the sum of numbers that `git count-objects` prints under these names.

@@ -49,6 +49,7 @@ fn learn(known: &mut KnownFiles, found: &DirectoryScan) {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // one table of all steps
 fn scan_finds_the_differences_after_each_step() {
     type Act = fn(&Project, &mut KnownFiles);
     let none = Expected::default;

@@ -171,6 +171,8 @@ impl HostProcess {
             if session.is_valid() {
                 self.record("left", &[&id]);
             } else {
+                // The thread that watches the session may not have noticed it yet.
+                self.record("invalid", &[&id]);
                 self.probe(&own, &session);
             }
             session.leave();

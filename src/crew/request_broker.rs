@@ -517,8 +517,8 @@ impl RequestBroker {
 }
 
 /// Withdraws a request in the background when this value is dropped. The agent that filed the request drops it when it
-/// no longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the
-/// request.
+/// no longer waits. Does nothing if the request is decided, if the crew stops and has given up waiting for the request,
+/// or if this host has lost its session.
 struct Withdraw {
     broker: Arc<RequestBroker>,
     id: RequestId,
@@ -533,6 +533,10 @@ impl Drop for Withdraw {
         }
         if context.stop.is_cancelled() && self.broker.is_given_up(&self.id) {
             // The request is kept for the next run.
+            return;
+        }
+        if context.is_lost() {
+            // The agent uses the request when its host has joined again. Until then, others may act for this host.
             return;
         }
         let (broker, id) = (Arc::clone(&self.broker), self.id.clone());

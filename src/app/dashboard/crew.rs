@@ -31,14 +31,24 @@ pub(super) enum CrewState {
     Absent,
 }
 
+/// A change of the crew that is no event.
+pub(super) enum CrewChange {
+    /// An update of a crew that another process runs.
+    Viewed(ViewerUpdate),
+    /// This host has lost its session on the hub, so that its crew may no longer act.
+    Lost,
+}
+
 impl CrewState {
-    /// Waits for the next update of a crew that another process runs. In all other states, waits forever.
-    pub(super) async fn next_update(&mut self) -> ViewerUpdate {
+    /// Waits for the next change of the crew that is no event. If there is none to expect, waits forever.
+    pub(super) async fn next_change(&mut self) -> CrewChange {
         match self {
-            CrewState::Remote(viewing) => viewing.next().await,
-            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => {
-                std::future::pending().await
+            CrewState::Remote(viewing) => CrewChange::Viewed(viewing.next().await),
+            CrewState::Running(assembly) => {
+                assembly.crew.lost().await;
+                CrewChange::Lost
             }
+            CrewState::Starting(_) | CrewState::Absent => std::future::pending().await,
         }
     }
 

@@ -16,7 +16,7 @@ use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use self::crew::{Building, CrewState, StartQueue};
+use self::crew::{Building, CrewChange, CrewState, StartQueue};
 use self::frame_schedule::FrameSchedule;
 use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 use self::requests::ScreenRequests;
@@ -255,7 +255,8 @@ impl Dashboard {
                 loaded = self.pictures.next() => {
                     self.pictures.show(loaded, &mut self.screen, &mut self.state)?;
                 }
-                news = self.crew.next_update() => {
+                change = self.crew.next_change() => {
+                    let CrewChange::Viewed(news) = change else { return Ok(self.join_again()) };
                     if let Some(freed) = self.apply_update(news)? {
                         building = self.take_over(freed, blueprint);
                     }

@@ -122,6 +122,17 @@ impl Dashboard {
         }
     }
 
+    /// Returns the exit reason that resumes the session of this process, whose host then joins the crew on the hub again.
+    pub(super) fn join_again(&self) -> ExitReason {
+        let mut kept = self.keep();
+        let text = "The hub could not be reached for too long, so the agents of this host were stopped. This host has joined the crew again.";
+        kept.notice = Some((NoticeLevel::Error, text.into()));
+        let session = self.state.own_session().map(str::to_string);
+        // A session without a message of the user cannot be resumed.
+        let session = session.filter(|id| resume::choose(&self.root, id).is_ok());
+        ExitReason::StartSession(session, Box::new(kept))
+    }
+
     pub(super) fn show_answer(&mut self, answer: ScreenAnswer) {
         match answer {
             ScreenAnswer::Sessions(all) => self.state.show_sessions(all),

@@ -253,9 +253,15 @@ impl HostSession for HubHostSession {
         self.store(info, false)
     }
 
-    /// Marks the host as left before its leases end, so that others do not see it as lost.
+    /// Marks the host as left before its leases end, so that others do not see it as lost. A session that is no longer
+    /// valid changes nothing: until its leases expire, the host can join again and keep its tasks.
     fn leave(&self) {
         if self.has_left.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if !self.is_valid() {
+            self.lease.abandon();
+            self.lead.iter().for_each(Lease::abandon);
             return;
         }
         let (key, session) = (self.key.clone(), self.claim.session.clone());

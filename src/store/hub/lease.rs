@@ -203,6 +203,13 @@ impl Lease {
 }
 
 impl Lease {
+    /// Leaves the lease on the hub until it expires there.
+    pub fn abandon(&self) {
+        self.is_released.store(true, Ordering::SeqCst);
+        lock(&self.state).is_lost.store(true, Ordering::SeqCst);
+        self.renewing.abort();
+    }
+
     /// Ends the lease, so that others can get it at once. Does nothing if it has ended. Waits a bounded time for the hub.
     pub fn release(&self) {
         if self.is_released.swap(true, Ordering::SeqCst) {

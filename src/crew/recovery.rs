@@ -49,8 +49,7 @@ impl Recovery {
     pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
-        let comes_back =
-            |m: &&Member| resumes && m.session == *session && self.context.runs(m);
+        let comes_back = |m: &&Member| resumes && m.session == *session && self.context.runs(m);
         let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
         let back = self.fit_to_worker(back).await?;
         let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();

@@ -14,6 +14,7 @@ use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::config::extensions::ApprovalRequest;
 use crate::domain::hook::SessionEndReason;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 /// The result of work that a user action started in the background. The lists are empty if the work has panicked.

@@ -91,7 +91,7 @@ fn events_of_other_hosts_arrive_in_order() {
     publish(&gpu, "GPU", 0..2);
     let (_now, now) = follow(&lead, "laptop", EventStart::Now);
     let (_all, all) = follow(&lead, "laptop", EventStart::FirstKept);
-    publish(&lead, "Lead", 0..1);
+    publish(&lead, "Laptop", 0..1);
     let mac = hosts_of(&crew.hub());
     std::thread::scope(|threads| {
         threads.spawn(|| publish(&gpu, "GPU", 2..40));
@@ -108,7 +108,7 @@ fn events_of_other_hosts_arrive_in_order() {
         };
         assert_eq!(of("GPU"), expected("GPU", first..42));
         assert_eq!(of("mac"), expected("mac", 0..40));
-        assert_eq!(of("Lead"), Vec::<String>::new());
+        assert_eq!(of("Laptop"), Vec::<String>::new());
     }
 }
 

@@ -1,53 +1,43 @@
 //! `crewdeck worker`: runs teammates on this machine for a crew on a hub, whose lead is on another host.
 
+mod end_signals;
+mod host_facts;
+mod members;
+
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use ring::digest::{SHA256, digest};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
+use self::end_signals::EndSignals;
+use self::host_facts::HostFacts;
+use self::members::prepare;
 use super::assemble::{self, Assembly, Built};
 use super::blueprint::Blueprint;
 use super::headless::{eprint_line, json_line, print_event};
 use super::hub::HubPlan;
 use super::journal::JournalWriter;
-use super::{INTERRUPTED, block_on, describe_error, now, resume, secrets, trust};
+use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
 use crate::commands::OutputFormat;
 use crate::crew::{Approvers, Crew, HostParts};
-use crate::domain::host::{HostInfo, HostKind, HostName};
-use crate::domain::ids::{NAME_MAX, Name};
+use crate::domain::host::HostKind;
 use crate::domain::request::Approver;
-use crate::domain::team::{DEFAULT_ROLE, Member, MemberStatus};
-use crate::domain::team_preset::{LeadMode, TeamPreset};
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::MergePolicy;
 use crate::protocol::{Event, EventReceiver, EventSender, bus};
-use crate::store::{HostSession, HubError, Journal, StoreError, TranscriptFile, load_average};
+use crate::store::{HubError, StoreError};
 
 /// Interval at which a worker that drains checks whether it has finished.
 const CHECK: Duration = Duration::from_millis(500);
-/// Interval at which a worker reports the load of its machine if it has changed, and repeats a failed report.
+/// Interval at which a worker reports the load of its machine if it has changed.
 const REPORT: Duration = Duration::from_secs(15);
-/// Difference from which on a change of the load is reported.
-const LOAD_STEP: f32 = 0.5;
-/// Pause before the first attempt to join again. Doubled with each further attempt, up to [`PAUSE_MAX`].
+/// Pause before the first attempt to join again. Doubled with each further attempt, up to `PAUSE_MAX`.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
-/// Maximum time for which a start goes on after a signal.
-const START_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum number of causes of failed attempts that are remembered, so that each is printed once.
 const CAUSES_MAX: usize = 32;
-/// Maximum length of the number of a teammate with its dash, such as `-256`.
-const NUMBER_MAX: usize = 4;
-/// Number of bytes of the hash in a shortened name.
-const HASH_LENGTH: usize = 4;
-
 /// Why a worker without a session joins again.
 const LOST: &str = "the hub could not be reached for too long, so other hosts may take the tasks of this one; its worktrees keep what was done";
 
@@ -315,6 +305,7 @@ async fn start(
             blueprint.root.display(),
             holder.format_process()
         ),
+        Built::LedElsewhere(led) => bail!(led),
     }
 }
 
@@ -386,192 +377,10 @@ impl WorkerOutput {
     }
 }
 
-/// What a run of the worker begins with.
-struct PreparedWorker {
-    /// The session that an earlier process of this host has left; `None` to begin a new one.
-    session: Option<String>,
-    /// The teammates. Those that the session restores are not started twice.
-    preset: TeamPreset,
-}
-
-/// Finds what an earlier process of this host has left, and lists the teammates.
-fn prepare(plan: &HubPlan, root: &Path) -> Result<PreparedWorker> {
-    let host = plan.host_name(root);
-    let team = plan.stores(root).roster.read()?;
-    let own = team.members.iter().filter(|member| {
-        member.host.eq_ignore_ascii_case(host.as_str()) && has_records(root, member)
-    });
-    // Later sessions have greater ids.
-    let session = own.map(|member| member.session.clone()).max();
-    let members = (1..=plan.slots).map(|number| {
-        let name = member_name(&host, number)?;
-        let member = Member {
-            tags: plan.tags.clone(),
-            status: MemberStatus::Idle,
-            ..Member::new(name, DEFAULT_ROLE)
-        };
-        Ok((member, String::new()))
-    });
-    Ok(PreparedWorker {
-        session,
-        preset: TeamPreset {
-            lead: LeadMode::Work,
-            members: members.collect::<Result<_>>()?,
-        },
-    })
-}
-
-/// Returns whether the session of `member` can be resumed here: its conversation or its journal is in this directory.
-fn has_records(root: &Path, member: &Member) -> bool {
-    // The roster is written by other hosts too, so the id must be checked before it becomes a part of a path.
-    let session = &member.session;
-    resume::is_id(session)
-        && (TranscriptFile::open(root, session, &member.name)
-            .path()
-            .exists()
-            || Journal::head(root, session).is_ok())
-}
-
-/// Returns the name of a teammate, such as `gpu-box-2`. The names of different hosts differ: if a name has no room for the
-/// number, its end is replaced by a hash of the whole name.
-fn member_name(host: &HostName, number: u16) -> Result<Name> {
-    let room = NAME_MAX - NUMBER_MAX;
-    let mut name = host.to_string();
-    if name.len() > room {
-        let hash = digest(&SHA256, name.to_ascii_lowercase().as_bytes());
-        name = name.chars().take(room - 1 - 2 * HASH_LENGTH).collect();
-        name.push('-');
-        for byte in hash.as_ref().iter().take(HASH_LENGTH) {
-            name.push_str(&format!("{byte:02x}"));
-        }
-    }
-    Name::member(&format!("{name}-{number}")).map_err(|why| anyhow!("{why}"))
-}
-
-/// The facts that this host reports about itself. One task reports them, so that they arrive in order.
-struct HostFacts {
-    info: watch::Sender<HostInfo>,
-    reporting: JoinHandle<()>,
-}
-
-impl HostFacts {
-    fn start(host: &HostParts) -> HostFacts {
-        let (info, changes) = watch::channel(host.info.clone());
-        let reporting = tokio::spawn(report_changes(Arc::clone(&host.session), changes));
-        HostFacts { info, reporting }
-    }
-
-    fn note_load(&self) {
-        let load = load_average();
-        self.info.send_if_modified(|info| {
-            let has_changed = (load - info.load).abs() >= LOAD_STEP;
-            if has_changed {
-                info.load = load;
-            }
-            has_changed
-        });
-    }
-
-    fn set_draining(&self) {
-        self.info.send_modify(|info| info.is_draining = true);
-    }
-}
-
-impl Drop for HostFacts {
-    fn drop(&mut self) {
-        self.reporting.abort();
-    }
-}
-
-/// Reports each change of the facts until the session is lost. Of several changes during a report, reports the last.
-async fn report_changes(session: Arc<dyn HostSession>, mut changes: watch::Receiver<HostInfo>) {
-    while changes.changed().await.is_ok() {
-        loop {
-            let (session, info) = (Arc::clone(&session), changes.borrow_and_update().clone());
-            let reported = spawn_blocking(move || session.update(&info)).await;
-            let Ok(Err(error)) = reported else { break };
-            if error.is_lost_lease() {
-                return;
-            }
-            tracing::warn!("the facts about this host are not reported: {error}");
-            tokio::time::sleep(REPORT).await;
-        }
-    }
-}
-
-/// The signals that end a worker: the first one lets it finish, the second one ends its teammates.
-struct EndSignals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-    /// Number of signals that were received.
-    count: u32,
-}
-
-impl EndSignals {
-    /// Installs the handlers, which replace the default actions of the signals until the process ends.
-    fn listen() -> Result<EndSignals> {
-        Ok(EndSignals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-            count: 0,
-        })
-    }
-
-    /// Waits for the next signal and counts it. No signal is lost if the future is dropped.
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-        self.count = self.count.saturating_add(1);
-    }
-
-    /// Waits until `count` signals were received.
-    async fn until(&mut self, count: u32) {
-        while self.count < count {
-            self.next().await;
-        }
-    }
-
-    /// Waits until a start that a signal has made unnecessary must end: until the second signal, or [`START_WITHIN`] after
-    /// the first one.
-    async fn give_up(&mut self) {
-        self.until(1).await;
-        let _ = tokio::time::timeout(START_WITHIN, self.until(2)).await;
-    }
-
-    fn exit_code(&self) -> u8 {
-        if self.count > 1 { INTERRUPTED } else { 0 }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pretty_assertions::assert_eq;
-
-    #[test]
-    fn teammates_are_named_after_their_host() {
-        let name = |host: &str, number| {
-            let host = HostName::parse(host).unwrap();
-            member_name(&host, number).unwrap().to_string()
-        };
-        assert_eq!(name("gpu-box", 2), "gpu-box-2");
-        let longest = "a".repeat(28);
-        assert_eq!(name(&longest, 256), format!("{longest}-256"));
-        // Long names that differ at the end only.
-        let (first, second) = (format!("{longest}-1"), format!("{longest}-2"));
-        assert_ne!(name(&first, 1), name(&second, 1));
-        assert_eq!(name(&first, 256).len(), NAME_MAX);
-        assert!(name(&first, 1).starts_with(&"a".repeat(19)));
-        assert_eq!(
-            name(&first.to_uppercase(), 1).to_lowercase(),
-            name(&first, 1)
-        );
-    }
 
     #[test]
     fn pause_between_attempts_is_capped() {

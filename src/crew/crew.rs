@@ -19,6 +19,8 @@ use super::teammate::{RestoredTeammate, Teammates};
 use crate::domain::conversation::TurnState;
 use crate::domain::hook::SessionEndReason;
 use crate::domain::ids::Name;
+use crate::domain::team::Member;
+use crate::domain::team_preset::TeamPreset;
 use crate::protocol::SentCommand;
 use crate::store::StoreError;
 
@@ -252,7 +254,6 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         resumed = TurnState::Open;
     }
     checks.restart_unfinished(resumes);
-    let restored_count = restored.len();
     // All agents are registered before any agent starts, so that decisions made in the meantime reach them. The crew
     // counts as busy until all agents have started and the pending requests were handed to their approvers again.
     let busy = signals.busy();
@@ -266,12 +267,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         }
     };
     if let Some(preset) = preset.filter(|_| !resumes || is_worker) {
-        let mut members = preset.members;
-        members.retain(|(member, _)| registry.find(&member.name).is_none());
-        if is_worker {
-            let room = teammates.limits.agents_max.saturating_sub(restored_count);
-            members.truncate(room);
-        }
+        let members = missing_members(preset, &teammates);
         Arc::clone(&teammates).start_all(members, host).await;
     }
     context.spawn(watcher.run(begin));
@@ -293,4 +289,16 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         commands: sender,
         resumed,
     })
+}
+
+/// Returns the members of a preset that do not run yet; on a worker, at most as many as it has free slots.
+fn missing_members(preset: TeamPreset, teammates: &Teammates) -> Vec<(Member, String)> {
+    let registry = &teammates.registry;
+    let mut members = preset.members;
+    members.retain(|(member, _)| registry.find(&member.name).is_none());
+    if teammates.context.is_worker() {
+        let running = registry.all().len();
+        members.truncate(teammates.limits.agents_max.saturating_sub(running));
+    }
+    members
 }

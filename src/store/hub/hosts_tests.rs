@@ -290,7 +290,7 @@ fn occupied_places_are_explained() {
         host: String::new(),
         session: "s".into(),
     };
-    let text = lead_in_use_text(&holder);
+    let text = lead_in_use(&holder).to_string();
     assert!(
         text.starts_with("crewdeck on another host leads this crew already: stop it"),
         "{text}"
@@ -299,7 +299,7 @@ fn occupied_places_are_explained() {
         process: 7,
         ..holder
     };
-    let text = host_in_use_text(&HostName::parse("gpu").unwrap(), &known);
+    let text = host_in_use(&HostName::parse("gpu").unwrap(), &known).to_string();
     assert!(
         text.starts_with("another crewdeck (process 7) works for this crew as the host gpu"),
         "{text}"

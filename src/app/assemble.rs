@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 
 use super::blueprint::Blueprint;
+use super::hub::NO_REMOTE;
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, name_of_model};
@@ -231,6 +232,10 @@ async fn start_crew(
     let (stores, host) = (place.stores.clone(), place.host.clone());
     // The screen shows the session and the board while the parts below are prepared.
     let published = publish_session(&place.stores, &setup, &event_sender).await;
+    if host.as_ref().is_some_and(|host| host.exchange.is_none()) {
+        let notice = EventKind::notice(NoticeLevel::Warn, NO_REMOTE);
+        event_sender.publish(notice).await;
+    }
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::hooks::CrewHooks;
 use super::parts::HostParts;
 use crate::domain::ids::Name;
+use crate::domain::team::Member;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -49,6 +50,18 @@ impl CrewContext {
     /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
     pub fn member_host(&self) -> &str {
         self.host.as_ref().map_or("", HostParts::member_host)
+    }
+
+    /// Returns whether this process runs `member`, while it is present.
+    pub fn runs(&self, member: &Member) -> bool {
+        let host = self.host.as_ref();
+        host.map_or(member.host.is_empty(), |host| host.runs(member))
+    }
+
+    /// Returns whether this host has lost its session on the hub, so that this process must not change the shared state.
+    pub fn is_lost(&self) -> bool {
+        let host = self.host.as_ref();
+        host.is_some_and(|host| !host.session.is_valid())
     }
 
     pub fn now(&self) -> Timestamp {

@@ -186,9 +186,8 @@ impl CrewHosts {
     }
 
     fn remote_members(&self) -> Vec<Member> {
-        let own = self.host.member_host();
         let mut members = self.team.published().members;
-        members.retain(|m| m.host != own && m.status != MemberStatus::Shutdown);
+        members.retain(|m| !self.host.runs(m) && m.status != MemberStatus::Shutdown);
         members
     }
 
@@ -252,7 +251,7 @@ impl CrewHosts {
         let mut present = hosts.iter().filter(|h| h.presence == HostPresence::Present);
         let has_lead = present.clone().any(|h| h.info.kind == HostKind::Lead);
         let first = present.next();
-        !has_lead && first.is_some_and(|h| h.info.name == self.host.info.name)
+        !has_lead && first.is_some_and(|h| h.info.name.same(&self.host.info.name))
     }
 
     /// Puts the tasks back on the board that are claimed for a session of a host that has ended, and marks the members of

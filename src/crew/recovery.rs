@@ -49,12 +49,31 @@ impl Recovery {
     pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
-        let host = self.context.member_host();
-        let comes_back = |m: &&Member| resumes && m.session == *session && m.host == host;
+        let comes_back = |m: &&Member| resumes && m.session == *session && self.context.runs(m);
         let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
+        let back = self.fit_to_worker(back).await?;
         let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
         self.close_all_but(&names, resumes).await?;
         Ok((back, team))
+    }
+
+    /// Returns the members that continue on a worker: at most as many as it has slots, with its present tags. Returns all of
+    /// them on other hosts.
+    async fn fit_to_worker(&self, mut back: Vec<Member>) -> Result<Vec<Member>, StoreError> {
+        let worker = self.context.host.as_ref().filter(|host| host.is_worker());
+        let Some(info) = worker.map(|host| &host.info) else {
+            return Ok(back);
+        };
+        // `gpu-2` is before `gpu-10`.
+        back.sort_by_key(|m| (m.name.as_str().len(), m.name.clone()));
+        back.truncate(usize::from(info.slots));
+        for member in &mut back {
+            if member.tags != info.tags {
+                member.tags.clone_from(&info.tags);
+                self.team.set_tags(&member.name, info.tags.clone()).await?;
+            }
+        }
+        Ok(back)
     }
 
     /// Records the end of this crew: marks its members as gone, puts their tasks and the lead's task back on the board,
@@ -71,9 +90,8 @@ impl Recovery {
     async fn close_all_but(&self, back: &[Name], resumes: bool) -> Result<(), StoreError> {
         let mut team = self.team.load().await?;
         // The members of other hosts continue without this crew.
-        let host = self.context.member_host();
         let (own, others): (Vec<Member>, Vec<Member>) =
-            team.members.into_iter().partition(|m| m.host == host);
+            team.members.into_iter().partition(|m| self.context.runs(m));
         let is_worker = self.context.is_worker();
         let own_members = own.clone();
         let is_own_request = move |request: &Request| {
@@ -88,10 +106,19 @@ impl Recovery {
             }
         };
         team.members = own;
-        for member in crash_recovery::absent_members(&team, back) {
-            self.board.release_task_of(&member.name).await?;
-            let status = MemberStatus::Shutdown;
-            self.team.set_status(&member.name, status).await?;
+        for member in self.ended_members(&team, back) {
+            match self.board.release_task_of(&member.name).await {
+                // An earlier run of this host has claimed the task. It is offered again when that run has ended.
+                Err(StoreError::ClaimLost(..)) => {}
+                released => released?,
+            }
+            if is_worker {
+                // A later run begins new conversations, which would otherwise grow with each run.
+                self.team.mark_shut_down(&member.name).await?;
+            } else {
+                let status = MemberStatus::Shutdown;
+                self.team.set_status(&member.name, status).await?;
+            }
         }
         if !resumes && !is_worker {
             self.board.release_task_of(&Name::lead()).await?;
@@ -119,6 +146,19 @@ impl Recovery {
             self.context.notice(NoticeLevel::Warn, text).await;
         }
         Ok(())
+    }
+
+    /// Returns the members of `team` that do not continue: those that are present, on a worker also those that a later run
+    /// could resume.
+    fn ended_members<'a>(&self, team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
+        if !self.context.is_worker() {
+            return crash_recovery::absent_members(team, back);
+        }
+        let stays = |name: &Name| back.iter().any(|n| n.same(name));
+        let members = team.members.iter();
+        members
+            .filter(|m| !m.session.is_empty() && !stays(&m.name))
+            .collect()
     }
 
     /// Records in the roster, once per `ALIVE_INTERVAL`, that working teammates are alive. Writes nothing while all

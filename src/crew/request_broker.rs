@@ -1,5 +1,7 @@
 //! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for decisions.
 
+mod withdraw;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,6 +23,7 @@ use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKin
 use crate::domain::team::Activity;
 use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
+use withdraw::Withdraw;
 
 pub struct BrokerParts {
     pub context: Arc<CrewContext>,
@@ -513,43 +516,5 @@ impl RequestBroker {
         let pending = self.read_pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
         given_up.map(|r| r.from).collect()
-    }
-}
-
-/// Withdraws a request in the background when this value is dropped. The agent that filed the request drops it when it
-/// no longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the
-/// request.
-struct Withdraw {
-    broker: Arc<RequestBroker>,
-    id: RequestId,
-}
-
-impl Drop for Withdraw {
-    fn drop(&mut self) {
-        let context = &self.broker.parts.context;
-        // A decided request is no longer in `waiting`, so there is nothing to withdraw.
-        if lock(&self.broker.waiting).remove(&self.id).is_none() {
-            return;
-        }
-        if context.stop.is_cancelled() && self.broker.is_given_up(&self.id) {
-            // The request is kept for the next run.
-            return;
-        }
-        let (broker, id) = (Arc::clone(&self.broker), self.id.clone());
-        let work = async move {
-            let context = &broker.parts.context;
-            let (requests, now) = (broker.parts.requests.clone(), context.now());
-            let withdrawn =
-                run_blocking(move || requests.withdraw(&id, "the agent was interrupted", now))
-                    .await;
-            if let Err(error) = withdrawn {
-                let text = format!("A request could not be withdrawn: {error}");
-                context.notice(NoticeLevel::Warn, text).await;
-            }
-            broker.read().await;
-        };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(context.tracker.track_future(work));
-        }
     }
 }

@@ -137,6 +137,11 @@ impl TeamRoster {
         run_blocking(move || roster.set_lead_model(&session, model).map(drop)).await
     }
 
+    pub async fn set_tags(&self, name: &Name, tags: Vec<String>) -> Result<(), StoreError> {
+        let (roster, name) = (self.roster.clone(), name.clone());
+        run_blocking(move || roster.set_tags(&name, tags).map(drop)).await
+    }
+
     pub async fn mark_shut_down(&self, name: &Name) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
         run_blocking(move || roster.mark_shut_down(&name, now).map(drop)).await

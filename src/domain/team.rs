@@ -242,7 +242,9 @@ impl Team {
     /// # Errors
     /// Fails if a member of that name has not shut down, or if the member's host already runs `most` members.
     pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
-        let on_host = self.present().filter(|m| m.host == member.host);
+        let on_host = self
+            .present()
+            .filter(|m| m.host.eq_ignore_ascii_case(&member.host));
         let is_full = on_host.count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
             if existing.status != MemberStatus::Shutdown {

@@ -100,6 +100,14 @@ impl Roster {
         })
     }
 
+    /// Sets the tags of a member, and returns the new team. An unknown name changes nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_tags(&self, name: &Name, tags: Vec<String>) -> Result<Team, StoreError> {
+        self.change_member(name, |member| member.tags.clone_from(&tags))
+    }
+
     /// Sets the model that the user has chosen for the lead in `session`, and returns the new team. `None` removes it.
     ///
     /// # Errors

@@ -35,21 +35,26 @@ pub(super) enum CrewState {
     Absent,
 }
 
-/// An update of a crew that another process runs.
-pub(super) enum RemoteUpdate {
+/// A change of the crew that is no event.
+pub(super) enum CrewChange {
+    /// An update of a crew that another process runs.
     Local(ViewerUpdate),
     Hub(HubUpdate),
+    /// This host has lost its session on the hub, so that its crew may no longer act.
+    Lost,
 }
 
 impl CrewState {
-    /// Waits for the next update of a crew that another process runs. In all other states, waits forever.
-    pub(super) async fn next_update(&mut self) -> RemoteUpdate {
+    /// Waits for the next change of the crew that is no event. If there is none to expect, waits forever.
+    pub(super) async fn next_change(&mut self) -> CrewChange {
         match self {
-            CrewState::Remote(viewing) => RemoteUpdate::Local(viewing.next().await),
-            CrewState::Viewing(viewing) => RemoteUpdate::Hub(viewing.next().await),
-            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => {
-                std::future::pending().await
+            CrewState::Remote(viewing) => CrewChange::Local(viewing.next().await),
+            CrewState::Viewing(viewing) => CrewChange::Hub(viewing.next().await),
+            CrewState::Running(assembly) => {
+                assembly.crew.lost().await;
+                CrewChange::Lost
             }
+            CrewState::Starting(_) | CrewState::Absent => std::future::pending().await,
         }
     }
 

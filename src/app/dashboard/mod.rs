@@ -17,7 +17,7 @@ use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use self::crew::{Building, CrewState, RemoteUpdate, StartQueue};
+use self::crew::{Building, CrewChange, CrewState, StartQueue};
 use self::frame_schedule::FrameSchedule;
 use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 use self::requests::ScreenRequests;
@@ -256,13 +256,14 @@ impl Dashboard {
                 loaded = self.pictures.next() => {
                     self.pictures.show(loaded, &mut self.screen, &mut self.state)?;
                 }
-                news = self.crew.next_update() => match news {
-                    RemoteUpdate::Local(news) => {
+                change = self.crew.next_change() => match change {
+                    CrewChange::Local(news) => {
                         if let Some(freed) = self.apply_update(news)? {
                             building = self.take_over(freed, blueprint);
                         }
                     }
-                    RemoteUpdate::Hub(news) => self.apply_hub_update(news),
+                    CrewChange::Hub(news) => self.apply_hub_update(news),
+                    CrewChange::Lost => return Ok(self.join_again()),
                 },
                 () = until(wake), if wake.is_some() => {
                     for effect in update(&mut self.state, Msg::Tick { now: now() }) {

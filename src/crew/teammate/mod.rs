@@ -129,23 +129,39 @@ impl Teammates {
         self.signals.files_changed();
     }
 
-    /// Returns whether a teammate of this process works or has an open task. If the board cannot be read, only the agents
-    /// count.
-    pub async fn have_work(&self) -> bool {
-        let names: Vec<Name> = self
-            .registry
-            .all()
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        if !self.registry.working_teammates().is_empty() {
-            return true;
-        }
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::SeqCst)
+    }
+
+    /// Returns what the teammates of this process have not finished, as text for the user; `None` if nothing is left.
+    /// Paused teammates do not count. A board that cannot be read counts as work.
+    pub async fn unfinished_work(&self) -> Option<String> {
+        let mut agents = self.registry.all();
+        agents.retain(|(_, handle)| handle.state() != AgentState::Paused);
+        let names: Vec<Name> = agents.iter().map(|(name, _)| name.clone()).collect();
         let board = self.board.store().clone();
-        let has_task = run_blocking(move || {
-            board.query(|graph| names.iter().any(|name| graph.open_task_of(name).is_some()))
+        let tasks = run_blocking(move || {
+            board.query(|graph| {
+                let tasks = names.iter().map(|n| graph.open_task_of(n).map(|t| t.id));
+                tasks.collect::<Vec<Option<TaskId>>>()
+            })
         });
-        has_task.await.unwrap_or_default()
+        let Ok(tasks) = tasks.await else {
+            return Some("the board, which cannot be read".into());
+        };
+        let mut left = Vec::new();
+        for ((name, handle), task) in agents.iter().zip(tasks) {
+            let mut text = match task {
+                Some(id) => format!("{name} (task {id})"),
+                None if handle.is_working() => name.to_string(),
+                None => continue,
+            };
+            if self.broker.only_waits(name) {
+                text.push_str(", who needs a decision");
+            }
+            left.push(text);
+        }
+        (!left.is_empty()).then(|| left.join("; "))
     }
 
     /// Starts the members of a team preset, each with its first prompt. Warns the user about each member that cannot be
@@ -297,7 +313,9 @@ impl TeammateLoop {
             }
             changes.mark_unchanged();
             let situation = self.check_situation().await;
-            match self.idle.next(situation) {
+            let action = self.idle.next(situation);
+            self.give_up_in_drain(action).await;
+            match action {
                 IdleAction::Read => {
                     self.is_paused = false;
                     if !self.take_shutdown_requests().await {

@@ -1,11 +1,9 @@
 //! The tasks of a teammate: checks whether there is work, claims tasks and sets up their worktrees.
 
-use std::sync::atomic::Ordering;
-
 use super::super::registry::AgentState;
 use super::TeammateLoop;
 use crate::agent::driver::run_blocking;
-use crate::agent::idle::Situation;
+use crate::agent::idle::{IdleAction, Situation};
 use crate::agent::prompt;
 use crate::agent::turn::TurnInput;
 use crate::domain::chat::{Block, Message};
@@ -56,13 +54,33 @@ impl TeammateLoop {
         let awaits = self.crew.jobs.is_running(Some(&name))
             || self.crew.broker.has_left_open(&name)
             || self.crew.checks.owes_result(&name);
-        let is_draining = self.crew.is_draining.load(Ordering::SeqCst);
+        let is_draining = self.crew.is_draining();
         Situation {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
             claimable: claimable.filter(|_| !self.is_paused && !is_draining),
             pauses_idle_timeout: awaits || self.crew.broker.has_pending(),
             now: self.crew.context.uptime(),
+        }
+    }
+
+    /// Releases the task of a teammate that would not finish it before its host ends: it is stuck or paused.
+    pub(super) async fn give_up_in_drain(&mut self, action: IdleAction) {
+        let is_over = match action {
+            IdleAction::Stuck(_) => true,
+            IdleAction::StayIdle(_) => self.is_paused,
+            IdleAction::Read
+            | IdleAction::Resume(_)
+            | IdleAction::Claim(_)
+            | IdleAction::Leave(_) => false,
+        };
+        if !is_over || !self.crew.is_draining() {
+            return;
+        }
+        self.is_paused = true;
+        let graph = self.crew.board.graph();
+        if graph.open_task_of(&self.member.name).is_some() {
+            self.release_task().await;
         }
     }
 

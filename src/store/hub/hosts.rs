@@ -297,20 +297,22 @@ impl HubHostSession {
         Err(HubError::Contention { what: "host" }.into())
     }
 
-    /// Ends the session in this process. Returns what ends it on the hub; `None` if an earlier call has returned it.
+    /// Ends the session in this process. Returns what ends it on the hub; `None` if there is nothing to
+    /// end.
     fn stop(&self) -> Option<SessionEnding> {
         if self.has_left.swap(true, Ordering::SeqCst) {
             return None;
         }
-        // Others have seen a lost session end, or soon do.
         let is_leaving = self.is_valid();
         self.keeping.abort();
         let leases = self.lead.iter().chain([&self.lease]);
-        Some(SessionEnding {
+        let leases: Vec<LeaseEnding> = leases.filter_map(Lease::stop).collect();
+        // Nothing of a lost session is ended on the hub: until its leases expire there, the host can join again and keep its
+        // tasks.
+        is_leaving.then(|| SessionEnding {
             key: self.record.key.clone(),
             session: self.record.claim.session.clone(),
-            is_leaving,
-            leases: leases.filter_map(Lease::stop).collect(),
+            leases,
         })
     }
 }
@@ -319,18 +321,14 @@ impl HubHostSession {
 struct SessionEnding {
     key: String,
     session: String,
-    /// Whether the host is marked as left.
-    is_leaving: bool,
     leases: Vec<LeaseEnding>,
 }
 
 impl SessionEnding {
     /// Marks the host as left before its leases end, so that others do not see it as lost.
     async fn run(self, link: Arc<HubConnection>) {
-        if self.is_leaving {
-            let leaving = host_records::mark_left(&link, &self.key, &self.session, LEAVE_WITHIN);
-            let _ = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
-        }
+        let leaving = host_records::mark_left(&link, &self.key, &self.session, LEAVE_WITHIN);
+        let _ = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
         let leases = self.leases.into_iter().map(|lease| lease.run(&link));
         futures::future::join_all(leases).await;
     }

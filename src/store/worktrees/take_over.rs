@@ -1,7 +1,6 @@
 //! Moves the branch of a worktree to the commits that another host has published, without loss of commits or files here.
 
 use super::exchange::{BranchExchange, is_ancestor};
-use super::exchange_remote::find_shared_remote;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, short_list, try_merge};
 use super::nested_repos::scanned_by_merge;
@@ -26,12 +25,6 @@ impl BranchExchange {
     pub fn publish_head(&self) -> Result<(), StoreError> {
         let head = self.worktrees.open_repo()?.0.head()?;
         self.publish_base(&head.commit)
-    }
-
-    /// Returns whether the setting names a remote that can be used. Contacts no server.
-    pub fn has_remote(&self) -> bool {
-        let repo = self.worktrees.open_repo();
-        repo.is_ok_and(|(repo, _)| find_shared_remote(&repo, &self.remote).is_ok())
     }
 
     /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the branch is

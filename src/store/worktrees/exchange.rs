@@ -7,11 +7,11 @@
 //! No work is replaced: branches are only fast-forwarded, here and at the remote. If a host was killed at any point, the same
 //! call continues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::exchange_remote::find_shared_remote;
 use super::merge::check_state_untouched;
@@ -29,11 +29,13 @@ use crate::store::git::{
 /// Prefix of the refs of all crews at a remote.
 const SHARED: &str = "refs/crewdeck/";
 /// Prefix of the fetched refs of all crews here.
-const FETCHED: &str = "refs/crewdeck/fetched/";
+pub(super) const FETCHED: &str = "refs/crewdeck/fetched/";
 /// The ref with the base commit, below the prefix of the crew.
-const BASE: &str = "base";
+pub(super) const BASE: &str = "base";
 /// The folder of the refs with branches, below the prefix of the crew.
-const BRANCHES: &str = "wt/";
+pub(super) const BRANCHES: &str = "wt/";
+/// The base commit in errors about its content.
+const BASE_SHOWN: &str = "the base branch";
 /// Names of folders in `refs/crewdeck/` with other content. A remote may be the clone of another crew.
 const RESERVED: [&str; 3] = ["beside", "stash", "fetched"];
 /// Maximum length of the name of a crew, in characters.
@@ -48,19 +50,21 @@ const COPY_WORKTREE_MAX: usize = 14;
 
 /// Publishes, fetches and takes over the branches of the worktrees of a crew. Cheap to clone.
 ///
-/// All methods block; those that reach the remote wait for up to ten minutes.
+/// All methods block. Those that reach the remote wait up to 30 s for its list of refs, and then up to ten minutes for commits.
 #[derive(Clone)]
 pub struct BranchExchange {
     pub(super) worktrees: Worktrees,
     pub(super) remote: String,
     crew: String,
-    host: HostName,
+    pub(super) host: HostName,
     /// Variables with the user's tokens, for credential helpers.
     tokens: Vec<(&'static str, OsString)>,
     /// Git is stopped when this flag becomes true.
     stop: Arc<AtomicBool>,
     /// The base commit that this process has pushed last.
     pushed_base: Arc<Mutex<Option<String>>>,
+    /// The names of the crew's refs that the remote had at the last fetch of this process, without the prefix; `None` before.
+    at_remote: Arc<Mutex<Option<BTreeSet<String>>>>,
 }
 
 /// Where a published branch is.
@@ -111,7 +115,7 @@ enum RefRelation {
 }
 
 /// Names and hashes of refs, without the prefix of the crew.
-type RefList = BTreeMap<String, String>;
+pub(super) type RefList = BTreeMap<String, String>;
 
 impl BranchExchange {
     /// Returns the exchange of the crew `crew` over `remote`: the name of a remote of the clone in `root`, a URL or an absolute
@@ -125,6 +129,7 @@ impl BranchExchange {
             tokens: Vec::new(),
             stop: Arc::default(),
             pushed_base: Arc::default(),
+            at_remote: Arc::default(),
         }
     }
 
@@ -174,7 +179,8 @@ impl BranchExchange {
     /// `commit` last.
     ///
     /// # Errors
-    /// When there is no such commit, or the push fails.
+    /// When there is no such commit, its commits that are not public yet change crewdeck's state folders or have files that are
+    /// to stay on this machine, or the push fails.
     pub fn publish_base(&self, commit: &str) -> Result<(), StoreError> {
         let mut pushed = self
             .pushed_base
@@ -183,7 +189,8 @@ impl BranchExchange {
         if pushed.as_deref() == Some(commit) {
             return Ok(());
         }
-        let (repo, _) = self.worktrees.open_repo()?;
+        let work = self.worktrees.read()?;
+        let repo = &work.repo;
         let known = if is_hash(commit) {
             commit_of(&repo.git, commit)?
         } else {
@@ -195,16 +202,20 @@ impl BranchExchange {
                 clip(commit, 40)
             )));
         };
-        let connection = self.connect(&repo)?;
+        let connection = self.connect(repo)?;
         let refs = connection
             .git
             .shared_refs(&connection.remote, &self.prefix())?;
         let before = refs.get(BASE).map_or("", String::as_str);
         if before != known {
+            if let Some(start) = public_start(repo, before, &known)? {
+                check_state_untouched(&repo.git, BASE_SHOWN, &start, &known)?;
+                work.check_no_local_files(BASE_SHOWN, &start, &known)?;
+            }
             let full = format!("{}{BASE}", self.prefix());
             let lease = format!("--force-with-lease={full}:{before}");
             let refspec = format!("{known}:{full}");
-            if let PushResult::Outdated(why) = self.push(&repo, &connection, &[&lease], &refspec)? {
+            if let PushResult::Outdated(why) = self.push(repo, &connection, &[&lease], &refspec)? {
                 return Err(other_work(&connection.remote, full, why));
             }
         }
@@ -243,11 +254,16 @@ impl BranchExchange {
                 commit: tip.clone(),
                 other_work,
             };
+            let git = &work.repo.git;
             if matches!(relation, RefRelation::HasCommit) {
+                self.note_published(git, &published, refs.get(&ref_of(&published.worktree)));
                 return Ok(published);
             }
             match self.push(&work.repo, &connection, &[], &format!("{tip}:{full}"))? {
-                PushResult::Done => return Ok(published),
+                PushResult::Done => {
+                    self.note_published(git, &published, None);
+                    return Ok(published);
+                }
                 PushResult::Outdated(reason) => why = reason,
             }
         }
@@ -274,6 +290,8 @@ impl BranchExchange {
             self.fetch_refs(&connection)?;
             here = self.fetched_refs(&repo.git)?;
         }
+        let names = at_remote.keys().cloned().collect();
+        *self.lock_at_remote() = Some(names);
         // Refs that were deleted at the remote are kept here, but belong to no work of the crew any more.
         here.retain(|name, _| at_remote.contains_key(name));
         let branches = here.iter().filter_map(|(name, commit)| {
@@ -289,18 +307,29 @@ impl BranchExchange {
         })
     }
 
-    /// Returns the commit of a worktree's branch as it was last fetched; `None` if it was not fetched. Contacts no server.
-    ///
-    /// # Errors
-    /// When git fails.
-    pub(super) fn fetched_commit(
-        &self,
-        git: &Git,
-        worktree: &WorktreeName,
-    ) -> Result<Option<String>, StoreError> {
+    /// Returns the prefix of the crew's fetched refs.
+    pub(super) fn fetched_prefix(&self) -> Result<String, StoreError> {
         self.check_crew()?;
-        let full = format!("{FETCHED}{}/{}", self.crew, ref_of(worktree));
-        Ok(commit_of(git, &full)?)
+        Ok(format!("{FETCHED}{}/", self.crew))
+    }
+
+    pub(super) fn lock_at_remote(&self) -> MutexGuard<'_, Option<BTreeSet<String>>> {
+        self.at_remote
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records what was published, so that it counts as fetched. After an error, the next fetch does.
+    fn note_published(&self, git: &Git, published: &Published, at_remote: Option<&String>) {
+        let name = ref_of(&published.worktree);
+        let full = format!("{FETCHED}{}/{name}", self.crew);
+        let commit = at_remote.unwrap_or(&published.commit);
+        if let Err(error) = git.ok(&["update-ref", &full, commit]) {
+            tracing::debug!("{full} is not up to date: {error}");
+        }
+        if let Some(known) = &mut *self.lock_at_remote() {
+            known.insert(name);
+        }
     }
 
     /// Returns the prefix of the crew's refs at the remote.
@@ -353,8 +382,8 @@ impl BranchExchange {
     }
 
     /// Returns the refs that were fetched, as long as they are commits.
-    fn fetched_refs(&self, git: &Git) -> Result<RefList, StoreError> {
-        let prefix = format!("{FETCHED}{}/", self.crew);
+    pub(super) fn fetched_refs(&self, git: &Git) -> Result<RefList, StoreError> {
+        let prefix = self.fetched_prefix()?;
         let format = "--format=%(objecttype) %(objectname) %(refname)";
         let listed = git.ok(&["for-each-ref", format, &prefix])?;
         let found = listed.lines().filter_map(|line| {
@@ -449,17 +478,38 @@ impl BranchExchange {
 }
 
 /// Returns the name of the ref of a worktree's branch, without the prefix of the crew.
-fn ref_of(worktree: &WorktreeName) -> String {
+pub(super) fn ref_of(worktree: &WorktreeName) -> String {
     format!("{BRANCHES}{worktree}")
 }
 
 /// Returns the start of the names under which `host` publishes a branch beside other work. Valid names of worktrees result,
 /// so that such a branch is taken over like any other.
-fn copy_prefix(worktree: &WorktreeName, host: &HostName) -> String {
+pub(super) fn copy_prefix(worktree: &WorktreeName, host: &HostName) -> String {
     let name: String = worktree.as_str().chars().take(COPY_WORKTREE_MAX).collect();
     let rest = COPY_PREFIX_MAX.saturating_sub(name.len() + 2);
     let host: String = host.as_str().chars().take(rest).collect();
     format!("{name}-{host}-")
+}
+
+/// Returns a commit in the history of the base commit `commit` that is public already: from the base commit `before` of the
+/// remote, or what was last fetched from or pushed to a remote of the clone. `None` if nothing is known to be public.
+fn public_start(repo: &Repo, before: &str, commit: &str) -> Result<Option<String>, StoreError> {
+    let git = &repo.git;
+    if is_hash(before) && commit_of(&git.without_fetching(), before)?.is_some() {
+        return Ok(repo.merge_base(before, commit)?);
+    }
+    let merged = format!("--merged={commit}");
+    let format = "--format=%(objectname)";
+    let newest = [
+        "for-each-ref",
+        "--count=1",
+        "--sort=-committerdate",
+        &merged,
+        format,
+        "refs/remotes/",
+    ];
+    let found = git.ok(&newest)?;
+    Ok(is_hash(&found).then_some(found))
 }
 
 /// Compares the commit of a ref at the remote with the commit `tip`. A commit that is not in this repository counts as other

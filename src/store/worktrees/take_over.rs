@@ -6,6 +6,7 @@ use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, short_list, try_merge};
 use super::nested_repos::scanned_by_merge;
 use super::{OpenRegistry, debris, interrupted_merge};
+use crate::domain::host::HostName;
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeName};
@@ -34,8 +35,8 @@ impl BranchExchange {
         repo.is_ok_and(|(repo, _)| find_shared_remote(&repo, &self.remote).is_ok())
     }
 
-    /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the branch is
-    /// checked out in its worktree, updates the files there too. Also enters the worktree into the registry, without a folder,
+    /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the host `by`
+    /// has published its commits beside other work, takes those. If the branch is checked out in its worktree, updates the files there too. Also enters the worktree into the registry, without a folder,
     /// so that it can be continued, compared and merged. Contacts no server: call [`BranchExchange::fetch`] first.
     ///
     /// Returns the last commit of the branch here, which may have commits that were not published yet; `None` if the branch
@@ -47,13 +48,14 @@ impl BranchExchange {
     pub fn take_over(
         &self,
         worktree: &WorktreeName,
+        by: Option<&HostName>,
         now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
         let mut work = self.worktrees.begin_change()?;
         let git = work.repo.git.clone();
         let branch = worktree.branch();
         let local = work.repo.branch(&branch)?;
-        let Some(fetched) = self.fetched_commit(&git, worktree)? else {
+        let Some((_, fetched)) = self.find_work(&git, worktree, by)? else {
             return Ok(local);
         };
         let commit = match local {

@@ -95,14 +95,17 @@ fn branch_travels_to_another_host_and_back() {
     );
 
     assert_eq!(
-        worker.take_over(&task, NOW).unwrap(),
+        worker.take_over(&task, None, NOW).unwrap(),
         None,
         "not fetched yet"
     );
     let fetched = worker.fetch().unwrap();
     assert_eq!(fetched.base, Some(base));
     assert_eq!(fetched.branches[0].commit, first);
-    assert_eq!(worker.take_over(&task, NOW).unwrap(), Some(first.clone()));
+    assert_eq!(
+        worker.take_over(&task, None, NOW).unwrap(),
+        Some(first.clone())
+    );
     assert_eq!(hosts.b.git(&["rev-parse", "wt/task-1"]), first);
     // The worktree continues there.
     let continued = hosts.b.try_create(1, &[]).unwrap();
@@ -113,7 +116,10 @@ fn branch_travels_to_another_host_and_back() {
 
     // The branch is checked out in a clean worktree of the lead.
     lead.fetch().unwrap();
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(second.clone()));
+    assert_eq!(
+        lead.take_over(&task, None, NOW).unwrap(),
+        Some(second.clone())
+    );
     let file = hosts.a.worktree_path("task-1").join("c.txt");
     assert_eq!(fs::read_to_string(file).unwrap(), "two\n");
     let merged = hosts.a.worktrees().merge(&task, NOW).unwrap();
@@ -121,7 +127,7 @@ fn branch_travels_to_another_host_and_back() {
 
     // An older branch does not go back.
     let third = work(&hosts.a, "d.txt", "three\n");
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(third));
+    assert_eq!(lead.take_over(&task, None, NOW).unwrap(), Some(third));
     let published = worker.publish(&task).unwrap();
     assert_eq!(published.commit, second);
 }
@@ -133,7 +139,10 @@ fn branch_without_a_worktree_here_can_be_merged() {
     let tip = work(&hosts.b, "b.txt", "one\n");
     worker.publish(&name("task-1")).unwrap();
     lead.fetch().unwrap();
-    assert_eq!(lead.take_over(&name("task-1"), NOW).unwrap(), Some(tip));
+    assert_eq!(
+        lead.take_over(&name("task-1"), None, NOW).unwrap(),
+        Some(tip)
+    );
     let merged = hosts.a.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
     assert!(hosts.a.root().join("b.txt").exists());
@@ -160,13 +169,13 @@ fn other_work_at_the_remote_is_kept_beside() {
         format!("refs/crewdeck/web/wt/task-1 {theirs}\nrefs/crewdeck/web/wt/{beside} {newer}")
     );
     first.fetch().unwrap();
-    let taken = first.take_over(&name(&beside), NOW).unwrap();
+    let taken = first.take_over(&name(&beside), None, NOW).unwrap();
     assert_eq!(taken, Some(newer.clone()));
     let tree = hosts.a.worktrees().find(&beside).unwrap();
     assert_eq!(tree.task_id.map(|id| id.0), Some(1));
 
     second.fetch().unwrap();
-    let why = refusal(second.take_over(&task, NOW));
+    let why = refusal(second.take_over(&task, None, NOW));
     assert!(matches!(why, WorktreeError::Diverged { .. }), "{why}");
     let text = why.to_string();
     assert!(
@@ -184,7 +193,7 @@ fn files_that_are_not_committed_are_never_overwritten() {
     let first = work(&hosts.a, "b.txt", "one\n");
     lead.publish(&task).unwrap();
     worker.fetch().unwrap();
-    worker.take_over(&task, NOW).unwrap();
+    worker.take_over(&task, None, NOW).unwrap();
     hosts.b.create(1, &[]);
     let second = work(&hosts.b, "b.txt", "two\n");
     worker.publish(&task).unwrap();
@@ -192,7 +201,7 @@ fn files_that_are_not_committed_are_never_overwritten() {
     let dir = hosts.a.worktree_path("task-1");
     fs::write(dir.join("b.txt"), "mine\n").unwrap();
     lead.fetch().unwrap();
-    let why = refusal(lead.take_over(&task, NOW));
+    let why = refusal(lead.take_over(&task, None, NOW));
     assert!(matches!(why, WorktreeError::Uncommitted { .. }), "{why}");
     assert_eq!(fs::read_to_string(dir.join("b.txt")).unwrap(), "mine\n");
     assert_eq!(git(&dir, &["rev-parse", "HEAD"]), first);
@@ -200,10 +209,10 @@ fn files_that_are_not_committed_are_never_overwritten() {
     git(&dir, &["checkout", "--quiet", "--detach"]);
     git(&dir, &["checkout", "--quiet", "--", "b.txt"]);
     hosts.a.git(&["checkout", "--quiet", "wt/task-1"]);
-    let why = refusal(lead.take_over(&task, NOW)).to_string();
+    let why = refusal(lead.take_over(&task, None, NOW)).to_string();
     assert!(why.contains("is checked out in"), "{why}");
     hosts.a.git(&["checkout", "--quiet", "main"]);
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(second));
+    assert_eq!(lead.take_over(&task, None, NOW).unwrap(), Some(second));
 }
 
 #[test]
@@ -220,7 +229,7 @@ fn interrupted_operations_are_repeated_without_harm() {
         lead.publish(&task).unwrap();
     }
     worker.fetch().unwrap();
-    worker.take_over(&task, NOW).unwrap();
+    worker.take_over(&task, None, NOW).unwrap();
     hosts.b.create(1, &[]);
     let second = work(&hosts.b, "c.txt", "two\n");
     worker.publish(&task).unwrap();
@@ -233,7 +242,7 @@ fn interrupted_operations_are_repeated_without_harm() {
     let before = fs::read_to_string(&log).unwrap();
     fs::write(&log, format!("{before}{line}\n")).unwrap();
     fs::write(dir.join("c.txt"), "tw").unwrap();
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(second));
+    assert_eq!(lead.take_over(&task, None, NOW).unwrap(), Some(second));
     assert_eq!(fs::read_to_string(dir.join("c.txt")).unwrap(), "two\n");
     assert_eq!(git(&dir, &["status", "--porcelain"]), "");
     let events = hosts.a.events();
@@ -286,7 +295,7 @@ fn hooks_that_agents_can_change_do_not_run() {
         lead.check().unwrap();
         lead.publish(&task).unwrap();
         worker.fetch().unwrap();
-        worker.take_over(&task, NOW).unwrap();
+        worker.take_over(&task, None, NOW).unwrap();
     };
     for repository in [&hosts.a, &hosts.b] {
         repository.git(&["config", "core.hooksPath", ".husky"]);

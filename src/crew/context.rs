@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::hooks::CrewHooks;
 use super::parts::HostParts;
 use crate::domain::ids::Name;
+use crate::domain::task::Task;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -49,6 +50,13 @@ impl CrewContext {
     /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
     pub fn member_host(&self) -> &str {
         self.host.as_ref().map_or("", HostParts::member_host)
+    }
+
+    /// Returns whether a task was claimed for another host; false for claims of the user.
+    pub fn is_of_other_host(&self, task: &Task) -> bool {
+        let own = self.host.as_ref().map(|host| &host.info.name);
+        let claim = task.claim.as_ref();
+        claim.is_some_and(|claim| own.is_none_or(|own| !own.same(&claim.host)))
     }
 
     pub fn now(&self) -> Timestamp {

@@ -147,9 +147,8 @@ impl BoardFollowup {
                 .filter(|task| task.status == TaskStatus::Completed && !task.worktree.is_empty());
             let (others, here): (Vec<&Task>, Vec<&Task>) =
                 done.partition(|task| own.context.is_of_other_host(task));
-            own.merges
-                .take_over_all(others.into_iter().map(|task| task.id).collect())
-                .await;
+            let others: Vec<TaskId> = others.into_iter().map(|task| task.id).collect();
+            own.merges.take_over_all(others).await;
             own.publish_completed(here).await;
         });
     }

@@ -158,9 +158,8 @@ impl MergeService {
             return;
         }
         due.extend(self.take_left().await);
-        for id in self.take_over_or_wait(&due).await {
-            due.remove(&id);
-        }
+        let waiting = self.take_over_or_wait(&due).await;
+        due.retain(|id| !waiting.contains(id));
         if due.is_empty() {
             return;
         }
@@ -312,11 +311,10 @@ impl MergeService {
     /// successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         if let Some(task) = self.current_graph(id).await.get(id) {
-            self.take_over(&[id].into())
-                .await
-                .into_values()
-                .next()
-                .map_or(Ok(()), Err)?;
+            let mut missing = self.take_over(&[id].into()).await;
+            if let Some(why) = missing.remove(&id) {
+                return Err(why);
+            }
             let verified = self.verify(task).await;
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
         }

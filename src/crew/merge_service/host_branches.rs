@@ -151,8 +151,8 @@ impl MergeService {
         reasons
     }
 
-    /// As [`MergeService::take_over`]; those that cannot be taken over wait for the next try, and the lead is told the reason.
-    /// Returns them.
+    /// As [`MergeService::take_over`]; those that cannot be taken over wait for the next try, and the lead gets a note with
+    /// the reason. Returns them.
     pub(super) async fn take_over_or_wait(&self, tasks: &BTreeSet<TaskId>) -> BTreeSet<TaskId> {
         let failed = self.take_over(tasks).await;
         for (id, why) in &failed {

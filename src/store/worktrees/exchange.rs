@@ -23,7 +23,7 @@ use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{
     Git, GitError, Hooks, PushHooks, PushResult, RemoteFailure, RemoteLogin, Repo, SharedRemote,
-    commit_of, is_hash,
+    commit_of,
 };
 
 /// Prefix of the refs of all crews at a remote.
@@ -34,8 +34,6 @@ pub(super) const FETCHED: &str = "refs/crewdeck/fetched/";
 pub(super) const BASE: &str = "base";
 /// The folder of the refs with branches, below the prefix of the crew.
 pub(super) const BRANCHES: &str = "wt/";
-/// The base commit in errors about its content.
-const BASE_SHOWN: &str = "the base branch";
 /// Names of folders in `refs/crewdeck/` with other content. A remote may be the clone of another crew.
 const RESERVED: [&str; 3] = ["beside", "stash", "fetched"];
 /// Maximum length of the name of a crew, in characters.
@@ -62,7 +60,7 @@ pub struct BranchExchange {
     /// Git is stopped when this flag becomes true.
     stop: Arc<AtomicBool>,
     /// The base commit that this process has pushed last.
-    pushed_base: Arc<Mutex<Option<String>>>,
+    pub(super) pushed_base: Arc<Mutex<Option<String>>>,
     /// The names of the crew's refs that the remote had at the last fetch of this process, without the prefix; `None` before.
     at_remote: Arc<Mutex<Option<BTreeSet<String>>>>,
 }
@@ -96,11 +94,11 @@ pub struct FetchedBranch {
 }
 
 /// A remote that can be reached, and how.
-struct RemoteConnection {
+pub(super) struct RemoteConnection {
     /// Runs no hooks.
-    git: Git,
+    pub(super) git: Git,
     login: RemoteLogin,
-    remote: SharedRemote,
+    pub(super) remote: SharedRemote,
 }
 
 /// What a ref at the remote has in common with a commit to push.
@@ -172,55 +170,6 @@ impl BranchExchange {
             })
             .into()),
         }
-    }
-
-    /// Publishes the base commit of the lead, from which the worktrees of all hosts start. Replaces an earlier one that is not
-    /// in its history, but not one that another process publishes at the same time. Does nothing if this process has published
-    /// `commit` last.
-    ///
-    /// # Errors
-    /// When there is no such commit, its commits that are not public yet change crewdeck's state folders or have files that are
-    /// to stay on this machine, or the push fails.
-    pub fn publish_base(&self, commit: &str) -> Result<(), StoreError> {
-        let mut pushed = self
-            .pushed_base
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if pushed.as_deref() == Some(commit) {
-            return Ok(());
-        }
-        let work = self.worktrees.read()?;
-        let repo = &work.repo;
-        let known = if is_hash(commit) {
-            commit_of(&repo.git, commit)?
-        } else {
-            None
-        };
-        let Some(known) = known.filter(|known| known == commit) else {
-            return Err(refusal(format!(
-                "the base commit {} is not a commit of this repository",
-                clip(commit, 40)
-            )));
-        };
-        let connection = self.connect(repo)?;
-        let refs = connection
-            .git
-            .shared_refs(&connection.remote, &self.prefix())?;
-        let before = refs.get(BASE).map_or("", String::as_str);
-        if before != known {
-            if let Some(start) = public_start(repo, before, &known)? {
-                check_state_untouched(&repo.git, BASE_SHOWN, &start, &known)?;
-                work.check_no_local_files(BASE_SHOWN, &start, &known)?;
-            }
-            let full = format!("{}{BASE}", self.prefix());
-            let lease = format!("--force-with-lease={full}:{before}");
-            let refspec = format!("{known}:{full}");
-            if let PushResult::Outdated(why) = self.push(repo, &connection, &[&lease], &refspec)? {
-                return Err(other_work(&connection.remote, full, why));
-            }
-        }
-        *pushed = Some(known);
-        Ok(())
     }
 
     /// Publishes the commits of a worktree's branch. Files that are not committed are not published. Commits of the remote are
@@ -333,11 +282,11 @@ impl BranchExchange {
     }
 
     /// Returns the prefix of the crew's refs at the remote.
-    fn prefix(&self) -> String {
+    pub(super) fn prefix(&self) -> String {
         format!("{SHARED}{}/", self.crew)
     }
 
-    fn connect(&self, repo: &Repo) -> Result<RemoteConnection, StoreError> {
+    pub(super) fn connect(&self, repo: &Repo) -> Result<RemoteConnection, StoreError> {
         self.check_crew()?;
         let remote = find_shared_remote(repo, &self.remote)?;
         let login = RemoteLogin::find(&repo.root, self.tokens.clone(), Arc::clone(&self.stop))?;
@@ -364,7 +313,7 @@ impl BranchExchange {
     }
 
     /// Pushes with the user's hooks, unless agents can change them.
-    fn push(
+    pub(super) fn push(
         &self,
         repo: &Repo,
         connection: &RemoteConnection,
@@ -491,27 +440,6 @@ pub(super) fn copy_prefix(worktree: &WorktreeName, host: &HostName) -> String {
     format!("{name}-{host}-")
 }
 
-/// Returns a commit in the history of the base commit `commit` that is public already: from the base commit `before` of the
-/// remote, or what was last fetched from or pushed to a remote of the clone. `None` if nothing is known to be public.
-fn public_start(repo: &Repo, before: &str, commit: &str) -> Result<Option<String>, StoreError> {
-    let git = &repo.git;
-    if is_hash(before) && commit_of(&git.without_fetching(), before)?.is_some() {
-        return Ok(repo.merge_base(before, commit)?);
-    }
-    let merged = format!("--merged={commit}");
-    let format = "--format=%(objectname)";
-    let newest = [
-        "for-each-ref",
-        "--count=1",
-        "--sort=-committerdate",
-        &merged,
-        format,
-        "refs/remotes/",
-    ];
-    let found = git.ok(&newest)?;
-    Ok(is_hash(&found).then_some(found))
-}
-
 /// Compares the commit of a ref at the remote with the commit `tip`. A commit that is not in this repository counts as other
 /// work.
 fn compare(git: &Git, commit: Option<&String>, tip: &str) -> Result<RefRelation, StoreError> {
@@ -538,7 +466,7 @@ pub(super) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitEr
     git.succeeds(&["merge-base", "--is-ancestor", old, new])
 }
 
-fn other_work(remote: &SharedRemote, name: String, why: String) -> StoreError {
+pub(super) fn other_work(remote: &SharedRemote, name: String, why: String) -> StoreError {
     let remote = remote.shown.clone();
     GitError::from(RemoteFailure::OtherWork { remote, name, why }).into()
 }

@@ -16,6 +16,7 @@ mod create;
 mod debris;
 mod diff;
 mod exchange;
+mod exchange_base;
 mod exchange_remote;
 mod exchange_work;
 mod hook_made;

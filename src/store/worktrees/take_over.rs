@@ -19,16 +19,6 @@ const REFLOG: &str = "crewdeck: from another host";
 const HASH_SHOWN: usize = 12;
 
 impl BranchExchange {
-    /// Publishes the commit that is checked out in the project directory as the base commit; see
-    /// [`BranchExchange::publish_base`].
-    ///
-    /// # Errors
-    /// When there is no commit, or the push fails.
-    pub fn publish_head(&self) -> Result<(), StoreError> {
-        let head = self.worktrees.open_repo()?.0.head()?;
-        self.publish_base(&head.commit)
-    }
-
     /// Returns whether the setting names a remote that can be used. Contacts no server.
     pub fn has_remote(&self) -> bool {
         let repo = self.worktrees.open_repo();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crewdeck::domain::host::HostName;
 use crewdeck::domain::worktree::{Merge, Origin, WorktreeError};
-use crewdeck::store::BranchExchange;
+use crewdeck::store::{BranchExchange, NeededWork};
 use pretty_assertions::assert_eq;
 
 use crate::common::repository::{NOW, Repository, commit, git, name, refusal};
@@ -56,6 +56,16 @@ impl Hosts {
 fn exchange(repository: &Repository, host: &str) -> BranchExchange {
     BranchExchange::new(repository.root(), "origin".into(), "web")
         .with_host(HostName::parse(host).unwrap())
+}
+
+/// Returns the work of a task that another host has completed.
+fn needed(worktree: &str, host: &str) -> NeededWork {
+    NeededWork {
+        worktree: name(worktree),
+        by: Some(HostName::parse(host).unwrap()),
+        is_local: false,
+        is_required: true,
+    }
 }
 
 /// Commits a file in the worktree of task 1, which is created if it is missing, and returns the commit.
@@ -169,6 +179,9 @@ fn other_work_at_the_remote_is_kept_beside() {
         format!("refs/crewdeck/web/wt/task-1 {theirs}\nrefs/crewdeck/web/wt/{beside} {newer}")
     );
     first.fetch().unwrap();
+    let full = format!("refs/crewdeck/fetched/web/wt/{beside}");
+    let found = first.find_needed(&[needed("task-1", "b")], None);
+    assert_eq!(found.unwrap(), [full]);
     let taken = first.take_over(&name(&beside), None, NOW).unwrap();
     assert_eq!(taken, Some(newer.clone()));
     let tree = hosts.a.worktrees().find(&beside).unwrap();
@@ -183,6 +196,50 @@ fn other_work_at_the_remote_is_kept_beside() {
         "{text}"
     );
     assert_eq!(hosts.b.git(&["rev-parse", "wt/task-1"]), newer);
+}
+
+#[test]
+fn dependent_task_builds_on_what_the_other_host_has_published() {
+    let hosts = Hosts::new();
+    let (here, other) = hosts.both();
+    let task = name("task-1");
+    let stale = work(&hosts.a, "b.txt", "stale\n");
+    let done = work(&hosts.b, "b.txt", "done\n");
+    other.publish(&task).unwrap();
+    here.fetch().unwrap();
+    let found = here.find_needed(&[needed("task-1", "b")], None).unwrap();
+    assert_eq!(found, ["refs/crewdeck/fetched/web/wt/task-1"]);
+    let created = hosts.a.try_create(2, &[found[0].as_str()]).unwrap();
+    assert_eq!(created.branch_merges.merged, ["wt/task-1"]);
+    let dir = hosts.a.worktree_path("task-2");
+    assert_eq!(git(&dir, &["rev-parse", "HEAD"]), done);
+
+    // The branch here stays, also if its task continues after its folder was lost.
+    assert!(here.has_diverged(&task).unwrap());
+    fs::remove_dir_all(hosts.a.worktree_path("task-1")).unwrap();
+    let again = hosts.a.try_create(1, &[found[0].as_str()]).unwrap();
+    assert_eq!(again.worktree.name, name("task-1-2"));
+    assert_eq!(hosts.a.git(&["rev-parse", "wt/task-1-2"]), done);
+    assert_eq!(hosts.a.git(&["rev-parse", "wt/task-1"]), stale);
+
+    let why = refusal(here.find_needed(&[needed("task-9", "b")], None)).to_string();
+    assert!(why.contains("wt/task-9 is not at the remote yet"), "{why}");
+}
+
+#[test]
+fn only_new_commits_count_as_unpublished_work() {
+    let hosts = Hosts::new();
+    let (lead, _) = hosts.both();
+    work(&hosts.a, "b.txt", "one\n");
+    hosts.a.create(2, &[]);
+    let all = [name("task-1"), name("task-2"), name("task-3")];
+    assert_eq!(lead.unpublished(&all).unwrap(), all[..2]);
+    assert_eq!(lead.unpublished_work(&all).unwrap(), all[..1]);
+    lead.publish(&all[0]).unwrap();
+    assert_eq!(lead.unpublished(&all).unwrap(), all[1..2]);
+    assert_eq!(lead.unpublished_work(&all).unwrap(), []);
+    work(&hosts.a, "c.txt", "two\n");
+    assert_eq!(lead.unpublished_work(&all).unwrap(), all[..1]);
 }
 
 #[test]
@@ -343,6 +400,15 @@ fn files_that_stay_on_this_machine_are_not_published() {
     let why = refusal(lead.publish(&name("task-1"))).to_string();
     assert!(why.contains("key.local"), "{why}");
     assert_eq!(hosts.shared_refs(), "");
+
+    lead.publish_head().unwrap();
+    let published = hosts.shared_refs();
+    fs::write(hosts.a.root().join("key.local"), "secret").unwrap();
+    hosts.a.git(&["add", "--force", "key.local"]);
+    hosts.a.git(&["commit", "--quiet", "-m", "oops"]);
+    let why = refusal(lead.publish_head()).to_string();
+    assert!(why.contains("key.local"), "{why}");
+    assert_eq!(hosts.shared_refs(), published);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl BranchExchange {
     /// exists neither here nor among what was fetched.
     ///
     /// # Errors
-    /// When the branch here has commits that the fetched one lacks and the other way round, when it is checked out in a worktree
+    /// When `by` is given and nothing was fetched for the worktree, when the branch here has commits that the fetched one lacks and the other way round, when it is checked out in a worktree
     /// with uncommitted files or a git operation in progress or in another folder, or git fails. Nothing was changed then.
     pub fn take_over(
         &self,
@@ -46,7 +46,13 @@ impl BranchExchange {
         let branch = worktree.branch();
         let local = work.repo.branch(&branch)?;
         let Some((_, fetched)) = self.find_work(&git, worktree, by)? else {
-            return Ok(local);
+            return match by {
+                // A branch here is not what that host has done.
+                Some(host) => Err(refused(format!(
+                    "{branch} is not at the remote yet: the host {host} publishes it when crewdeck runs there and reaches the remote"
+                ))),
+                None => Ok(local),
+            };
         };
         let commit = match local {
             Some(local) if is_ancestor(&git, &fetched, &local)? => local,

@@ -182,6 +182,12 @@ fn other_work_at_the_remote_is_kept_beside() {
     let full = format!("refs/crewdeck/fetched/web/wt/{beside}");
     let found = first.find_needed(&[needed("task-1", "b")], None);
     assert_eq!(found.unwrap(), [full]);
+    let host = HostName::parse("c").unwrap();
+    let why = refusal(first.take_over(&name("task-2"), Some(&host), NOW)).to_string();
+    assert!(
+        why.starts_with("wt/task-2 is not at the remote yet"),
+        "{why}"
+    );
     let taken = first.take_over(&name(&beside), None, NOW).unwrap();
     assert_eq!(taken, Some(newer.clone()));
     let tree = hosts.a.worktrees().find(&beside).unwrap();
@@ -237,7 +243,7 @@ fn only_new_commits_count_as_unpublished_work() {
     assert_eq!(lead.unpublished_work(&all).unwrap(), all[..1]);
     lead.publish(&all[0]).unwrap();
     assert_eq!(lead.unpublished(&all).unwrap(), all[1..2]);
-    assert_eq!(lead.unpublished_work(&all).unwrap(), []);
+    assert!(lead.unpublished_work(&all).unwrap().is_empty());
     work(&hosts.a, "c.txt", "two\n");
     assert_eq!(lead.unpublished_work(&all).unwrap(), all[..1]);
 }

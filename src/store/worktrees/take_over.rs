@@ -26,15 +26,17 @@ impl BranchExchange {
     }
 
     /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the host `by`
-    /// has published its commits beside other work, takes those. If the branch is checked out in its worktree, updates the files there too. Also enters the worktree into the registry, without a folder,
-    /// so that it can be continued, compared and merged. Contacts no server: call [`BranchExchange::fetch`] first.
+    /// has published its commits beside other work, takes those. If the branch is checked out in its worktree, updates the
+    /// files there too. Also enters the worktree into the registry, without a folder, so that it can be continued, compared and
+    /// merged. Contacts no server: call [`BranchExchange::fetch`] first.
     ///
     /// Returns the last commit of the branch here, which may have commits that were not published yet; `None` if the branch
     /// exists neither here nor among what was fetched.
     ///
     /// # Errors
-    /// When `by` is given and nothing was fetched for the worktree, when the branch here has commits that the fetched one lacks and the other way round, when it is checked out in a worktree
-    /// with uncommitted files or a git operation in progress or in another folder, or git fails. Nothing was changed then.
+    /// When `by` is given and nothing was fetched for the worktree. When the branch here has commits that the fetched one lacks
+    /// and the other way round, when it is checked out in a worktree with uncommitted files or a git operation in progress or in
+    /// another folder, or git fails. Nothing was changed then.
     pub fn take_over(
         &self,
         worktree: &WorktreeName,

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::hooks::CrewHooks;
 use super::parts::HostParts;
 use crate::domain::ids::Name;
+use crate::domain::task::Task;
 use crate::domain::team::Member;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
@@ -62,6 +63,13 @@ impl CrewContext {
     pub fn is_lost(&self) -> bool {
         let host = self.host.as_ref();
         host.is_some_and(|host| !host.session.is_valid())
+    }
+
+    /// Returns whether a task was claimed for another host; false for claims of the user.
+    pub fn is_of_other_host(&self, task: &Task) -> bool {
+        let own = self.host.as_ref().map(|host| &host.info.name);
+        let claim = task.claim.as_ref();
+        claim.is_some_and(|claim| own.is_none_or(|own| !own.same(&claim.host)))
     }
 
     pub fn now(&self) -> Timestamp {

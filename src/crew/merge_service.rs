@@ -1,5 +1,6 @@
 //! Merges the branches of completed tasks, either automatically or when the user or the lead requests it.
 
+mod host_branches;
 mod left;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::board_view::BoardView;
+use super::branch_exchange::CrewExchange;
 use super::branch_status::BranchStatus;
 use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
@@ -25,6 +27,7 @@ use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
 use crate::store::{ScanMode, TaskSet, Worktrees};
+use host_branches::HostBranches;
 
 pub struct MergeService {
     context: Arc<CrewContext>,
@@ -51,6 +54,10 @@ pub struct MergeService {
     user_train: Mutex<Option<CancellationToken>>,
     /// Whether the user has seen that no git hooks run at merges.
     has_warned_of_hooks: Mutex<bool>,
+    /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
+    exchange: Option<Arc<CrewExchange>>,
+    /// Which branches of other hosts were taken over.
+    host_branches: Mutex<HostBranches>,
 }
 
 impl MergeService {
@@ -87,6 +94,8 @@ impl MergeService {
             user_turn: tokio::sync::Mutex::default(),
             user_train: Mutex::default(),
             has_warned_of_hooks: Mutex::default(),
+            exchange: None,
+            host_branches: Mutex::default(),
         }
     }
 
@@ -149,6 +158,8 @@ impl MergeService {
             return;
         }
         due.extend(self.take_left().await);
+        let waiting = self.take_over_or_wait(&due).await;
+        due.retain(|id| !waiting.contains(id));
         if due.is_empty() {
             return;
         }
@@ -279,6 +290,7 @@ impl MergeService {
             }
         }
         self.merge_due(false).await;
+        self.take_over_later();
     }
 
     /// Merges the branch of a completed task into the base branch and publishes the result, which can be a conflict.
@@ -299,6 +311,10 @@ impl MergeService {
     /// successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         if let Some(task) = self.current_graph(id).await.get(id) {
+            let mut missing = self.take_over(&[id].into()).await;
+            if let Some(why) = missing.remove(&id) {
+                return Err(why);
+            }
             let verified = self.verify(task).await;
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
         }
@@ -400,6 +416,7 @@ impl MergeService {
     /// is published and is not an error.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
+        let tasks = self.without_missing(tasks).await?;
         let cancel = self.context.stop.child_token();
         *lock(&self.user_train) = Some(cancel.clone());
         let merged = self.merge_together(&tasks, cancel).await;

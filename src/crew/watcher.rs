@@ -91,7 +91,7 @@ impl Watcher {
         self.followup.spares.board_changed();
         self.branches.read_head().await;
         self.publish_head();
-        self.followup.take_over_branches();
+        self.followup.continue_exchange();
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;
         // Read again, because the skills may have changed before the watch started.
@@ -174,11 +174,12 @@ impl Watcher {
     /// Tries the branches again in the background that automatic merges have left, for example because the user's checkout
     /// had uncommitted changes.
     fn retry_merges(&self) {
-        if !self.merges.has_left() {
+        if !self.merges.has_left() && !self.merges.waits_for_hosts() {
             return;
         }
         let (busy, merges) = (self.signals.busy(), Arc::clone(&self.merges));
         self.context.spawn(async move {
+            merges.retry_take_over().await;
             merges.retry_left().await;
             drop(busy);
         });

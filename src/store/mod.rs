@@ -125,9 +125,9 @@ pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subage
 pub use worktrees::{
     BranchExchange, BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch,
     CombinedBranches, CommandTurn, Debris, FetchedBranch, FetchedBranches, LandedCommit,
-    LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, PORT_VARIABLE,
-    Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
-    WorktreeCommands, WorktreeList, Worktrees,
+    LandedCommits, Landing, NeededWork, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery,
+    PORT_VARIABLE, Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans,
+    WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]

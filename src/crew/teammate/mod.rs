@@ -47,7 +47,8 @@ use tasks::Claim;
 /// Maximum number of model calls in one turn of a teammate whose role sets no other maximum. The same as in
 /// learn-claude-code.
 const ROUNDS_MAX: u32 = 50;
-/// Time after which a teammate tries again to claim a task if the board could not be written.
+/// Time after which a teammate tries again to claim a task if the board could not be written, or the remote could not be
+/// reached for the first time.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 /// Number of consecutive failed claims after which a teammate counts as paused, so that the crew can become idle and
 /// `crewdeck run` can end. As long as the crew runs, the teammate tries to claim again.
@@ -202,8 +203,10 @@ struct TeammateLoop {
     /// Whether the worktree was prepared for the next turn, or its setup was interrupted, so that the turn need not wait
     /// for it.
     is_prepared: bool,
-    /// Number of consecutive claims that failed because the board could not be written.
+    /// Number of consecutive claims that failed because the board could not be written, or the remote could not be reached.
     failed_claims: u32,
+    /// The task whose work could not be fetched, and when to try again, since the start of the crew; `None` after a success.
+    fetch_again: Option<(TaskId, Duration)>,
     /// Whether a turn has ended since the teammate was last idle.
     has_worked: bool,
     /// The task that was open when the teammate was last reported as stuck; `None` if it was not reported since its
@@ -285,6 +288,7 @@ impl TeammateLoop {
             is_paused: false,
             is_prepared: false,
             failed_claims: 0,
+            fetch_again: None,
             has_worked: false,
             stuck_with: None,
         }
@@ -326,8 +330,7 @@ impl TeammateLoop {
                 IdleAction::Claim(task) => match self.claim(task).await {
                     Claim::Work(words) => say = Some(TurnInput::Say(words)),
                     Claim::CheckAgain => {}
-                    Claim::Wait => {
-                        let again = self.crew.context.uptime() + CLAIM_AGAIN;
+                    Claim::Wait(again) => {
                         say = self.wait(&mut changes, Some(again)).await?;
                     }
                 },
@@ -363,6 +366,7 @@ impl TeammateLoop {
         self.update_external_workdir();
         let is_compaction = matches!(start, TurnInput::Compact { .. } | TurnInput::Clear);
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
+        self.crew.worktrees.publish_progress(&self.member.name);
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
         // The user has taken the teammate's task, and a message to the teammate says so. The teammate continues with

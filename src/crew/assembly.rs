@@ -115,6 +115,7 @@ impl RequestGroup {
             delivery: base.delivery.clone(),
             followup: followup.clone(),
             board: board.clone(),
+            team: base.team.clone(),
             requests: base.requests.clone(),
             approvers,
         }));
@@ -317,6 +318,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         registry.clone(),
         board.clone(),
         team.clone(),
+        broker.clone(),
         mailbox.clone(),
     );
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
@@ -346,6 +348,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             branches: branches.clone(),
             merges: merges.clone(),
             skills: skills.clone(),
+            permissions: permissions.clone(),
             mailbox: mailbox.clone(),
             changes: shared.changes,
             exchange,

@@ -312,15 +312,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         limits: parts.limits,
         is_draining: AtomicBool::new(false),
     });
-    let hosts = CrewHosts::new(
-        context.clone(),
-        signals.clone(),
-        registry.clone(),
-        board.clone(),
-        team.clone(),
-        broker.clone(),
-        mailbox.clone(),
-    );
+    let hosts = CrewHosts::new(&teammates, mailbox.clone());
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
     let host = Arc::new(CrewHost {
         context: context.clone(),

@@ -98,8 +98,11 @@ impl BoardFollowup {
                 let (own, task) = (Arc::clone(self), Arc::clone(task));
                 let busy = self.signals.busy();
                 self.context.spawn(async move {
-                    own.exchange_branch(&task).await;
-                    own.merges.on_task_completed(&task).await;
+                    // Another host may lead the crew after this one has lost its session.
+                    if own.context.may_act() {
+                        own.exchange_branch(&task).await;
+                        own.merges.on_task_completed(&task).await;
+                    }
                     drop(busy);
                 });
             }

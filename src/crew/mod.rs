@@ -53,6 +53,7 @@ mod first_board;
 mod hook_session;
 mod hooks;
 mod host;
+mod host_changes;
 mod hosts;
 mod hub_retry;
 mod identical_requests;

@@ -1,8 +1,9 @@
 //! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for decisions.
 
+mod ticket;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -14,14 +15,16 @@ use super::file_errors::FileErrors;
 use super::identical_requests::decide_with_like;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
-use super::signals::{BusyGuard, CrewSignals};
+use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::run_blocking;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, RequestStatus};
-use crate::domain::team::Activity;
-use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
+use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
+use ticket::{PendingRequest, Withdraw};
+
+pub use ticket::RequestTicket;
 
 pub struct BrokerParts {
     pub context: Arc<CrewContext>,
@@ -62,84 +65,6 @@ struct KnownRequest {
 struct Waiter {
     from: Name,
     sender: oneshot::Sender<Request>,
-}
-
-/// A request that was filed and for whose decision an agent waits. Dropping this value, or the future that waits for
-/// the decision, withdraws the request as [`Withdraw`] does.
-pub struct PendingRequest {
-    request: Request,
-    decided: oneshot::Receiver<Request>,
-    withdraw: Withdraw,
-    busy: BusyGuard,
-}
-
-/// The result of [`RequestBroker::ask`]: an approval of an earlier run applies to the request, or the request is
-/// pending.
-pub enum RequestTicket {
-    /// A request of an earlier run with the same sender, kind and text was approved. Its approval is used, and no agent
-    /// waits for a new decision.
-    Decided(Request),
-    Pending(PendingRequest),
-}
-
-impl RequestTicket {
-    /// Waits for the decision like [`RequestTicket::decision_within`], but without a time limit.
-    ///
-    /// # Errors
-    /// Fails if the crew stops first.
-    pub async fn decision(self) -> Result<Request, String> {
-        self.decision_within(None).await
-    }
-
-    /// Waits until the request is decided or withdrawn, and returns it. Returns immediately if an approval of an
-    /// earlier run is used. After `wait_max`, returns the request, which stays pending; with `None`, there is no time
-    /// limit. If the user is the approver, shows the agent's activity as waiting for the user.
-    ///
-    /// # Errors
-    /// Fails if the crew stops first.
-    pub async fn decision_within(self, wait_max: Option<Duration>) -> Result<Request, String> {
-        let PendingRequest {
-            request,
-            mut decided,
-            withdraw,
-            busy,
-        } = match self {
-            RequestTicket::Decided(request) => return Ok(request),
-            RequestTicket::Pending(pending) => pending,
-        };
-        // The crew counts as busy only until the approver has the request.
-        drop(busy);
-        if request.approver == Approver::Ask {
-            let agent = request.from.clone();
-            let activity = Activity::NeedsYou {
-                request: request.kind,
-            };
-            let context = &withdraw.broker.parts.context;
-            context
-                .publish(AgentEvent::ActivityChanged { activity }.of(agent))
-                .await;
-        }
-        let limit = async {
-            match wait_max {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
-        let decided = tokio::select! {
-            biased;
-            decided = &mut decided => decided,
-            () = limit => {
-                if withdraw.broker.leave_open(&request) {
-                    return Ok(request);
-                }
-                // The request was decided meanwhile.
-                decided.await
-            }
-        };
-        let decided = decided.map_err(|_| "the crew is stopping".to_string());
-        drop(withdraw);
-        decided
-    }
 }
 
 impl RequestBroker {
@@ -589,43 +514,5 @@ impl RequestBroker {
         let pending = self.read_pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
         given_up.map(|r| r.from).collect()
-    }
-}
-
-/// Withdraws a request in the background when this value is dropped. The agent that filed the request drops it when it
-/// no longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the
-/// request.
-struct Withdraw {
-    broker: Arc<RequestBroker>,
-    id: RequestId,
-}
-
-impl Drop for Withdraw {
-    fn drop(&mut self) {
-        let context = &self.broker.parts.context;
-        // A decided request is no longer in `waiting`, so there is nothing to withdraw.
-        if lock(&self.broker.waiting).remove(&self.id).is_none() {
-            return;
-        }
-        if context.stop.is_cancelled() && self.broker.is_given_up(&self.id) {
-            // The request is kept for the next run.
-            return;
-        }
-        let (broker, id) = (Arc::clone(&self.broker), self.id.clone());
-        let work = async move {
-            let context = &broker.parts.context;
-            let (requests, now) = (broker.parts.requests.clone(), context.now());
-            let withdrawn =
-                run_blocking(move || requests.withdraw(&id, "the agent was interrupted", now))
-                    .await;
-            if let Err(error) = withdrawn {
-                let text = format!("A request could not be withdrawn: {error}");
-                context.notice(NoticeLevel::Warn, text).await;
-            }
-            broker.read().await;
-        };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(context.tracker.track_future(work));
-        }
     }
 }

@@ -18,6 +18,7 @@ mod frame_limiter;
 mod git_setup;
 pub mod headless;
 mod hub;
+mod hub_viewer;
 mod inputs;
 mod journal;
 mod journal_tail;
@@ -189,6 +190,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
                 blueprint.root.display(),
                 holder.format_process()
             ),
+            Built::LedElsewhere(led) => bail!(led),
         };
         if let Some(notice) = notice {
             headless::eprint_line(&format!("crewdeck: {notice}"));

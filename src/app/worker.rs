@@ -172,6 +172,7 @@ async fn run_once(blueprint: &Blueprint) -> Result<WorkerEnd> {
             blueprint.root.display(),
             holder.format_process()
         ),
+        Built::LedElsewhere(led) => bail!(led),
     };
     let Some(host) = host else {
         bail!("the worker has not joined the crew");

@@ -132,4 +132,4 @@ pub use parts::{
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
 pub use train_merger::TrainMerger;
-pub use viewer::{Runner, Viewer, ViewerParts};
+pub use viewer::{HubFeed, HubUpdate, Runner, Viewer, ViewerParts};

@@ -287,8 +287,9 @@ impl RequestBroker {
     }
 
     /// Carries out the decision on `request`, and wakes the agent that waits for the decision. If no agent waits, sends
-    /// the decision as a message. Leaves decisions to the host that runs the agent. `decided_now` is false if the request was decided before this crew started. Such a
-    /// decision is carried out only if the earlier crew did not finish carrying it out.
+    /// the decision as a message. Leaves a decision to the host that runs the agent. `decided_now` is false if the request
+    /// was decided before this crew started. Such a decision is carried out only if the earlier crew did not finish
+    /// carrying it out.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
         let is_own = self.runs(&request.target);

@@ -78,6 +78,28 @@ impl TeamRoster {
         member.is_some_and(|member| member.status == MemberStatus::Shutdown)
     }
 
+    /// Returns the host that runs the present teammate `name`, or the parent of the subagent `name`, if it is another host
+    /// than this one. `None` if the crew is on this machine only.
+    pub fn remote_host(&self, name: &Name) -> Option<String> {
+        self.context.host.as_ref()?;
+        let name = name.parent().unwrap_or_else(|| name.clone());
+        let team = self.published();
+        let member = team.present().find(|m| m.name.same(&name))?;
+        let is_remote = !member.host.eq_ignore_ascii_case(self.context.member_host());
+        // The members of the host of the lead have no host.
+        let is_named = is_remote && !member.host.is_empty();
+        is_named.then(|| member.host.clone())
+    }
+
+    /// Returns the error of a command that only the host of the teammate `name` could carry out; `None` if that is this host.
+    pub fn remote_error(&self, name: &Name) -> Option<String> {
+        let host = self.remote_host(name)?;
+        let agent = name.parent().unwrap_or_else(|| name.clone());
+        Some(format!(
+            "{name} runs on host {host}, where this cannot be done from here: send {agent} a message, or request its shutdown."
+        ))
+    }
+
     /// Reads the roster from disk. Publishes nothing.
     pub async fn load(&self) -> Result<Team, StoreError> {
         let roster = self.roster.clone();
@@ -174,5 +196,91 @@ impl TeamRoster {
     pub async fn mark_alive(&self, names: Vec<Name>) -> Result<(), StoreError> {
         let (roster, now) = (self.roster.clone(), self.context.now());
         run_blocking(move || roster.update_last_alive(&names, now).map(drop)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use tokio_util::sync::CancellationToken;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::crew::parts::HostParts;
+    use crate::crew::test_support::{TestCrew, bob};
+    use crate::domain::host::{HostInfo, HostKind, HostName};
+    use crate::domain::timestamp::Timestamp;
+    use crate::store::{FakeHostSession, Hub, HubAddress, HubSettings};
+
+    /// Returns the team of a crew on a hub, which this process leads as the host `home`.
+    fn team_on_hub(crew: &TestCrew) -> TeamRoster {
+        let address = HubAddress::parse("nats://127.0.0.1:1/web").unwrap();
+        let hub = Hub::new(HubSettings::new(address));
+        let info = HostInfo {
+            name: HostName::parse("home").unwrap(),
+            kind: HostKind::Lead,
+            slots: 0,
+            tags: Vec::new(),
+            version: String::new(),
+            cores: 1,
+            load: 0.0,
+            is_draining: false,
+            started_at: Timestamp::default(),
+        };
+        let context = Arc::new(CrewContext {
+            root: crew.context.root.clone(),
+            session: crew.context.session.clone(),
+            event_sender: crew.context.event_sender.clone(),
+            clock: crew.context.clock,
+            new_id: crew.context.new_id,
+            started: crew.context.started,
+            tracker: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            hooks: None,
+            host: Some(HostParts {
+                info,
+                session: FakeHostSession::new("home", "s"),
+                store: hub.stores(&crew.context.root).hosts.unwrap(),
+                exchange: None,
+            }),
+        });
+        TeamRoster::new(context, crew.errors.clone(), crew.team.store().clone())
+    }
+
+    #[tokio::test]
+    async fn command_for_a_teammate_of_another_host_names_the_host() {
+        let crew = TestCrew::new();
+        let team = team_on_hub(&crew);
+        let amy = Name::member("amy").unwrap();
+        for (name, host) in [(bob(), "gpu"), (amy.clone(), "")] {
+            let member = Member {
+                host: host.into(),
+                ..Member::new(name, "coder")
+            };
+            team.add(member, 16).await.unwrap();
+        }
+        team.read().await;
+        assert_eq!(team.remote_host(&bob()).as_deref(), Some("gpu"));
+        let subagent = Name::subagent(&bob(), 1);
+        let why = team.remote_error(&subagent).unwrap();
+        assert!(why.contains("on host gpu"), "{why}");
+        for name in [amy, Name::lead()] {
+            assert_eq!(team.remote_host(&name), None, "{name}");
+        }
+        team.mark_shut_down(&bob()).await.unwrap();
+        team.read().await;
+        assert_eq!(team.remote_host(&bob()), None);
+    }
+
+    #[tokio::test]
+    async fn crew_without_a_hub_has_no_other_hosts() {
+        let crew = TestCrew::new();
+        let member = Member {
+            host: "gpu".into(),
+            ..Member::new(bob(), "coder")
+        };
+        crew.team.add(member, 16).await.unwrap();
+        crew.team.read().await;
+        assert_eq!(crew.team.remote_host(&bob()), None);
     }
 }

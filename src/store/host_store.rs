@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::StoreError;
 use crate::domain::host::{HostClaim, HostInfo, HostName, HostState};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 
 /// Called with each change of the hosts. It may block.
@@ -20,7 +21,8 @@ pub trait HostStore: Debug + Send + Sync {
     /// ended; its lease is taken over.
     ///
     /// # Errors
-    /// [`StoreError::HostInUse`] if another process has the name, or, for the host of the lead, if the crew has a lead.
+    /// [`StoreError::HostInUse`] if another process has the name; [`StoreError::LeadInUse`] for the host of the lead, if another
+    /// process leads the crew.
     fn join(
         &self,
         info: &HostInfo,
@@ -71,6 +73,10 @@ pub enum EventStart {
 pub struct HostEvents {
     pub host: HostName,
     pub events: Vec<EventKind>,
+    /// When the store has received the events, by its own clock.
+    pub stored_at: Timestamp,
+    /// Whether the events were in the store before the reader began.
+    pub is_earlier: bool,
     /// Whether events before these were removed before they could be read.
     pub is_cut: bool,
 }

@@ -150,6 +150,13 @@ pub enum StoreError {
     /// Another process is present as the host.
     #[error("{0}")]
     HostInUse(String),
+    /// Another process leads the crew.
+    #[error("{text}")]
+    LeadInUse {
+        /// The name of its host; empty if it is unknown.
+        host: String,
+        text: String,
+    },
     /// An agent of this host cannot act as the owner of the task. The string says why.
     #[error("task {0} is not claimed for this host: {1}")]
     ClaimLost(TaskId, String),

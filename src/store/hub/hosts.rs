@@ -97,11 +97,11 @@ impl HubHosts {
             is_lost: Arc::default(),
         };
         let lead = match info.kind {
-            HostKind::Lead => Some(self.acquire(LEAD_KEY, &new, lead_in_use_text)?),
+            HostKind::Lead => Some(self.acquire(LEAD_KEY, &new, lead_in_use)?),
             HostKind::Worker => None,
         };
         let key = host_key(&info.name);
-        let in_use = |other: &LeaseHolder| host_in_use_text(&info.name, other);
+        let in_use = |other: &LeaseHolder| host_in_use(&info.name, other);
         let lease = self.acquire(&key, &new, in_use)?;
         let session = HubHostSession {
             hub: self.0.clone(),
@@ -119,7 +119,7 @@ impl HubHosts {
         &self,
         key: &str,
         new: &SessionLeases<'_>,
-        in_use: impl Fn(&LeaseHolder) -> String,
+        in_use: impl Fn(&LeaseHolder) -> StoreError,
     ) -> Result<Lease, StoreError> {
         let mut attempt = 0;
         loop {
@@ -132,7 +132,7 @@ impl HubHosts {
                     retry::pause(attempt);
                     attempt += 1;
                 }
-                Attempt::Held(other) => return Err(StoreError::HostInUse(in_use(&other))),
+                Attempt::Held(other) => return Err(in_use(&other)),
             }
         }
     }
@@ -153,25 +153,27 @@ impl HubHosts {
     }
 }
 
-fn lead_in_use_text(other: &LeaseHolder) -> String {
+fn lead_in_use(other: &LeaseHolder) -> StoreError {
     let on = if other.host.is_empty() {
         "another host"
     } else {
         &other.host
     };
-    format!(
+    let text = format!(
         "crewdeck on {on}{} leads this crew already: stop it there, or watch the crew from here; if it was killed, try again after {} s",
         process_text(other),
         LEASE_LIFE.as_secs()
-    )
+    );
+    let host = other.host.clone();
+    StoreError::LeadInUse { host, text }
 }
 
-fn host_in_use_text(name: &HostName, other: &LeaseHolder) -> String {
-    format!(
+fn host_in_use(name: &HostName, other: &LeaseHolder) -> StoreError {
+    StoreError::HostInUse(format!(
         "another crewdeck{} works for this crew as the host {name}: stop it, or give this host another name; if it was killed, try again after {} s",
         process_text(other),
         LEASE_LIFE.as_secs()
-    )
+    ))
 }
 
 fn process_text(holder: &LeaseHolder) -> String {

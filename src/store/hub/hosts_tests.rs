@@ -192,7 +192,8 @@ fn crew_has_one_lead() {
     let first = hosts.join_for(&lead("laptop"), None, LIFE).unwrap();
     let error = other.join_for(&lead("desktop"), None, LIFE).unwrap_err();
     let text = error.to_string();
-    assert!(matches!(error, StoreError::HostInUse(_)), "{text}");
+    let is_led = matches!(&error, StoreError::LeadInUse { host, .. } if host == "laptop");
+    assert!(is_led, "{text}");
     let expected = format!(
         "crewdeck on laptop (process {}) leads this crew already: stop it there",
         std::process::id()

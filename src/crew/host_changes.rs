@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_the_load_alone_are_told_apart() {
+    fn change_of_the_load_alone_is_no_change_of_the_session() {
         let before = [host("gpu", "s1", HostPresence::Present)];
         let changed = |change: fn(&mut HostState)| {
             let mut after = before.clone();

@@ -116,7 +116,7 @@ mod tests {
             started_at: NOW,
         };
         RemoteWork {
-            own: claim("desk", "s0"),
+            own: claim("home", "s0"),
             hosts: vec![HostState {
                 info,
                 session: "s1".into(),
@@ -174,7 +174,7 @@ mod tests {
         work.members.clear();
         assert!(work.is_on_board(&claimed));
         // The agents of this host are known without the board.
-        assert!(!work.is_on_board(&board(Some(claim("desk", "s0")))));
+        assert!(!work.is_on_board(&board(Some(claim("home", "s0")))));
     }
 
     #[test]

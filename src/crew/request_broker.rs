@@ -145,17 +145,6 @@ impl RequestBroker {
         }))
     }
 
-    /// Records that the agent no longer waits for the decision on its request. The request stays pending, and its
-    /// decision is later sent to the agent as a message. Returns false, and does nothing, if the request was just
-    /// decided.
-    fn leave_open(&self, request: &Request) -> bool {
-        let was_waiting = lock(&self.waiting).remove(&request.id).is_some();
-        if was_waiting {
-            lock(&self.left_open).insert(request.id.clone(), request.from.clone());
-        }
-        was_waiting
-    }
-
     /// Returns whether the agent `name` has a pending request for which it no longer waits. The agent gets the decision
     /// as a message.
     pub fn has_left_open(&self, name: &Name) -> bool {

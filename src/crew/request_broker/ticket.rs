@@ -92,6 +92,19 @@ impl RequestTicket {
     }
 }
 
+impl RequestBroker {
+    /// Records that the agent no longer waits for the decision on its request. The request stays pending, and its
+    /// decision is later sent to the agent as a message. Returns false, and does nothing, if the request was just
+    /// decided.
+    fn leave_open(&self, request: &Request) -> bool {
+        let was_waiting = lock(&self.waiting).remove(&request.id).is_some();
+        if was_waiting {
+            lock(&self.left_open).insert(request.id.clone(), request.from.clone());
+        }
+        was_waiting
+    }
+}
+
 /// Withdraws a request in the background when this value is dropped. The agent that filed the request drops it when it
 /// no longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the
 /// request.

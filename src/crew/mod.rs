@@ -55,7 +55,11 @@ mod hooks;
 mod host;
 mod host_changes;
 mod hosts;
+#[cfg(test)]
+mod hub_request_tests;
 mod hub_retry;
+#[cfg(test)]
+mod hub_test_support;
 mod identical_requests;
 mod idle_detector;
 mod inbox_prompts;

@@ -202,49 +202,15 @@ impl TeamRoster {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
-    use tokio_util::sync::CancellationToken;
-    use tokio_util::task::TaskTracker;
 
     use super::*;
-    use crate::crew::parts::HostParts;
+    use crate::crew::hub_test_support::lead_on_hub;
     use crate::crew::test_support::{TestCrew, bob};
-    use crate::domain::host::{HostInfo, HostKind, HostName};
-    use crate::domain::timestamp::Timestamp;
-    use crate::store::{FakeHostSession, Hub, HubAddress, HubSettings};
 
     /// Returns the team of a crew on a hub, which this process leads as the host `home`.
     fn team_on_hub(crew: &TestCrew) -> TeamRoster {
-        let address = HubAddress::parse("nats://127.0.0.1:1/web").unwrap();
-        let hub = Hub::new(HubSettings::new(address));
-        let info = HostInfo {
-            name: HostName::parse("home").unwrap(),
-            kind: HostKind::Lead,
-            slots: 0,
-            tags: Vec::new(),
-            version: String::new(),
-            cores: 1,
-            load: 0.0,
-            is_draining: false,
-            started_at: Timestamp::default(),
-        };
-        let context = Arc::new(CrewContext {
-            root: crew.context.root.clone(),
-            session: crew.context.session.clone(),
-            event_sender: crew.context.event_sender.clone(),
-            clock: crew.context.clock,
-            new_id: crew.context.new_id,
-            started: crew.context.started,
-            tracker: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            hooks: None,
-            host: Some(HostParts {
-                info,
-                session: FakeHostSession::new("home", "s"),
-                store: hub.stores(&crew.context.root).hosts.unwrap(),
-                exchange: None,
-            }),
-        });
-        TeamRoster::new(context, crew.errors.clone(), crew.team.store().clone())
+        let (errors, roster) = (crew.errors.clone(), crew.team.store().clone());
+        TeamRoster::new(lead_on_hub(crew), errors, roster)
     }
 
     #[tokio::test]

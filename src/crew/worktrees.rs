@@ -206,6 +206,9 @@ impl TaskWorktrees {
         let Some(exchange) = &self.exchange else {
             return Ok(());
         };
+        if !self.context.may_act() {
+            return Err(StoreError::HostLost("publish branches").to_string());
+        }
         let published = match exchange.on_completed(name).await {
             Ok(published) => published,
             Err(_) if !self.context.is_worker() => return Ok(()),

@@ -387,7 +387,10 @@ impl CrewHosts {
         let (roster, store) = (self.team.store().clone(), Arc::clone(&self.host.store));
         let now = self.context.now();
         // A host may have joined again in the meantime.
-        let find_lost = move |team: &Team| Ok(members_without_host(team, &own, &store.hosts()?));
+        let find_lost = move |team: &Team| {
+            let hosts = store.hosts();
+            hosts.map(|hosts| members_without_host(team, &own, &hosts))
+        };
         run_blocking(move || roster.close_lost(find_lost, now).map(drop)).await?;
         self.team.read().await;
         Ok(())

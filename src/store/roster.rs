@@ -268,7 +268,9 @@ mod tests {
                 .set_status(&bob, MemberStatus::Idle, now)
                 .unwrap_err(),
             roster.close_lost(|_| Ok(Vec::new()), now).unwrap_err(),
-            roster.update_last_alive(&[bob.clone()], now).unwrap_err(),
+            roster
+                .update_last_alive(std::slice::from_ref(&bob), now)
+                .unwrap_err(),
         ];
         for error in errors {
             assert!(matches!(error, StoreError::HostLost(_)), "{error}");

@@ -98,7 +98,10 @@ impl BoardFollowup {
                 let (own, task) = (Arc::clone(self), Arc::clone(task));
                 let busy = self.signals.busy();
                 self.context.spawn(async move {
-                    if own.context.is_of_other_host(&task) {
+                    // Another host may lead the crew after this one has lost its session.
+                    if !own.context.may_act() {
+                        tracing::warn!("task {} is left to another lead", task.id);
+                    } else if own.context.is_of_other_host(&task) {
                         own.merges.on_completed_elsewhere(task).await;
                     } else {
                         own.publish_completed([&*task]).await;

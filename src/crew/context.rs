@@ -48,6 +48,18 @@ impl CrewContext {
         self.host.as_ref().is_some_and(HostParts::is_worker)
     }
 
+    /// Returns whether this process runs the lead of a crew on a hub.
+    pub fn is_lead_on_hub(&self) -> bool {
+        self.host.is_some() && !self.is_worker()
+    }
+
+    /// Returns whether this process may act for its crew. A host that has lost its session may not, because another one may
+    /// act in its place.
+    pub fn may_act(&self) -> bool {
+        let host = self.host.as_ref();
+        host.is_none_or(|host| host.session.is_valid())
+    }
+
     /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
     pub fn member_host(&self) -> &str {
         self.host.as_ref().map_or("", HostParts::member_host)
@@ -57,12 +69,6 @@ impl CrewContext {
     pub fn runs(&self, member: &Member) -> bool {
         let host = self.host.as_ref();
         host.map_or(member.host.is_empty(), |host| host.runs(member))
-    }
-
-    /// Returns whether this host has lost its session on the hub, so that this process must not change the shared state.
-    pub fn is_lost(&self) -> bool {
-        let host = self.host.as_ref();
-        host.is_some_and(|host| !host.session.is_valid())
     }
 
     /// Returns whether a task was claimed for another host; false for claims of the user.
@@ -94,6 +100,14 @@ impl CrewContext {
     pub fn transcript(&self, agent: &Name) -> TranscriptFile {
         TranscriptFile::open(&self.root, &self.session, agent)
             .with_redactor(self.event_sender.redactor())
+    }
+}
+
+/// Waits until the time `at`. If `at` is `None`, waits forever.
+pub async fn until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

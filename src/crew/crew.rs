@@ -114,7 +114,7 @@ impl Crew {
         if self.context.host.is_none() {
             std::future::pending::<()>().await;
         }
-        while !self.context.is_lost() {
+        while self.context.may_act() {
             tokio::time::sleep(LOST_CHECK).await;
         }
     }
@@ -167,7 +167,7 @@ impl Crew {
             }
         };
         let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
-        if self.context.is_lost() {
+        if !self.context.may_act() {
             return Ok(problems);
         }
         let closed = self.recovery.close().await;

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, interval_at, sleep_until, timeout};
+use tokio::time::{Instant, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::context::CrewContext;
+use super::context::{CrewContext, until};
 use super::event_buffer::{BATCH_BYTES, EventBuffer};
 use super::parts::CrewParts;
 pub use super::relayed_events::is_relayed;
@@ -159,7 +159,7 @@ impl EventRelay {
                     sending = None;
                     outbox.finish(&result);
                 }
-                () = reached(due), if sending.is_none() && due.is_some() => {
+                () = until(due), if sending.is_none() && due.is_some() => {
                     sending = Some(self.send(outbox.next_batch()));
                 }
             }
@@ -199,13 +199,6 @@ impl EventRelay {
 async fn result_of(sending: &mut Option<Sending>) -> Result<(), StoreError> {
     match sending {
         Some(sending) => sending.await,
-        None => pending().await,
-    }
-}
-
-async fn reached(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
         None => pending().await,
     }
 }

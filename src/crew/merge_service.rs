@@ -15,7 +15,7 @@ use super::branch_status::BranchStatus;
 use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, conflict_task, conflict_text, mergeable};
-use super::merge_train::{TrainHost, TrainRunner};
+use super::merge_train::{MERGE_ACT, TrainHost, TrainRunner};
 use super::train_merger::{TrainMerge, TrainMerger};
 use super::train_texts::TrainLine;
 use crate::agent::driver::run_blocking;
@@ -26,7 +26,7 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
-use crate::store::{ScanMode, TaskSet, Worktrees};
+use crate::store::{ScanMode, StoreError, TaskSet, Worktrees};
 use host_branches::HostBranches;
 
 pub struct MergeService {
@@ -75,6 +75,7 @@ impl MergeService {
             let host = TrainHost {
                 clock: context.clock,
                 event_sender: Some(context.event_sender.clone()),
+                session: context.host.as_ref().map(|host| Arc::clone(&host.session)),
             };
             let runner = TrainRunner::new(host, store, checks);
             Arc::new(TrainMerger::new(board.store().clone(), runner))
@@ -117,6 +118,17 @@ impl MergeService {
         })
     }
 
+    /// Fails if this process must not merge: another host runs the lead, or may run it because this one has lost its session.
+    fn check_host(&self) -> Result<(), String> {
+        if self.context.is_worker() {
+            return Err("the host of the lead merges the branches of the crew".into());
+        }
+        if !self.context.may_act() {
+            return Err(StoreError::HostLost(MERGE_ACT).to_string());
+        }
+        Ok(())
+    }
+
     /// Returns whether the branch of `tree` is merged automatically when `task` is completed. This is so if the merge
     /// policy is `Auto`, or if `task` was created to resolve a conflict in another task's worktree.
     fn merges(&self, tree: &Worktree, task: TaskId) -> bool {
@@ -152,6 +164,9 @@ impl MergeService {
     /// If none is due, does nothing unless `is_retry`. Waits while another automatic merge is running. Publishes the result.
     async fn merge_due(&self, is_retry: bool) {
         let _turn = self.due_turn.lock().await;
+        if self.check_host().is_err() {
+            return;
+        }
         let mut due = std::mem::take(&mut *lock(&self.due));
         if due.is_empty() && !is_retry {
             // The merge before has taken them along.
@@ -198,6 +213,7 @@ impl MergeService {
         tasks: &[TaskId],
         cancel: CancellationToken,
     ) -> Result<Option<TrainMerge>, String> {
+        self.check_host()?;
         let graph = self.board.graph();
         let all: Vec<TaskId> = tasks_on_branches(&graph, tasks).into_iter().collect();
         let Some(train) = self.train.as_ref().filter(|train| train.concerns(&all)) else {
@@ -249,6 +265,9 @@ impl MergeService {
     /// Records in the worktree log that a task with a worktree was completed. Then merges the task's branch if the
     /// branch is merged automatically. Does nothing if the task has no worktree.
     pub async fn on_task_completed(&self, task: &Task) {
+        if self.check_host().is_err() {
+            return;
+        }
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
         };
@@ -273,6 +292,9 @@ impl MergeService {
 
     /// Performs the automatic merges that were due when an earlier crew ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
+        if self.check_host().is_err() {
+            return;
+        }
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
         let listed = run_blocking(move || store.list()).await;
@@ -344,6 +366,7 @@ impl MergeService {
     }
 
     pub async fn try_merge(&self, id: TaskId) -> Result<MergeResult, String> {
+        self.check_host()?;
         let store = self.worktrees()?;
         let graph = self.current_graph(id).await;
         let (task, name) = mergeable(&graph, id)?;

@@ -13,7 +13,8 @@ use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::run_blocking;
 use crate::domain::crash_recovery::{self, LeadState};
-use crate::domain::ids::Name;
+use crate::domain::host::HostPresence;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::text::{clip, one_line};
@@ -82,6 +83,10 @@ impl Recovery {
     /// Members with a request that the lead left undecided are exempt: they continue in the next run of the session. If
     /// there is such a member, the lead keeps its task too.
     pub async fn close(&self) -> Result<(), StoreError> {
+        if !self.context.may_act() {
+            // The other hosts clean up after a host that they have lost.
+            return Ok(());
+        }
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();
         self.close_all_but(&back, resumes).await
@@ -107,11 +112,7 @@ impl Recovery {
         };
         team.members = own;
         for member in self.ended_members(&team, back) {
-            match self.board.release_task_of(&member.name).await {
-                // An earlier run of this host has claimed the task. It is offered again when that run has ended.
-                Err(StoreError::ClaimLost(..)) => {}
-                released => released?,
-            }
+            self.release_task_of(&member.name).await?;
             if is_worker {
                 // A later run begins new conversations, which would otherwise grow with each run.
                 self.team.mark_shut_down(&member.name).await?;
@@ -121,7 +122,7 @@ impl Recovery {
             }
         }
         if !resumes && !is_worker {
-            self.board.release_task_of(&Name::lead()).await?;
+            self.release_task_of(&Name::lead()).await?;
         }
         let (requests, now) = (self.requests.clone(), self.context.now());
         let back = back.to_vec();
@@ -161,6 +162,42 @@ impl Recovery {
             .collect()
     }
 
+    /// Puts the open task of an agent of an earlier crew back on the board. A task that a present host has claimed is not
+    /// ours, and stays.
+    async fn release_task_of(&self, name: &Name) -> Result<(), StoreError> {
+        match self.board.release_task_of(name).await {
+            Err(StoreError::ClaimLost(id, _)) => self.release_lost(id, name).await,
+            released => released,
+        }
+    }
+
+    /// Puts a task back on the board that an ended session of a host has claimed for `owner`.
+    async fn release_lost(&self, id: TaskId, owner: &Name) -> Result<(), StoreError> {
+        let Some(host) = &self.context.host else {
+            return Ok(());
+        };
+        let (board, store) = (self.board.store().clone(), Arc::clone(&host.store));
+        let now = self.context.now();
+        let released = run_blocking(move || {
+            let Some(claim) = board.get(id)?.claim.clone() else {
+                return Ok(None);
+            };
+            let is_present = store.hosts()?.iter().any(|host| {
+                host.session == claim.session && host.presence == HostPresence::Present
+            });
+            if is_present {
+                return Ok(None);
+            }
+            board.release_lost(id, &claim, now)
+        });
+        match released.await {
+            Ok(Some(task)) => self.board.report_released(&task, owner).await,
+            Ok(None) | Err(StoreError::ClaimLost(..)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// Records in the roster, once per `ALIVE_INTERVAL`, that working teammates are alive. Writes nothing while all
     /// teammates are idle or a request is pending.
     pub async fn record_alive(self: Arc<Self>) {
@@ -186,10 +223,10 @@ impl Recovery {
         }
     }
 
-    /// Returns the teammates that are in a turn. Returns none while a request is pending, because its decision may take
-    /// hours.
+    /// Returns the teammates that are in a turn. Returns none while one of their requests is pending, because its decision may
+    /// take hours.
     fn working_teammates(&self) -> Vec<Name> {
-        if self.broker.has_pending() {
+        if self.broker.has_own_pending() {
             return Vec::new();
         }
         self.registry.working_teammates()
@@ -230,7 +267,7 @@ fn lost(requests: &[Request]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::{RequestId, TaskId};
+    use crate::domain::ids::RequestId;
     use crate::domain::request::PendingCall;
     use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;

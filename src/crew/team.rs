@@ -1,8 +1,11 @@
 //! The roster on disk, and the team as it was last published.
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::context::{CrewContext, lock};
+use tokio::sync::watch;
+
+use super::context::CrewContext;
 use super::file_errors::FileErrors;
 use crate::agent::driver::run_blocking;
 use crate::domain::ids::Name;
@@ -15,7 +18,25 @@ pub struct TeamRoster {
     context: Arc<CrewContext>,
     errors: Arc<FileErrors>,
     roster: Roster,
-    published: Mutex<Team>,
+    published: watch::Sender<PublishedTeam>,
+}
+
+/// The team as it was last published.
+#[derive(Default)]
+pub struct PublishedTeam {
+    team: Arc<Team>,
+    /// The host of each member, also of those that have shut down, by the name of the member in lower case.
+    hosts: HashMap<String, String>,
+}
+
+impl PublishedTeam {
+    fn new(team: Arc<Team>) -> PublishedTeam {
+        let host_of = |m: &Member| (m.name.as_str().to_ascii_lowercase(), m.host.clone());
+        PublishedTeam {
+            hosts: team.members.iter().map(host_of).collect(),
+            team,
+        }
+    }
 }
 
 impl TeamRoster {
@@ -24,7 +45,7 @@ impl TeamRoster {
             context,
             errors,
             roster,
-            published: Mutex::default(),
+            published: watch::Sender::default(),
         }
     }
 
@@ -33,8 +54,28 @@ impl TeamRoster {
     }
 
     /// Returns the team as it was last published.
-    pub fn published(&self) -> Team {
-        lock(&self.published).clone()
+    pub fn published(&self) -> Arc<Team> {
+        Arc::clone(&self.published.borrow().team)
+    }
+
+    /// Returns a receiver that is notified when another team is published.
+    pub fn subscribe(&self) -> watch::Receiver<PublishedTeam> {
+        self.published.subscribe()
+    }
+
+    /// Returns whether the host `host` runs the member `name`, or ran it until it shut down; `None` if the team has no such
+    /// member.
+    pub fn is_on(&self, name: &Name, host: &str) -> Option<bool> {
+        let published = self.published.borrow();
+        let found = published.hosts.get(&name.as_str().to_ascii_lowercase())?;
+        Some(found.eq_ignore_ascii_case(host))
+    }
+
+    /// Returns whether the member `name` has shut down, according to the published team.
+    pub fn is_shut_down(&self, name: &Name) -> bool {
+        let team = self.published();
+        let member = team.find(name);
+        member.is_some_and(|member| member.status == MemberStatus::Shutdown)
     }
 
     /// Returns the host that runs the present teammate `name`, or the parent of the subagent `name`, if it is another host
@@ -42,7 +83,7 @@ impl TeamRoster {
     pub fn remote_host(&self, name: &Name) -> Option<String> {
         self.context.host.as_ref()?;
         let name = name.parent().unwrap_or_else(|| name.clone());
-        let team = lock(&self.published);
+        let team = self.published();
         let member = team.present().find(|m| m.name.same(&name))?;
         let is_remote = !member.host.eq_ignore_ascii_case(self.context.member_host());
         // The members of the host of the lead have no host.
@@ -77,16 +118,15 @@ impl TeamRoster {
     }
 
     async fn publish(&self, team: Team) {
-        let changed = {
-            let mut published = lock(&self.published);
-            let changed = published.differs_from(&team);
-            if changed {
-                published.clone_from(&team);
+        let team = Arc::new(team);
+        let has_changed = self.published.send_if_modified(|published| {
+            let has_changed = published.team.differs_from(&team);
+            if has_changed {
+                *published = PublishedTeam::new(Arc::clone(&team));
             }
-            changed
-        };
-        if changed {
-            let team = Arc::new(team);
+            has_changed
+        });
+        if has_changed {
             self.context
                 .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
                 .await;
@@ -104,8 +144,19 @@ impl TeamRoster {
     }
 
     pub async fn set_status(&self, name: &Name, status: MemberStatus) -> Result<(), StoreError> {
+        self.set_state(name, status, false).await
+    }
+
+    /// Sets the status of a member, and whether it is paused.
+    pub async fn set_state(
+        &self,
+        name: &Name,
+        status: MemberStatus,
+        is_paused: bool,
+    ) -> Result<(), StoreError> {
         let (roster, name, now) = (self.roster.clone(), name.clone(), self.context.now());
-        run_blocking(move || roster.set_status(&name, status, now).map(drop)).await
+        let state = (status, is_paused);
+        run_blocking(move || roster.set_state(&name, state, now).map(drop)).await
     }
 
     /// Removes the first prompt of the member `name` from the roster. Called when the member's conversation on disk
@@ -156,49 +207,15 @@ impl TeamRoster {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
-    use tokio_util::sync::CancellationToken;
-    use tokio_util::task::TaskTracker;
 
     use super::*;
-    use crate::crew::parts::HostParts;
+    use crate::crew::hub_test_support::lead_on_hub;
     use crate::crew::test_support::{TestCrew, bob};
-    use crate::domain::host::{HostInfo, HostKind, HostName};
-    use crate::domain::timestamp::Timestamp;
-    use crate::store::{FakeHostSession, Hub, HubAddress, HubSettings};
 
     /// Returns the team of a crew on a hub, which this process leads as the host `home`.
     fn team_on_hub(crew: &TestCrew) -> TeamRoster {
-        let address = HubAddress::parse("nats://127.0.0.1:1/web").unwrap();
-        let hub = Hub::new(HubSettings::new(address));
-        let info = HostInfo {
-            name: HostName::parse("home").unwrap(),
-            kind: HostKind::Lead,
-            slots: 0,
-            tags: Vec::new(),
-            version: String::new(),
-            cores: 1,
-            load: 0.0,
-            is_draining: false,
-            started_at: Timestamp::default(),
-        };
-        let context = Arc::new(CrewContext {
-            root: crew.context.root.clone(),
-            session: crew.context.session.clone(),
-            event_sender: crew.context.event_sender.clone(),
-            clock: crew.context.clock,
-            new_id: crew.context.new_id,
-            started: crew.context.started,
-            tracker: TaskTracker::new(),
-            stop: CancellationToken::new(),
-            hooks: None,
-            host: Some(HostParts {
-                info,
-                session: FakeHostSession::new("home", "s"),
-                store: hub.stores(&crew.context.root).hosts.unwrap(),
-                exchange: None,
-            }),
-        });
-        TeamRoster::new(context, crew.errors.clone(), crew.team.store().clone())
+        let (errors, roster) = (crew.errors.clone(), crew.team.store().clone());
+        TeamRoster::new(lead_on_hub(crew), errors, roster)
     }
 
     #[tokio::test]

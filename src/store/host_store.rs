@@ -1,6 +1,7 @@
 //! What a crew with several hosts needs from the store that the hosts share. The store of the files has no hosts.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use super::StoreError;
 use crate::domain::host::{HostClaim, HostInfo, HostName, HostState};
@@ -98,6 +99,26 @@ pub trait HostSession: Debug + Send + Sync {
     /// # Errors
     /// When they cannot be stored.
     fn update(&self, info: &HostInfo) -> Result<(), StoreError>;
+}
+
+/// Keeps a host that has lost its session from writing shared state: another host may do its work by then. Without a session,
+/// nothing is rejected.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HostFence(Option<Arc<dyn HostSession>>);
+
+impl HostFence {
+    pub(super) fn new(session: Arc<dyn HostSession>) -> HostFence {
+        HostFence(Some(session))
+    }
+
+    /// Fails if the host has lost its session. `act` completes the sentence "agents of this host can no longer".
+    pub(super) fn check(&self, act: &'static str) -> Result<(), StoreError> {
+        if self.0.as_ref().is_none_or(|session| session.is_valid()) {
+            Ok(())
+        } else {
+            Err(StoreError::HostLost(act))
+        }
+    }
 }
 
 /// A session in memory for tests, which a test can end.

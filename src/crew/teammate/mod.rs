@@ -331,7 +331,7 @@ impl TeammateLoop {
                     Claim::Work(words) => say = Some(TurnInput::Say(words)),
                     Claim::CheckAgain => {}
                     Claim::Wait(again) => {
-                        say = self.wait(&mut changes, Some(again)).await?;
+                        say = self.wait(&mut changes, Some(again), false).await?;
                     }
                 },
                 IdleAction::Stuck(task) => {
@@ -339,12 +339,12 @@ impl TeammateLoop {
                         let why = format!("ended its turn twice with task {task} still open");
                         self.report_stuck(&why).await;
                     }
-                    say = self.wait(&mut changes, None).await?;
+                    say = self.wait(&mut changes, None, true).await?;
                 }
                 IdleAction::StayIdle(until) => {
                     say = match self.kept_by_hook().await {
                         Some(start) => Some(start),
-                        None => self.wait(&mut changes, until).await?,
+                        None => self.wait(&mut changes, until, false).await?,
                     };
                 }
                 IdleAction::Leave(LeaveReason::ShutdownApproved) => return Some(LeaveCause::Asked),
@@ -360,7 +360,7 @@ impl TeammateLoop {
     async fn work(&mut self, start: TurnInput) -> Option<()> {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
-        self.set_status(MemberStatus::Working).await;
+        self.set_status(MemberStatus::Working, false).await;
         self.enter_workspace().await;
         let start = self.await_setup(start).await;
         self.update_external_workdir();
@@ -401,7 +401,7 @@ impl TeammateLoop {
     }
 
     /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew. Without
-    /// `until`, there is no time limit. Returns:
+    /// `until`, there is no time limit. `is_stuck` is whether the teammate has given up its open task. Returns:
     ///
     /// - `Some(Some(input))` if the teammate has input for its next turn
     /// - `Some(None)` if the teammate must check for work
@@ -411,9 +411,11 @@ impl TeammateLoop {
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
         until: Option<Duration>,
+        is_stuck: bool,
     ) -> Option<Option<TurnInput>> {
-        self.set_status(MemberStatus::Idle).await;
-        let state = if self.is_paused || self.failed_claims >= CLAIMS_MAX {
+        let is_paused = self.is_paused || self.failed_claims >= CLAIMS_MAX;
+        self.show_waiting(is_paused || is_stuck).await;
+        let state = if is_paused {
             AgentState::Paused
         } else {
             AgentState::Idle
@@ -465,12 +467,30 @@ impl TeammateLoop {
         self.crew.registry.set_state(&self.agent.handle, state);
     }
 
-    async fn set_status(&mut self, status: MemberStatus) {
-        if self.member.status == status {
+    /// Records that the teammate waits. Other hosts decide by the roster whether the crew has work, so on a hub it also says
+    /// whether the teammate continues without them.
+    async fn show_waiting(&mut self, is_paused: bool) {
+        let is_on_hub = self.crew.context.host.is_some();
+        let status = if is_on_hub && self.awaits_result() {
+            MemberStatus::Working
+        } else {
+            MemberStatus::Idle
+        };
+        self.set_status(status, is_on_hub && is_paused).await;
+    }
+
+    async fn set_status(&mut self, status: MemberStatus, is_paused: bool) {
+        // Another host may have marked the member as gone, because it saw this host as lost.
+        let is_closed =
+            self.crew.context.host.is_some() && self.crew.team.is_shut_down(&self.member.name);
+        let is_same = self.member.status == status && self.member.is_paused == is_paused;
+        if is_same && !is_closed {
             return;
         }
         self.member.status = status;
-        let written = self.crew.team.set_status(&self.member.name, status).await;
+        self.member.is_paused = is_paused;
+        let name = &self.member.name;
+        let written = self.crew.team.set_state(name, status, is_paused).await;
         if let Err(error) = written {
             self.agent
                 .driver

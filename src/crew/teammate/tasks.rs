@@ -13,7 +13,7 @@ use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::team::Activity;
+use crate::domain::team::{Activity, MemberStatus};
 use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
@@ -56,17 +56,14 @@ impl TeammateLoop {
                 (None, None)
             }
         };
-        // A teammate with a running background job, or with a request or checks whose result arrives as a message, waits
-        // for it instead of resuming its task.
-        let awaits = self.crew.jobs.is_running(Some(&name))
-            || self.crew.broker.has_left_open(&name)
-            || self.crew.checks.owes_result(&name);
+        // A teammate waits for a result instead of resuming its task.
+        let awaits = self.awaits_result();
         let is_draining = self.crew.is_draining();
         Situation {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
             claimable: claimable.filter(|_| !self.is_paused && !is_draining),
-            pauses_idle_timeout: awaits || self.crew.broker.has_pending(),
+            pauses_idle_timeout: awaits || self.crew.broker.has_own_pending(),
             now: self.crew.context.uptime(),
         }
     }
@@ -89,6 +86,14 @@ impl TeammateLoop {
         if graph.open_task_of(&self.member.name).is_some() {
             self.release_task().await;
         }
+    }
+
+    /// Returns whether the teammate has a running background job, or a request or checks whose result arrives as a message.
+    pub(super) fn awaits_result(&self) -> bool {
+        let (crew, name) = (&self.crew, &self.member.name);
+        crew.jobs.is_running(Some(name))
+            || crew.broker.has_left_open(name)
+            || crew.checks.owes_result(name)
     }
 
     pub(super) fn claimer(&self) -> Claimer {
@@ -266,6 +271,10 @@ impl TeammateLoop {
         };
         self.failed_claims = 0;
         self.set_state(AgentState::Working);
+        if self.crew.context.host.is_some() {
+            // The worktree and its setup may take long, and the other hosts only see the team.
+            self.set_status(MemberStatus::Working, false).await;
+        }
         let which = TaskSet::These([task].into());
         self.crew.board.read(which).await;
         let agent = self.member.name.clone();

@@ -58,6 +58,7 @@ impl ViewerStores {
         let host = TrainHost {
             clock: self.clock,
             event_sender: Some(self.event_sender.clone()),
+            session: None,
         };
         let runner = TrainRunner::new(host, self.worktrees.clone(), Arc::new(checks));
         let merger = TrainMerger::new(self.stores.board.clone(), runner);

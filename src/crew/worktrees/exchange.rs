@@ -150,6 +150,9 @@ impl TaskWorktrees {
         let Some(exchange) = &self.exchange else {
             return Ok(());
         };
+        if !self.context.may_act() {
+            return Err(StoreError::HostLost("publish branches").to_string());
+        }
         let claimed = self.check_claim(task.id).await;
         claimed.map_err(|error| error.to_string())?;
         match exchange.publish(name).await {

@@ -357,7 +357,9 @@ fn override_check(board: &BoardView, id: u64, tree: &str) {
         override_reason: "flaky".into(),
         ..CheckRecord::running("test", "user", Timestamp(2.0), tree)
     };
-    let records = board.store().record_checks(TaskId(id), &bob(), &[record]);
+    let records = board
+        .store()
+        .record_checks(TaskId(id), &super::test_support::bob(), &[record]);
     records.unwrap();
 }
 

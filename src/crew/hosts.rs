@@ -157,12 +157,9 @@ impl CrewHosts {
             return false;
         }
         let mailbox = self.mailbox.clone();
-        let unread = run_blocking(move || mailbox.count_unread()).await;
-        let has_mail = |member: &Member| {
-            let mut unread = unread.iter().flatten();
-            unread.any(|count| count.name.same(&member.name))
-        };
-        if members.iter().any(has_mail) {
+        let names: Vec<Name> = members.iter().map(|m| m.name.clone()).collect();
+        let has_mail = run_blocking(move || mailbox.has_unread(&names)).await;
+        if has_mail.unwrap_or_default() {
             return true;
         }
         let draining: BTreeSet<String> = lock(&self.hosts)

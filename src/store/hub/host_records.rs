@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::connection::HubConnection;
 use super::error::HubError;
-use super::keys::{self, ANSWER_WITHIN, Expected, Range, Stored, Write};
+use super::keys::{self, Expected, Stored, Write};
 use super::lease;
+use super::reads::{self, Range};
 use super::streams::StreamKind;
 use crate::domain::host::{HOSTS_MAX, HostName, HostPresence, HostState};
 use crate::domain::timestamp::Timestamp;
@@ -68,7 +69,8 @@ async fn read_latest(
     link: &HubConnection,
     kind: StreamKind,
 ) -> Result<BTreeMap<String, Stored>, HubError> {
-    let stored = keys::read_current(link, kind, HOST_KEYS, Range::LastOfEach, MESSAGES_MAX).await?;
+    let stored =
+        reads::read_current(link, kind, HOST_KEYS, Range::LastOfEach, MESSAGES_MAX).await?;
     // The last of several messages of a key counts.
     Ok(stored.into_iter().map(|s| (s.key.clone(), s)).collect())
 }
@@ -144,16 +146,9 @@ pub(super) async fn remove(link: &HubConnection, host: &HostState) -> Result<(),
     if found.is_none_or(|found| found.session != host.session || found.seen_at != host.seen_at) {
         return Ok(());
     }
-    let stream = link.stream(kind).await?;
     // A later record has a higher sequence number, and stays.
-    let purge = stream.purge().sequence(record.sequence + 1);
-    let purge = purge.filter(link.subject(kind, &key));
-    let no_answer = |why: String| link.no_answer(ANSWER_WITHIN, why);
-    match tokio::time::timeout(ANSWER_WITHIN, purge.into_future()).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(why)) => Err(no_answer(why.to_string())),
-        Err(why) => Err(no_answer(why.to_string())),
-    }
+    keys::purge(link, kind, &key, record.sequence + 1).await?;
+    Ok(())
 }
 
 #[cfg(test)]

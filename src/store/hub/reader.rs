@@ -14,7 +14,8 @@ use super::super::transcript::{self, TranscriptFile};
 use super::connection::Hub;
 use super::error::HubError;
 use super::lease::{Attempt, Lease};
-use super::mail::{HubMail, ReadPosition, position_key};
+use super::mail::{HubMail, position_key};
+use super::mail_records::ReadPosition;
 use super::values;
 use crate::domain::ids::Name;
 use crate::domain::mail::MailMessage;
@@ -33,7 +34,7 @@ pub(super) struct HubMailbox {
 impl HubMailbox {
     pub(super) fn new(hub: Hub, root: &Path) -> HubMailbox {
         HubMailbox {
-            mail: HubMail { hub },
+            mail: HubMail::new(hub),
             root: root.to_path_buf(),
         }
     }
@@ -69,6 +70,10 @@ impl MailStore for HubMailbox {
 
     fn count_unread(&self) -> Result<Vec<UnreadCount>, StoreError> {
         self.mail.count_unread()
+    }
+
+    fn has_unread(&self, names: &[Name]) -> Result<bool, StoreError> {
+        self.mail.has_unread(names)
     }
 
     fn open_session(
@@ -178,6 +183,10 @@ impl ReaderSession for HubReaderSession {
         let unread = self.mail.unread(&self.name, offset, is_ready)?;
         if !self.lease.is_valid() {
             return Err(self.lost());
+        }
+        if unread.moves_position {
+            // Otherwise the next read would begin at the skipped messages again.
+            self.acknowledge(&unread.upto)?;
         }
         Ok(unread)
     }

@@ -21,6 +21,8 @@ pub(super) struct Stored {
     /// The last part of the subject.
     pub key: String,
     pub sequence: u64,
+    /// When the server has stored the message, in seconds since 1970.
+    pub stored_at: i64,
     /// Empty for the mark of an expired message; [`UNSIGNED`] if the message lacks a valid signature.
     pub payload: Vec<u8>,
     /// The id of the write; empty if there is none.
@@ -49,15 +51,9 @@ pub(super) fn from_stream(
     kind: StreamKind,
     message: &StreamMessage,
 ) -> Stored {
-    let (subject, sequence) = (message.subject.as_str(), message.sequence);
-    stored(
-        link,
-        kind,
-        subject,
-        sequence,
-        Some(&message.headers),
-        &message.payload,
-    )
+    let at = (message.sequence, message.time.unix_timestamp());
+    let (subject, headers) = (message.subject.as_str(), Some(&message.headers));
+    stored(link, kind, subject, at, headers, &message.payload)
 }
 
 /// Returns a message that a consumer has delivered.
@@ -68,14 +64,17 @@ pub(super) fn from_consumer(
     sequence: u64,
 ) -> Stored {
     let (subject, headers) = (message.subject.as_str(), message.headers.as_ref());
-    stored(link, kind, subject, sequence, headers, &message.payload)
+    let info = message.info();
+    let stored_at = info.map_or(0, |info| info.published.unix_timestamp());
+    let at = (sequence, stored_at);
+    stored(link, kind, subject, at, headers, &message.payload)
 }
 
 fn stored(
     link: &HubConnection,
     kind: StreamKind,
     subject: &str,
-    sequence: u64,
+    (sequence, stored_at): (u64, i64),
     headers: Option<&HeaderMap>,
     payload: &[u8],
 ) -> Stored {
@@ -97,6 +96,7 @@ fn stored(
     Stored {
         key: last_part(subject),
         sequence,
+        stored_at,
         payload: match (is_marker, is_unsigned) {
             (true, _) => Vec::new(),
             (false, true) => UNSIGNED.to_vec(),
@@ -107,7 +107,8 @@ fn stored(
     }
 }
 
-fn last_part(subject: &str) -> String {
+/// Returns the last part of a subject.
+pub(super) fn last_part(subject: &str) -> String {
     let last = subject.rsplit('.').next();
     last.unwrap_or_default().to_string()
 }

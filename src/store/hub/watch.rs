@@ -18,6 +18,8 @@ use super::team_records::TEAM_KEY;
 
 /// Pause before a watch that has ended starts again.
 const RESTART: Duration = Duration::from_millis(500);
+/// Header with the size of the content, which the server sends in place of it.
+const CONTENT_SIZE: &str = "Nats-Msg-Size";
 
 #[derive(Debug)]
 pub(super) struct HubWatch(pub(super) Hub);
@@ -148,6 +150,7 @@ async fn follow_once(
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: start_sequence.max(1),
         },
+        headers_only: true,
         ..push::OrderedConfig::default()
     };
     let mut messages = stream.create_consumer(config).await?.messages().await?;
@@ -156,9 +159,11 @@ async fn follow_once(
     }
     while let Some(message) = messages.next().await {
         let message = message?;
+        let headers = message.headers.as_ref();
+        let size = headers.and_then(|headers| headers.get(CONTENT_SIZE));
         report(StreamChange::Message {
             subject: message.subject.as_str(),
-            is_empty: message.payload.is_empty(),
+            is_empty: size.is_none_or(|size| size.as_str() == "0"),
         });
     }
     Err("the watch has ended".into())

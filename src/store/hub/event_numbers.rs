@@ -275,11 +275,11 @@ mod tests {
         let texts = ["a", "b", "c"];
         for (results, numbers) in [
             (&[Stored, Unknown][..], &[1, 2][..]),
-            (&[Unknown], &[2]),
-            (&[Stored, NotStored], &[2, 3]),
-            (&[Stored], &[3]),
+            (&[Unknown][..], &[2][..]),
+            (&[Stored, NotStored][..], &[2, 3][..]),
+            (&[Stored][..], &[3][..]),
             // The same events once more are new ones.
-            (&[Stored, Stored, Stored], &[4, 5, 6]),
+            (&[Stored, Stored, Stored][..], &[4, 5, 6][..]),
         ] {
             assert_eq!(publish(&mut published, &host, &texts, results), numbers);
         }

@@ -210,6 +210,7 @@ impl ReaderSession for HubReaderSession {
 /// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
 #[cfg(test)]
 mod tests {
+    use super::super::sent_once::SentOnce;
     use super::super::test_server::TestServer;
     use super::*;
     use crate::domain::ids::MessageId;
@@ -263,5 +264,53 @@ mod tests {
             assert!(is_lost, "{error}");
         }
         assert_eq!(mailbox.peek(&bob, &|_| true).unwrap().messages.len(), 1);
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn message_that_is_sent_again_much_later_is_read_once() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::Message);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        let message = MailMessage::new(id, kind, &lead, &bob, "hello", Timestamp(1.0));
+        mailbox.append(&bob, &message).unwrap();
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        let unread = session.read_ready(&|_| true).unwrap();
+        session.acknowledge(&unread.upto).unwrap();
+        drop(session);
+        // The server has forgotten the id meanwhile.
+        mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+        let peeked = mailbox.peek(&bob, &|_| true).unwrap();
+        assert!(peeked.messages.is_empty() && peeked.needs_reader());
+        let session = mailbox.open_session(&bob, Duration::ZERO).unwrap();
+        assert_eq!(session.read_ready(&|_| true).unwrap().messages.len(), 0);
+        assert!(!mailbox.peek(&bob, &|_| true).unwrap().needs_reader());
+    }
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn message_about_a_request_is_sent_once_after_its_sender_was_killed() {
+        let (server, root) = (TestServer::start(), tempfile::tempdir().unwrap());
+        let mailbox = HubMailbox::new(server.hub(), root.path());
+        let (bob, kind) = (Name::member("bob").unwrap(), MailKind::PlanResponse);
+        let (id, lead) = (MessageId("m1".into()), Name::lead());
+        for (request, is_stored) in [("r1", true), ("r2", false)] {
+            let (id, kind) = (id.clone(), kind.clone());
+            let mut message = MailMessage::new(id, kind, &lead, &bob, request, Timestamp(1.0));
+            message.extra.insert("request_id".into(), request.into());
+            let about = message.request_id().unwrap();
+            SentOnce::begin(&server.hub(), &bob, &message, &about).unwrap();
+            if is_stored {
+                // The server has forgotten the id meanwhile.
+                mailbox.mail.write(&bob, &message, "other".into()).unwrap();
+            }
+            // The sender is killed here.
+            for _ in 0..2 {
+                mailbox.append_once(&bob, &message).unwrap();
+            }
+        }
+        let other = HubMailbox::new(server.hub(), root.path());
+        assert_eq!(other.count_unread().unwrap()[0].count, 2);
     }
 }

@@ -227,3 +227,50 @@ pub(super) async fn last_sequence(link: &HubConnection, kind: StreamKind) -> Res
         tokio::time::sleep(PAUSE).await;
     }
 }
+
+/// Tests against the server whose path is in `CREWDECK_NATS_SERVER`.
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::keys::{Expected, Write, write};
+    use super::super::test_server::TestServer;
+    use super::*;
+
+    #[test]
+    #[ignore = "needs CREWDECK_NATS_SERVER"]
+    fn read_of_a_stream_that_is_written_all_the_time_ends() {
+        let server = TestServer::start();
+        let (hub, other) = (server.hub(), server.hub());
+        let add = |key: &str| {
+            let (kind, key) = (StreamKind::Mail, key.to_string());
+            let message = Write::new(kind, key, vec![0; 1000], Expected::Anything, "a test");
+            let stored =
+                other.run(move |link| async move { write(&link, message, ANSWER_WITHIN).await });
+            stored.unwrap().unwrap()
+        };
+        let last = add("bob");
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    add("bob");
+                }
+            });
+            let began = Instant::now();
+            let read = hub.run(|link| async move {
+                read_current(&link, StreamKind::Mail, ">", Range::From(1), usize::MAX).await
+            });
+            is_over.store(true, Ordering::Relaxed);
+            assert!(began.elapsed() < 3 * FOLLOW_WITHIN);
+            let read = read.unwrap();
+            assert!(read.iter().any(|stored| stored.sequence == last));
+            assert!(read.is_sorted_by_key(|stored| stored.sequence));
+        });
+        let all =
+            hub.run(|link| async move { last_of_each(&link, StreamKind::Mail, "*", 10).await });
+        let all = all.unwrap();
+        assert_eq!((all.len(), all[0].0.as_str()), (1, "bob"));
+        assert!(all[0].1 > last);
+    }
+}

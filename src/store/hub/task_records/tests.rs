@@ -323,3 +323,23 @@ fn unreadable_record_is_reported_and_keeps_its_number() {
     mirror.apply("3", 2, &serde_json::to_vec(&record).unwrap());
     assert_eq!(mirror.problems(), Vec::<String>::new());
 }
+
+#[test]
+fn record_that_cannot_be_used_is_not_readable() {
+    for (key, payload, expected) in [
+        ("1", "{}", true),
+        ("1", "{", false),
+        ("1", "not signed", false),
+        ("import-1", r#"{"parts":{"count":1}}"#, true),
+        ("import-1", "", false),
+        ("import-1-0", "", true),
+        ("import-1-0", r#"{"tasks":[]}"#, true),
+        ("import-1-0", "{}", false),
+    ] {
+        assert_eq!(
+            is_readable(key, payload.as_bytes()),
+            expected,
+            "{key} {payload}"
+        );
+    }
+}

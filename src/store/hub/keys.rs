@@ -174,7 +174,9 @@ async fn find_stored(
 ) -> Result<Option<u64>, HubError> {
     let is_own = |stored: &Stored| stored.id == write.id && !stored.is_unsigned;
     let stored = read(link, write.kind, &write.key).await?;
-    if let Some(own) = stored.as_ref().filter(|stored| is_own(stored)) {
+    if let Some(own) = &stored
+        && is_own(own)
+    {
         return Ok(Some(own.sequence));
     }
     if let Expected::Keys(keys, last) = write.expected {

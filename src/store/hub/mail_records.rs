@@ -190,7 +190,10 @@ mod tests {
             shown.collect::<Vec<_>>()
         };
         let expected = [("2", false), ("3", true), ("4", false)];
-        assert_eq!(shown(9, &positions), expected.map(|(t, s)| (t.to_string(), s)));
+        assert_eq!(
+            shown(9, &positions),
+            expected.map(|(t, s)| (t.to_string(), s))
+        );
         assert_eq!(shown(1, &positions), [("4".to_string(), false)]);
         assert_eq!((newest.sequence, positions.sequence), (5, 9));
         positions.add(&stored("bob", 10, "not signed"));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 
 use super::blueprint::Blueprint;
+use super::hub::NO_REMOTE;
 use super::journal::JournalWriter;
 use super::lock::{self, CrewLock, FreedLock, Holder, LockAttempt};
 use super::model_setup::{self, Probe, name_of_model};
@@ -25,6 +26,7 @@ use crate::crew::{
     publish_session,
 };
 use crate::domain::hook::HookEvent;
+use crate::domain::host::HostName;
 use crate::domain::mcp::{ServerConfig, ServerTransport};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::permission::SettingsPermissions;
@@ -34,7 +36,7 @@ use crate::process::environment;
 use crate::process::supervisor::Supervisor;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel, SessionInfo};
-use crate::store::{self, Roles, Skills, SpendingFile, Stores};
+use crate::store::{self, Roles, Skills, SpendingFile, StoreError, Stores};
 use crate::tools::policy::PermissionRules;
 use crate::tools::table;
 
@@ -58,9 +60,21 @@ pub enum Built {
     Crew(Box<Assembly>),
     /// Another process already runs a crew in this directory.
     RunsElsewhere(Holder),
+    /// Another host leads the crew on the hub.
+    LedElsewhere(LedElsewhere),
 }
 
-/// Starts the crew. If another process runs one in the same directory, returns [`Built::RunsElsewhere`].
+/// Another host leads the crew. Its text says which, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct LedElsewhere {
+    /// `None` if it is unknown.
+    pub host: Option<HostName>,
+    text: String,
+}
+
+/// Starts the crew. If another process runs one in the same directory, returns [`Built::RunsElsewhere`]; if another host leads
+/// it on a hub, [`Built::LedElsewhere`].
 ///
 /// # Errors
 /// Fails with [`ModelUnavailable`](super::model_setup::ModelUnavailable) if no model is available. Any other error says
@@ -73,7 +87,10 @@ pub async fn build(blueprint: &Blueprint, event_sender: EventSender) -> Result<B
     match lock::take(root, &session)? {
         LockAttempt::Acquired(lock) => {
             publish_notices(&event_sender, notices).await;
-            let place = place_of(blueprint).await?;
+            let place = match place_of(blueprint).await {
+                Ok(place) => place,
+                Err(error) => return error.downcast().map(Built::LedElsewhere),
+            };
             Box::pin(start_crew(
                 blueprint,
                 (lock, place),
@@ -112,10 +129,23 @@ pub async fn take_over(
 }
 
 /// Returns where the crew works. Joins the crew on the hub, if it is there.
+///
+/// # Errors
+/// Fails with [`LedElsewhere`] if another host leads the crew, and as [`HubPlan::join`](super::hub::HubPlan::join) does.
 async fn place_of(blueprint: &Blueprint) -> Result<CrewPlace> {
     let root = blueprint.root.clone();
     match blueprint.hub.clone() {
-        Some(plan) => tokio::task::spawn_blocking(move || plan.join(&root)).await?,
+        Some(plan) => {
+            let joined = tokio::task::spawn_blocking(move || plan.join(&root)).await?;
+            joined.map_err(|error| match error.downcast() {
+                Ok(StoreError::LeadInUse { host, text }) => {
+                    let host = HostName::parse(&host).ok();
+                    LedElsewhere { host, text }.into()
+                }
+                Ok(error) => error.into(),
+                Err(error) => error,
+            })
+        }
         None => Ok(CrewPlace::files(&root)),
     }
 }
@@ -202,6 +232,10 @@ async fn start_crew(
     let (stores, host) = (place.stores.clone(), place.host.clone());
     // The screen shows the session and the board while the parts below are prepared.
     let published = publish_session(&place.stores, &setup, &event_sender).await;
+    if host.as_ref().is_some_and(|host| host.exchange.is_none()) {
+        let notice = EventKind::notice(NoticeLevel::Warn, NO_REMOTE);
+        event_sender.publish(notice).await;
+    }
     let skills = Skills::open(root, config::user_folder().map(|f| f.join("skills")));
     let skills = skills.with_session(&setup.session);
     let crew = Box::pin(Crew::start(CrewParts {

@@ -126,6 +126,7 @@ impl TaskGate for CommandGate<'_> {
         let host = TrainHost {
             clock: now,
             event_sender: None,
+            session: None,
         };
         let runner = TrainRunner::new(host, Worktrees::open(self.root), Arc::new(checks));
         let merger = TrainMerger::new(board, runner);

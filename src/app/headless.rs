@@ -28,6 +28,8 @@ use crate::ui::{render_command, transcript};
 
 /// Maximum length of a progress line, in characters.
 const LINE_MAX: usize = 2000;
+/// Why a run ends when its host has lost its session on the hub.
+const LOST: &str = "the hub could not be reached for too long, so this host no longer leads the crew: continue with crewdeck run --resume and the same --hub";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
@@ -38,8 +40,8 @@ pub enum RunOutcome {
     Open(String),
     /// The program that reads the output closed the pipe.
     OutputClosed,
-    /// The lead could not answer, a request is pending that no user can decide, or the crew did not accept the prompt or
-    /// ended. The text says why and what to do.
+    /// The lead could not answer, a request is pending that no user can decide, the crew did not accept the prompt or
+    /// ended, or its host has lost its session on the hub. The text says why and what to do.
     Failed(String),
     /// The prompt was not sent, usually because a file in it cannot be attached. The text says why.
     Rejected(String),
@@ -86,17 +88,18 @@ pub async fn run(
         signal(SignalKind::terminate())?,
         signal(SignalKind::hangup())?,
     );
-    let interrupted = async {
+    let ended = async {
         tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            _ = tokio::signal::ctrl_c() => RunOutcome::Interrupted,
+            _ = terminate.recv() => RunOutcome::Interrupted,
+            _ = hangup.recv() => RunOutcome::Interrupted,
+            () = crew.lost() => RunOutcome::Failed(LOST.into()),
         }
     };
-    tokio::pin!(interrupted);
+    tokio::pin!(ended);
     loop {
         let event = tokio::select! {
-            () = &mut interrupted => return Ok(RunOutcome::Interrupted),
+            outcome = &mut ended => return Ok(outcome),
             event = events.next() => match event {
                 Some(event) => event,
                 None => return Ok(RunOutcome::Failed("the crew ended unexpectedly".into())),
@@ -127,7 +130,7 @@ pub async fn run(
                 if request.is_pending() && request.approver == Approver::Ask =>
             {
                 tokio::select! {
-                    () = &mut interrupted => return Ok(RunOutcome::Interrupted),
+                    outcome = &mut ended => return Ok(outcome),
                     () = decide(crew, &mut ids, request, form) => {}
                 }
             }
@@ -180,7 +183,8 @@ pub fn prompt(root: &Path, text: String) -> Command {
     }
 }
 
-fn json_line(event: &Event) -> std::io::Result<()> {
+/// Prints an event as a line of JSON on standard output.
+pub fn json_line(event: &Event) -> std::io::Result<()> {
     let line = escape_json(&serde_json::to_string(event)?);
     writeln!(std::io::stdout().lock(), "{line}")
 }

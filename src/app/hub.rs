@@ -16,17 +16,20 @@ use crate::domain::host::{HostInfo, HostKind, HostName};
 use crate::domain::ids::TaskId;
 use crate::domain::worktree::{Merge, Worktree};
 use crate::store::{
-    BranchExchange, Hub, HubSettings, KeptHost, StoreError, Stores, core_count, load_average,
-    machine_name,
+    Board, BranchExchange, HostSession, Hub, HubAddress, HubSettings, KeptHost, StoreError, Stores,
+    core_count, load_average, machine_name,
 };
 
 /// Time for which a start waits until the lease of an earlier process with the same name ends. Longer than the life of a
 /// lease.
 const JOIN_WITHIN: Duration = Duration::from_secs(20);
-/// The git remote for the exchange of branches if the settings name none.
-const DEFAULT_REMOTE: &str = "origin";
-/// Pause between two attempts to join.
+/// Pause between two attempts to join, or to take over the tasks of an earlier process.
 const JOIN_PAUSE: Duration = Duration::from_millis(500);
+/// Maximum time for which a start tries to take over the tasks of an earlier process.
+const ADOPT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Warns the user of a lead whose settings name no git remote.
+pub const NO_REMOTE: &str = "The setting hub.remote is missing, so nothing is pushed, and the results of other hosts cannot come here. Set it to a git remote that all hosts reach.";
 
 /// How this process takes part in a crew on a hub.
 #[derive(Debug, Clone)]
@@ -37,7 +40,7 @@ pub struct HubPlan {
     pub name: Option<HostName>,
     pub slots: u16,
     pub tags: Vec<String>,
-    /// The git remote over which the hosts exchange branches, as the settings name it; `None` for `origin`.
+    /// The git remote over which the hosts exchange branches; `None` if the settings name none.
     pub remote: Option<String>,
 }
 
@@ -78,29 +81,33 @@ impl HubPlan {
 
     /// Returns what this directory was in the same crew before.
     fn kept(&self, root: &Path) -> Option<KeptHost> {
-        let address = self.settings.address.to_string();
-        KeptHost::read(root).filter(|kept| kept.hub == address)
+        let is_same = |kept: &KeptHost| {
+            let address = HubAddress::parse(&kept.hub);
+            address.is_ok_and(|address| address.is_same_crew(&self.settings.address))
+        };
+        KeptHost::read(root).filter(is_same)
     }
 
-    /// Returns the exchange of branches with the other hosts. Without the setting, a clone without the remote `origin` has
-    /// none, which is an error for a worker only.
+    /// Returns the exchange of branches with the other hosts; `None` without the setting, which is an error for a worker.
+    /// Only a worker checks that it can push.
     fn exchange(&self, root: &Path, host: &HostName) -> Result<Option<BranchExchange>> {
-        let remote = self.remote.clone();
-        let remote = remote.unwrap_or_else(|| DEFAULT_REMOTE.into());
+        let is_worker = self.kind == HostKind::Worker;
+        let Some(remote) = self.remote.clone() else {
+            if is_worker {
+                bail!(
+                    "the worker cannot send the results of its tasks: set hub.remote in your settings to a git remote that all hosts reach, such as origin"
+                );
+            }
+            return Ok(None);
+        };
         let crew = self.settings.address.crew();
         let exchange = BranchExchange::new(root, remote, crew).with_host(host.clone());
-        match self.kind {
-            HostKind::Worker => {
-                exchange.check().map_err(|why| {
-                    anyhow!("the worker cannot send the results of its tasks: {why}. Set hub.remote to a git remote that all hosts reach")
-                })?;
-                Ok(Some(exchange))
-            }
-            HostKind::Lead => {
-                let is_usable = self.remote.is_some() || exchange.has_remote();
-                Ok(is_usable.then_some(exchange))
-            }
+        if is_worker {
+            exchange.check().map_err(|why| {
+                anyhow!("the worker cannot send the results of its tasks: {why}. Set hub.remote to a git remote that all hosts reach")
+            })?;
         }
+        Ok(Some(exchange))
     }
 
     /// Joins the crew as a host, and takes over the tasks that are still claimed for the process that this directory has run
@@ -124,11 +131,15 @@ impl HubPlan {
             is_draining: false,
             started_at: now(),
         };
-        let replaced = self.kept(root).filter(|kept| kept.name.same(&info.name));
-        let replaced = replaced.map(|kept| kept.session);
+        // Before the join, so that a host that cannot send results is not seen by others.
+        let exchange = self.exchange(root, &info.name)?;
+        let kept = self.kept(root).filter(|kept| kept.name.same(&info.name));
+        let old = kept.map_or_else(Vec::new, |kept| kept.sessions);
+        // The last one holds the lease, if any.
+        let replaced = old.last().map(String::as_str);
         let until = Instant::now() + JOIN_WITHIN;
-        let session = loop {
-            match store.join(&info, replaced.as_deref()) {
+        let session: Arc<dyn HostSession> = loop {
+            match store.join(&info, replaced) {
                 // A process that was killed holds its name until its lease ends.
                 Err(StoreError::HostInUse(_)) if Instant::now() < until && replaced.is_some() => {
                     std::thread::sleep(JOIN_PAUSE);
@@ -136,28 +147,53 @@ impl HubPlan {
                 joined => break Arc::from(joined?),
             }
         };
-        let parts = HostParts {
-            exchange: self.exchange(root, &info.name)?,
-            info,
-            session: Arc::clone(&session),
-            store,
+        let own = Arc::clone(&session);
+        let enter = move || -> Result<CrewPlace> {
+            // All sessions are in the file until this one has their tasks: if this process is killed before, the next one
+            // takes the tasks over.
+            let mut kept = KeptHost {
+                hub: self.settings.address.to_string(),
+                name: info.name.clone(),
+                sessions: old.clone(),
+            };
+            kept.sessions.push(own.claim().session);
+            kept.write(root)?;
+            let stores = stores.with_host(Arc::clone(&own));
+            adopt(&stores.board, &*own, &old)?;
+            kept.sessions.drain(..old.len());
+            if let Err(error) = kept.write(root) {
+                tracing::warn!("the earlier sessions of this host are still listed: {error}");
+            }
+            let parts = HostParts {
+                exchange,
+                info,
+                session: own,
+                store,
+            };
+            Ok(CrewPlace {
+                root: root.to_path_buf(),
+                stores,
+                host: Some(parts),
+            })
         };
-        let kept = KeptHost {
-            hub: self.settings.address.to_string(),
-            name: parts.info.name.clone(),
-            session: session.claim().session,
-        };
-        kept.write(root)?;
-        let stores = stores.with_host(session);
-        if let Some(old) = &replaced {
-            stores.board.adopt(old, now())?;
-        }
-        Ok(CrewPlace {
-            root: root.to_path_buf(),
-            stores,
-            host: Some(parts),
-        })
+        // The process may end soon after an error.
+        enter().inspect_err(|_| session.leave())
     }
+}
+
+/// Makes `session` the holder of all tasks of the sessions `old`. Repeats a failed attempt, because other hosts may offer the
+/// tasks again as soon as `session` ends.
+fn adopt(board: &Board, session: &dyn HostSession, old: &[String]) -> Result<(), StoreError> {
+    let until = Instant::now() + ADOPT_WITHIN;
+    for old in old {
+        while let Err(error) = board.adopt(old, now()) {
+            if !session.is_valid() || Instant::now() >= until {
+                return Err(error);
+            }
+            std::thread::sleep(JOIN_PAUSE);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the shared state on the hub of the option `--hub`; `None` without the option. Does not connect yet.

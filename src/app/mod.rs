@@ -18,6 +18,7 @@ mod frame_limiter;
 mod git_setup;
 pub mod headless;
 mod hub;
+mod hub_viewer;
 mod inputs;
 mod journal;
 mod journal_tail;
@@ -60,6 +61,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cli::{Cli, GlobalOptions, Verb, manual};
 use crate::commands::{self, CommandContext, OutputFormat, TaskGate};
 use crate::config::{self, LoadedSettings, Settings};
+use crate::crew::until;
 use crate::domain::conversation::TurnState;
 use crate::domain::request::Approver;
 use crate::model::providers::ProviderChoice;
@@ -188,6 +190,7 @@ fn run(global: &GlobalOptions, prompt: Option<String>, form: OutputFormat) -> Re
                 blueprint.root.display(),
                 holder.format_process()
             ),
+            Built::LedElsewhere(led) => bail!(led),
         };
         if let Some(notice) = notice {
             headless::eprint_line(&format!("crewdeck: {notice}"));
@@ -305,14 +308,6 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     // Do not wait longer for a thread that is blocked on terminal input.
     runtime.shutdown_timeout(ENDS_WITHIN);
     done
-}
-
-/// Waits until the time `wake`. If `wake` is `None`, waits forever.
-async fn until(wake: Option<tokio::time::Instant>) {
-    match wake {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Returns the project directory: the top level of the git repository that contains the chosen directory, or else the

@@ -1,44 +1,55 @@
 //! `crewdeck worker`: runs teammates on this machine for a crew on a hub, whose lead is on another host.
 
-use std::path::Path;
+mod end_signals;
+mod host_facts;
+mod members;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::spawn_blocking;
 
+use self::end_signals::EndSignals;
+use self::host_facts::HostFacts;
+use self::members::prepare;
 use super::assemble::{self, Assembly, Built};
 use super::blueprint::Blueprint;
-use super::headless::{eprint_line, print_event};
+use super::headless::{eprint_line, json_line, print_event};
 use super::hub::HubPlan;
-use super::{INTERRUPTED, block_on, now, secrets, trust};
+use super::journal::JournalWriter;
+use super::{block_on, describe_error, now, secrets, trust};
 use crate::cli::{GlobalOptions, WorkerArgs};
+use crate::commands::OutputFormat;
 use crate::crew::{Approvers, Crew, HostParts};
-use crate::domain::host::{HostInfo, HostKind, HostName};
-use crate::domain::ids::{NAME_MAX, Name};
+use crate::domain::host::HostKind;
 use crate::domain::request::Approver;
-use crate::domain::team::{DEFAULT_ROLE, Member, MemberStatus};
-use crate::domain::team_preset::{LeadMode, TeamPreset};
+use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::MergePolicy;
-use crate::protocol::bus;
-use crate::store::load_average;
+use crate::protocol::{Event, EventReceiver, EventSender, bus};
+use crate::store::{HubError, StoreError};
 
-/// Interval at which a worker checks whether it is still a host of the crew, and whether a worker that drains has finished.
+/// Interval at which a worker that drains checks whether it has finished.
 const CHECK: Duration = Duration::from_millis(500);
 /// Interval at which a worker reports the load of its machine if it has changed.
 const REPORT: Duration = Duration::from_secs(15);
-/// Difference from which on a change of the load is reported.
-const LOAD_STEP: f32 = 0.5;
-/// Pause before a worker that was lost joins again.
-const JOIN_AGAIN: Duration = Duration::from_secs(2);
+/// Pause before the first attempt to join again. Doubled with each further attempt, up to `PAUSE_MAX`.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(15);
+/// Maximum number of causes of failed attempts that are remembered, so that each is printed once.
+const CAUSES_MAX: usize = 32;
+/// Why a worker without a session joins again.
+const LOST: &str = "the hub could not be reached for too long, so other hosts may take the tasks of this one; its worktrees keep what was done";
 
 /// How a run of the worker has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerEnd {
-    /// The teammates have finished after a signal.
-    Drained,
-    /// A second signal ended the teammates.
-    Interrupted,
-    /// The hub could not be reached for too long, so other hosts may have taken the tasks.
+    /// A signal ended it.
+    Signalled,
+    /// The hub could not be reached for too long.
     Lost,
+    /// Like `Lost`, but some agents have not ended, so that new ones cannot work in their worktrees.
+    Stuck,
 }
 
 /// Runs the worker until a signal ends it, and returns the exit code.
@@ -46,6 +57,11 @@ enum WorkerEnd {
 /// # Errors
 /// When options or settings are invalid, the hub cannot be used, or the crew cannot start.
 pub fn main(global: &GlobalOptions, options: WorkerArgs) -> Result<u8> {
+    let form = if global.json {
+        OutputFormat::Json
+    } else {
+        OutputFormat::Text
+    };
     let mut blueprint = Blueprint::read(global)?;
     let Some(plan) = blueprint.hub.take() else {
         bail!("crewdeck worker needs the crew: --hub nats://HOST:4222/CREW");
@@ -85,211 +101,279 @@ pub fn main(global: &GlobalOptions, options: WorkerArgs) -> Result<u8> {
         ..plan
     };
     block_on(async move {
+        let worker = WorkerProcess {
+            blueprint,
+            plan,
+            form,
+            signals: EndSignals::listen()?,
+            retry: JoinRetry::default(),
+            has_run: false,
+        };
+        worker.run().await
+    })
+}
+
+/// A worker, which begins a run of a crew after each loss of its session.
+struct WorkerProcess {
+    blueprint: Blueprint,
+    plan: HubPlan,
+    form: OutputFormat,
+    signals: EndSignals,
+    retry: JoinRetry,
+    /// Whether teammates have run. The settings were then right, so later errors are outages.
+    has_run: bool,
+}
+
+impl WorkerProcess {
+    async fn run(mut self) -> Result<u8> {
         loop {
-            let (root, asked) = (blueprint.root.clone(), plan.clone());
-            let prepared = tokio::task::spawn_blocking(move || prepare(&asked, &root)).await??;
-            blueprint.resume = prepared.session;
-            blueprint.preset = Some(prepared.preset);
-            blueprint.hub = Some(plan.clone());
-            match Box::pin(run_once(&blueprint)).await? {
-                WorkerEnd::Drained => return Ok(0),
-                WorkerEnd::Interrupted => return Ok(INTERRUPTED),
-                WorkerEnd::Lost => {
-                    eprint_line(
-                        "crewdeck: the hub could not be reached for too long, so other hosts may take the tasks of this one. Joining again; the worktrees keep what was done.",
-                    );
-                    tokio::time::sleep(JOIN_AGAIN).await;
+            let cause = match Box::pin(self.attempt()).await {
+                Ok(WorkerEnd::Signalled) => break,
+                Ok(WorkerEnd::Lost) => LOST.to_string(),
+                Ok(WorkerEnd::Stuck) => {
+                    bail!("{LOST}; some agents have not ended: start the worker again")
                 }
+                Err(error) if !self.has_run || is_configuration(&error) => return Err(error),
+                Err(error) => describe_error(&error),
+            };
+            if self.signals.count > 0 {
+                eprint_line(&format!("crewdeck: {cause}"));
+                break;
+            }
+            self.retry.report(&cause);
+            tokio::select! {
+                biased;
+                () = self.signals.next() => break,
+                () = tokio::time::sleep(self.retry.pause()) => {}
             }
         }
-    })
-}
+        Ok(self.signals.exit_code())
+    }
 
-/// What a run of the worker begins with.
-struct PreparedWorker {
-    /// The session that an earlier process of this host has left; `None` to begin a new one.
-    session: Option<String>,
-    /// The teammates. Those that the session restores are not started twice.
-    preset: TeamPreset,
-}
-
-/// Finds what an earlier process of this host has left, and lists the teammates.
-fn prepare(plan: &HubPlan, root: &Path) -> Result<PreparedWorker> {
-    let host = plan.host_name(root);
-    let team = plan.stores(root).roster.read()?;
-    let own = || {
-        let mut members: Vec<&Member> = team.members.iter().collect();
-        members.retain(|m| m.host.eq_ignore_ascii_case(host.as_str()) && !m.session.is_empty());
-        members
-    };
-    let sessions = crate::store::sessions(root).unwrap_or_default();
-    // Sessions are in the order of time.
-    let session = sessions
-        .into_iter()
-        .rev()
-        .find(|session| own().iter().any(|m| m.session == *session));
-    let members = (1..=plan.slots).map(|number| {
-        let name = member_name(&host, number)?;
-        let member = Member {
-            tags: plan.tags.clone(),
-            status: MemberStatus::Idle,
-            ..Member::new(name, DEFAULT_ROLE)
+    /// Joins the crew and runs the teammates until a signal ends them or the session is lost.
+    async fn attempt(&mut self) -> Result<WorkerEnd> {
+        let (event_sender, mut events) = bus::bus(now);
+        let event_sender = event_sender.with_redactor(secrets::redactor());
+        let starting = Box::pin(start(&mut self.blueprint, &self.plan, event_sender));
+        let assembly = tokio::select! {
+            biased;
+            () = self.signals.give_up() => return Ok(WorkerEnd::Signalled),
+            started = starting => started?,
         };
-        Ok((member, String::new()))
-    });
-    Ok(PreparedWorker {
-        session,
-        preset: TeamPreset {
-            lead: LeadMode::Work,
-            members: members.collect::<Result<_>>()?,
-        },
-    })
+        let Assembly {
+            crew,
+            journal,
+            lock,
+            host,
+            ..
+        } = *assembly;
+        let mut output = WorkerOutput {
+            journal,
+            began: now(),
+            form: self.form,
+        };
+        let worked = match host {
+            Some(host) if crew.has_teammates() => {
+                self.has_run = true;
+                self.retry = JoinRetry::default();
+                self.work(&crew, &host, &mut events, &mut output).await
+            }
+            Some(_) => Err(anyhow!(
+                "no teammate could be started: the warnings before this line say why"
+            )),
+            None => Err(anyhow!("the worker has not joined the crew")),
+        };
+        let is_lost = matches!(worked, Ok(WorkerEnd::Lost));
+        let ended = self.stop(crew, is_lost, &mut events, &mut output).await;
+        // The journal must be complete before another process can take the lock.
+        drop(output);
+        drop(lock);
+        worked.map(|end| if ended { end } else { WorkerEnd::Stuck })
+    }
+
+    async fn work(
+        &mut self,
+        crew: &Crew,
+        host: &HostParts,
+        events: &mut EventReceiver,
+        output: &mut WorkerOutput,
+    ) -> Result<WorkerEnd> {
+        eprint_line(&format!(
+            "crewdeck: worker {} runs {} teammates. Ctrl-C: finish the tasks, then end.",
+            host.info.name, host.info.slots
+        ));
+        let facts = HostFacts::start(host);
+        let mut report = tokio::time::interval(REPORT);
+        let drained = wait_until_drained(crew);
+        let lost = crew.lost();
+        tokio::pin!(drained, lost);
+        let mut is_draining = false;
+        loop {
+            if self.signals.count > 1 {
+                return Ok(WorkerEnd::Signalled);
+            }
+            if self.signals.count > 0 && !is_draining {
+                is_draining = true;
+                eprint_line(
+                    "crewdeck: the worker claims no more tasks and ends when its teammates have finished. Again to end at once.",
+                );
+                crew.drain();
+                facts.set_draining();
+            }
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(event) => output.write(&event),
+                    None => bail!("the crew ended unexpectedly"),
+                },
+                () = self.signals.next() => {}
+                () = &mut lost => return Ok(WorkerEnd::Lost),
+                () = &mut drained, if is_draining => return Ok(WorkerEnd::Signalled),
+                _ = report.tick() => facts.note_load(),
+            }
+        }
+    }
+
+    /// Ends the teammates, and writes the last events. A worker that is lost changes nothing of the shared state. Returns
+    /// false if it is lost and some agents have not ended. Another signal ends the wait: the third one, or the next one if
+    /// the worker is lost.
+    async fn stop(
+        &mut self,
+        crew: Crew,
+        is_lost: bool,
+        events: &mut EventReceiver,
+        output: &mut WorkerOutput,
+    ) -> bool {
+        let last = if is_lost { self.signals.count + 1 } else { 3 };
+        let mut stopping = Box::pin(stop(crew, is_lost));
+        let ended = loop {
+            tokio::select! {
+                biased;
+                () = self.signals.until(last) => break true,
+                Some(event) = events.next() => output.write(&event),
+                ended = &mut stopping => break ended,
+            }
+        };
+        while let Some(event) = events.try_next() {
+            output.write(&event);
+        }
+        ended
+    }
 }
 
-/// Returns the name of a teammate, such as `gpu-box-2`.
-fn member_name(host: &HostName, number: u16) -> Result<Name> {
-    let number = format!("-{number}");
-    let room = NAME_MAX.saturating_sub(number.len());
-    let host: String = host.as_str().chars().take(room).collect();
-    Name::member(&format!("{host}{number}")).map_err(|why| anyhow!("{why}"))
+async fn stop(crew: Crew, is_lost: bool) -> bool {
+    if is_lost {
+        return crew.abandon().await;
+    }
+    match crew.stop().await {
+        Ok(problems) => {
+            for problem in problems {
+                eprint_line(&format!("warning: {problem}"));
+            }
+        }
+        Err(error) => eprint_line(&format!("crewdeck: {error}")),
+    }
+    true
 }
 
-async fn run_once(blueprint: &Blueprint) -> Result<WorkerEnd> {
-    let mut signals = EndSignals::listen()?;
-    let (event_sender, mut events) = bus::bus(now);
-    let event_sender = event_sender.with_redactor(secrets::redactor());
-    let built = Box::pin(assemble::build(blueprint, event_sender)).await?;
-    let Assembly {
-        crew,
-        mut journal,
-        lock,
-        host,
-        ..
-    } = match built {
-        Built::Crew(assembly) => *assembly,
+/// Waits until the teammates have finished, and prints what they have not finished, once per change.
+async fn wait_until_drained(crew: &Crew) {
+    let mut shown = String::new();
+    while let Some(left) = crew.unfinished_work().await {
+        if shown != left {
+            eprint_line(&format!("crewdeck: waiting for {left}"));
+            shown = left;
+        }
+        tokio::time::sleep(CHECK).await;
+    }
+}
+
+/// Joins the crew and starts the teammates, or continues those of an earlier process or session of this host.
+async fn start(
+    blueprint: &mut Blueprint,
+    plan: &HubPlan,
+    event_sender: EventSender,
+) -> Result<Box<Assembly>> {
+    let (root, asked) = (blueprint.root.clone(), plan.clone());
+    let prepared = spawn_blocking(move || prepare(&asked, &root)).await??;
+    blueprint.resume = prepared.session;
+    blueprint.preset = Some(prepared.preset);
+    blueprint.hub = Some(plan.clone());
+    match Box::pin(assemble::build(blueprint, event_sender)).await? {
+        Built::Crew(assembly) => Ok(assembly),
         Built::RunsElsewhere(holder) => bail!(
             "crewdeck already runs in {}{}: start the worker in another clone of the project",
             blueprint.root.display(),
             holder.format_process()
         ),
-    };
-    let Some(host) = host else {
-        bail!("the worker has not joined the crew");
-    };
-    let began = now();
-    eprint_line(&format!(
-        "crewdeck: worker {} runs {} teammates. Ctrl-C: finish the tasks, then end.",
-        host.info.name, host.info.slots
-    ));
-    let mut facts = HostFacts::new(&host);
-    let mut check = tokio::time::interval(CHECK);
-    let mut report = tokio::time::interval(REPORT);
-    let end = loop {
-        tokio::select! {
-            event = events.next() => {
-                let Some(event) = event else { break WorkerEnd::Interrupted };
-                if let Some(text) = journal.note(&event) {
-                    eprint_line(&format!("warning: {text}"));
-                }
-                // A closed output does not end the worker.
-                let _ = print_event(&event, began);
-            }
-            () = signals.next() => {
-                if facts.info.is_draining {
-                    break WorkerEnd::Interrupted;
-                }
-                eprint_line("crewdeck: the worker claims no more tasks and ends when its teammates have finished. Again to end at once.");
-                crew.drain();
-                facts.info.is_draining = true;
-                facts.report();
-            }
-            _ = check.tick() => {
-                if !host.session.is_valid() {
-                    break WorkerEnd::Lost;
-                }
-                if facts.info.is_draining && !crew.has_work().await {
-                    break WorkerEnd::Drained;
-                }
-            }
-            _ = report.tick() => facts.report_load(),
-        }
-    };
-    stop(crew, &end).await;
-    drop(journal);
-    drop(lock);
-    Ok(end)
-}
-
-/// Ends the teammates. A worker that was lost changes nothing of the shared state.
-async fn stop(crew: Crew, end: &WorkerEnd) {
-    match end {
-        WorkerEnd::Lost => crew.abandon().await,
-        WorkerEnd::Drained | WorkerEnd::Interrupted => match crew.stop().await {
-            Ok(problems) => {
-                for problem in problems {
-                    eprint_line(&format!("warning: {problem}"));
-                }
-            }
-            Err(error) => eprint_line(&format!("crewdeck: {error}")),
-        },
+        Built::LedElsewhere(led) => bail!(led),
     }
 }
 
-/// The facts that this host reports about itself.
-struct HostFacts {
-    host: HostParts,
-    info: HostInfo,
+/// Returns whether an error after a successful run is none of an outage: only the user can remove its cause.
+fn is_configuration(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain();
+    let store = causes.find_map(|cause| cause.downcast_ref::<StoreError>());
+    matches!(
+        store,
+        Some(StoreError::Hub(
+            HubError::Address { .. }
+                | HubError::Login { .. }
+                | HubError::InvalidLogin { .. }
+                | HubError::PlainLogin { .. }
+                | HubError::TooOld { .. }
+                | HubError::Newer { .. }
+                | HubError::SecretLength { .. }
+                | HubError::SecretMissing { .. }
+                | HubError::SecretWrong { .. }
+                | HubError::NotSigned { .. }
+        ))
+    )
 }
 
-impl HostFacts {
-    fn new(host: &HostParts) -> HostFacts {
-        HostFacts {
-            info: host.info.clone(),
-            host: host.clone(),
+/// The attempts to join since the last successful run.
+#[derive(Default)]
+struct JoinRetry {
+    failures: u32,
+    causes: BTreeSet<String>,
+}
+
+impl JoinRetry {
+    /// Counts a failed attempt, and prints its cause if it is new.
+    fn report(&mut self, cause: &str) {
+        self.failures = self.failures.saturating_add(1);
+        if self.causes.len() < CAUSES_MAX && self.causes.insert(cause.into()) {
+            eprint_line(&format!(
+                "crewdeck: {cause}. Joining again; Ctrl-C ends the worker."
+            ));
         }
     }
 
-    fn report_load(&mut self) {
-        let load = load_average();
-        if (load - self.info.load).abs() >= LOAD_STEP {
-            self.info.load = load;
-            self.report();
-        }
-    }
-
-    /// Reports the facts in the background. If this fails, a later report has them.
-    fn report(&self) {
-        let (session, info) = (self.host.session.clone(), self.info.clone());
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = session.update(&info) {
-                tracing::warn!("the facts about this host are not reported: {error}");
-            }
-        });
+    /// Returns the pause before the next attempt.
+    fn pause(&self) -> Duration {
+        let doubled = self.failures.saturating_sub(1);
+        PAUSE_MIN
+            .saturating_mul(2_u32.saturating_pow(doubled))
+            .min(PAUSE_MAX)
     }
 }
 
-/// The signals that end a worker.
-struct EndSignals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
+/// Prints the events of the crew, and writes them to the journal.
+struct WorkerOutput {
+    journal: JournalWriter,
+    began: Timestamp,
+    form: OutputFormat,
 }
 
-impl EndSignals {
-    fn listen() -> Result<EndSignals> {
-        Ok(EndSignals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
+impl WorkerOutput {
+    fn write(&mut self, event: &Event) {
+        if let Some(text) = self.journal.note(event) {
+            eprint_line(&format!("warning: {text}"));
         }
+        // A closed output does not end the worker.
+        let _ = match self.form {
+            OutputFormat::Json => json_line(event),
+            OutputFormat::Text => print_event(event, self.began),
+        };
     }
 }
 
@@ -299,11 +383,33 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     #[test]
-    fn teammates_are_named_after_their_host() {
-        let short = HostName::parse("gpu-box").unwrap();
-        assert_eq!(member_name(&short, 2).unwrap().as_str(), "gpu-box-2");
-        let long = HostName::parse(&"a".repeat(32)).unwrap();
-        let name = member_name(&long, 256).unwrap();
-        assert_eq!(name.as_str(), format!("{}-256", "a".repeat(28)));
+    fn pause_between_attempts_is_capped() {
+        let pause = |failures| {
+            let causes = BTreeSet::new();
+            JoinRetry { failures, causes }.pause().as_secs()
+        };
+        let pauses: Vec<u64> = (1..=6).map(pause).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 15, 15]);
+        assert_eq!(pause(u32::MAX), 15);
+    }
+
+    #[test]
+    fn outages_are_no_errors_of_the_configuration() {
+        let hub = || "nats://a:4222/web".to_string();
+        let outages = [
+            HubError::Unreachable {
+                hub: hub(),
+                why: "refused".into(),
+            },
+            HubError::NoJetStream { hub: hub() },
+            HubError::Closed,
+        ];
+        for error in outages {
+            assert!(!is_configuration(&StoreError::Hub(error).into()));
+        }
+        assert!(!is_configuration(&StoreError::HostInUse(hub()).into()));
+        let wrong = StoreError::Hub(HubError::SecretWrong { hub: hub() });
+        let error = anyhow::Error::from(wrong).context("the worker cannot join");
+        assert!(is_configuration(&error));
     }
 }

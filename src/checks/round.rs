@@ -127,7 +127,7 @@ impl TaskChecks {
             Ok(record) => record,
             Err(record) => {
                 let records = vec![*record];
-                self.record(task.id, &records).await?;
+                self.record(task.id, by, &records).await?;
                 let text = no_changes_text(task);
                 return Ok(CheckRound {
                     end: RoundEnd::SendBack(text),
@@ -140,7 +140,7 @@ impl TaskChecks {
         let runs = self.run_missing(task, &specs, &target, cancel).await?;
         if cancel.is_cancelled() {
             let records: Vec<CheckRecord> = runs.iter().map(|run| run.record.clone()).collect();
-            self.record(task.id, &records).await?;
+            self.record(task.id, by, &records).await?;
             return Err("the checks were interrupted: complete the task again to run them".into());
         }
         self.check_unchanged(task, &found).await?;
@@ -167,7 +167,7 @@ impl TaskChecks {
                         ..run.record
                     })
                     .collect();
-                if let Err(why) = self.record(task.id, &records).await {
+                if let Err(why) = self.record(task.id, by, &records).await {
                     tracing::warn!("the results of task {} cannot be stored: {why}", task.id);
                 }
                 self.mark_stopped(task).await;
@@ -249,17 +249,22 @@ impl TaskChecks {
                 ..record.clone()
             })
             .collect();
-        if let Err(why) = self.record(id, &stopped).await {
+        if let Err(why) = self.record(id, &Name::lead(), &stopped).await {
             tracing::warn!("the stopped checks of task {id} cannot be stored: {why}");
         }
     }
 
-    /// Lets the owner of a task try again after the user was asked: counts red completions from 0, and forgets the red
+    /// Lets the owner `by` of a task try again after the user was asked: counts red completions from 0, and forgets the red
     /// results, so that the checks run again even if nothing changes.
     ///
     /// # Errors
     /// Fails if the task's file cannot be written.
-    pub async fn start_over(&self, task: TaskId, round: &CheckRound) -> Result<(), String> {
+    pub async fn start_over(
+        &self,
+        task: TaskId,
+        by: &Name,
+        round: &CheckRound,
+    ) -> Result<(), String> {
         for spec in &round.failed {
             self.parts.runner.forget(spec, &round.tree).await;
         }
@@ -268,7 +273,7 @@ impl TaskChecks {
             ..record.clone()
         };
         let records: Vec<CheckRecord> = round.records.iter().map(uncounted).collect();
-        self.record(task, &records).await
+        self.record(task, by, &records).await
     }
 
     async fn find_content(&self, task: &Task, scope: ContentScope) -> Result<FoundContent, String> {
@@ -380,7 +385,7 @@ impl TaskChecks {
                 ..CheckRecord::running(&spec.name, target.by.as_str(), now, &target.tree)
             })
             .collect();
-        self.record(task.id, &running).await?;
+        self.record(task.id, &target.by, &running).await?;
         let runs = specs.iter().zip(found).map(|(spec, found)| async move {
             match self.refusal(task, spec, target).or(found) {
                 Some(run) => run,
@@ -455,7 +460,7 @@ impl TaskChecks {
             CheckStep::AskUser => RoundEnd::AskUser(failed_text(&failed)),
         };
         if is_red {
-            self.record(task.id, &records).await?;
+            self.record(task.id, by, &records).await?;
         }
         Ok(CheckRound {
             end,
@@ -465,14 +470,15 @@ impl TaskChecks {
         })
     }
 
-    /// Writes results to the task's file.
-    async fn record(&self, id: TaskId, records: &[CheckRecord]) -> Result<(), String> {
+    /// Writes results to the task's file, on behalf of `by`.
+    async fn record(&self, id: TaskId, by: &Name, records: &[CheckRecord]) -> Result<(), String> {
         if records.is_empty() {
             return Ok(());
         }
         let (board, records) = (self.parts.board.clone(), records.to_vec());
-        let written = tokio::task::spawn_blocking(move || board.record_checks(id, &records)).await;
-        match written {
+        let by = by.clone();
+        let written = tokio::task::spawn_blocking(move || board.record_checks(id, &by, &records));
+        match written.await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
             Err(error) => Err(error.to_string()),

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::domain::host::{HostName, SLOTS_MAX};
+use crate::domain::ids::NameError;
 
 pub(super) const EXAMPLES: &str = "Examples:
   crewdeck worker --hub nats://hub:4222/web                run 2 teammates for the crew `web`
@@ -26,5 +27,8 @@ pub struct WorkerArgs {
 }
 
 fn parse_name(text: &str) -> Result<HostName, String> {
-    HostName::parse(text).map_err(|why| why.to_string())
+    HostName::parse(text).map_err(|why| match why {
+        NameError::Reserved(name) => format!("the name {name:?} is reserved: choose another"),
+        NameError::Form(_) => why.to_string(),
+    })
 }

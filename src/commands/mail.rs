@@ -11,7 +11,7 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::text::count_noun;
 use crate::domain::timestamp::Timestamp;
-use crate::store::Mailbox;
+use crate::store::{InboxReader, Mailbox};
 
 /// Maximum time to wait for another process that is reading the same inbox. Reading usually takes much less.
 const READER_WAIT: Duration = Duration::from_secs(5);
@@ -53,17 +53,26 @@ pub fn run(verb: &MailVerb, context: &CommandContext<'_>) -> Result<CommandOutco
         MailVerb::Read { name } => {
             let name = recipient(name, context)?;
             let reader = mailbox.reader(&name, READER_WAIT)?;
-            let pending = reader.read_pending()?;
-            CommandContext::warn(&pending.notices());
-            context.print(&pending.messages, || message_lines(&pending.messages))?;
-            // Acknowledges the messages only after they were printed, so that no message is lost (guarantee 1 in
-            // docs/GUARANTEES.md).
-            reader.acknowledge(&pending.upto)?;
+            let taken = take_messages(&reader, context);
+            // The process ends soon.
+            reader.close();
+            taken?;
             let more = count_more(mailbox, &name, 0)?;
             CommandContext::warn(&more_notice(more, "run again: crewdeck mail read", &name));
             Ok(CommandOutcome::Done)
         }
     }
+}
+
+/// Prints the unread messages and marks them as read.
+fn take_messages(reader: &InboxReader, context: &CommandContext<'_>) -> Result<()> {
+    let pending = reader.read_pending()?;
+    CommandContext::warn(&pending.notices());
+    context.print(&pending.messages, || message_lines(&pending.messages))?;
+    // Acknowledges the messages only after they were printed, so that no message is lost (guarantee 1 in
+    // docs/GUARANTEES.md).
+    reader.acknowledge(&pending.upto)?;
+    Ok(())
 }
 
 /// Returns the number of unread messages of `name` after the first `shown` ones.

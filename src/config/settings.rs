@@ -240,7 +240,8 @@ settings! {
         /// How crewdeck uses the [hub](hub.md) of `--hub`: `user`, `nkey_file` and `credentials` log in (passwords, tokens and
         /// seeds come from the environment), `ca`, `cert` and `key` are files for TLS, `secret_file` is a file with the [shared
         /// secret](hub.md#shared-secret) of the crew. `remote` is the git remote through which the hosts exchange
-        /// [branches](hub.md#result-branches): its name, a URL or an absolute path. For a crew that is new on the hub:
+        /// [branches](hub.md#result-branches): its name, a URL or an absolute path; a worker requires it, and without it a lead
+        /// pushes nothing. For a crew that is new on the hub:
         /// `replicas` (1, 3 or 5 servers that keep a copy), `storage` (`file` or `memory`), `mail_max_mb` (maximum size of its
         /// messages, in MiB).
         hub: HubOptions {

@@ -115,6 +115,7 @@ impl RequestGroup {
             delivery: base.delivery.clone(),
             followup: followup.clone(),
             board: board.clone(),
+            team: base.team.clone(),
             requests: base.requests.clone(),
             approvers,
         }));
@@ -311,14 +312,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
         limits: parts.limits,
         is_draining: AtomicBool::new(false),
     });
-    let hosts = CrewHosts::new(
-        context.clone(),
-        signals.clone(),
-        registry.clone(),
-        board.clone(),
-        team.clone(),
-        mailbox.clone(),
-    );
+    let hosts = CrewHosts::new(&teammates, mailbox.clone());
     let subagents = Subagents::new(context.clone(), registry.clone(), builder.clone());
     let host = Arc::new(CrewHost {
         context: context.clone(),
@@ -346,6 +340,7 @@ pub fn assemble(mut parts: CrewParts, found: StartChecks) -> Components {
             branches: branches.clone(),
             merges: merges.clone(),
             skills: skills.clone(),
+            permissions: permissions.clone(),
             mailbox: mailbox.clone(),
             changes: shared.changes,
             exchange,

@@ -115,7 +115,8 @@ impl BaseComponents {
                 worktrees.cloned(),
                 policy,
                 Some(checks.clone()),
-            );
+            )
+            .with_exchange(self.exchange.clone());
             let worktrees = TaskWorktrees::new(
                 self.context.clone(),
                 self.registry.clone(),

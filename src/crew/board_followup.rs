@@ -98,8 +98,15 @@ impl BoardFollowup {
                 let (own, task) = (Arc::clone(self), Arc::clone(task));
                 let busy = self.signals.busy();
                 self.context.spawn(async move {
-                    own.exchange_branch(&task).await;
-                    own.merges.on_task_completed(&task).await;
+                    // Another host may lead the crew after this one has lost its session.
+                    if !own.context.may_act() {
+                        tracing::warn!("task {} is left to another lead", task.id);
+                    } else if own.context.is_of_other_host(&task) {
+                        own.merges.on_completed_elsewhere(task).await;
+                    } else {
+                        own.publish_completed([&*task]).await;
+                        own.merges.on_task_completed(&task).await;
+                    }
                     drop(busy);
                 });
             }
@@ -113,46 +120,47 @@ impl BoardFollowup {
         }
     }
 
-    /// Takes over the branch of a task that another host has completed, or publishes one that was completed here. Errors are
-    /// reported.
-    async fn exchange_branch(&self, task: &Task) {
-        let (Some(exchange), Ok(name)) = (&self.exchange, WorktreeName::new(&task.worktree)) else {
+    /// Publishes the branches of tasks that were completed on this host, if that was not done. Errors are reported.
+    async fn publish_completed<'a>(&self, tasks: impl IntoIterator<Item = &'a Task>) {
+        let Some(exchange) = &self.exchange else {
             return;
         };
-        if self.is_of_other_host(task) {
-            let _ = exchange.take_over(vec![name]).await;
-        } else if self.worktrees.dir_of(task).is_some() {
-            let _ = exchange.on_completed(&name).await;
-        }
+        let tasks = tasks.into_iter();
+        let names = tasks.filter_map(|task| WorktreeName::new(&task.worktree).ok());
+        exchange.publish_completed(names.collect()).await;
     }
 
-    /// Returns whether the task was claimed for another host.
-    fn is_of_other_host(&self, task: &Task) -> bool {
-        let own = self.context.host.as_ref().map(|host| &host.info.name);
-        let claim = task.claim.as_ref();
-        claim.is_some_and(|claim| own.is_none_or(|own| !own.same(&claim.host)))
-    }
-
-    /// Takes over in the background the branches of the tasks that other hosts have completed while no crew ran here. An error
-    /// is reported.
-    pub fn take_over_branches(self: &Arc<Self>) {
+    /// Continues in the background what an earlier run has not exchanged with the other hosts: takes over and publishes the
+    /// branches of completed tasks, or, on a worker, publishes its commits for tasks that are not completed. Errors are
+    /// reported.
+    pub fn continue_exchange(self: &Arc<Self>) {
         let Some(exchange) = self.exchange.clone() else {
             return;
         };
-        if self.context.is_worker() {
-            return;
-        }
-        let graph = self.board.graph();
-        let done = graph.tasks().filter(|task| {
-            task.status == TaskStatus::Completed
-                && self.is_of_other_host(task)
-                && self.worktrees.dir_of(task).is_none()
-        });
-        let names = done.filter_map(|task| WorktreeName::new(&task.worktree).ok());
-        let names: Vec<WorktreeName> = names.collect();
+        let (own, graph) = (Arc::clone(self), self.board.graph());
         self.context.spawn(async move {
-            let _ = exchange.take_over(names).await;
+            if own.context.is_worker() {
+                let open = graph.tasks().filter(|task| own.may_publish(task));
+                let names = open.filter_map(|task| WorktreeName::new(&task.worktree).ok());
+                exchange.publish_progress(names.collect()).await;
+                return;
+            }
+            let done = graph
+                .tasks()
+                .filter(|task| task.status == TaskStatus::Completed && !task.worktree.is_empty());
+            let (others, here): (Vec<&Task>, Vec<&Task>) =
+                done.partition(|task| own.context.is_of_other_host(task));
+            let others: Vec<TaskId> = others.into_iter().map(|task| task.id).collect();
+            own.merges.take_over_all(others).await;
+            own.publish_completed(here).await;
         });
+    }
+
+    /// Returns whether this host may publish what it has done for an unfinished task: no other host has the task.
+    fn may_publish(&self, task: &Task) -> bool {
+        let own = self.context.host.as_ref().map(|host| host.session.claim());
+        let is_free = task.claim.is_none() && task.owner.is_empty();
+        task.status != TaskStatus::Completed && (is_free || (own.is_some() && task.claim == own))
     }
 
     /// Responds to the user's changes of the board, no matter which process made them:

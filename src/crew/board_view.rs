@@ -131,19 +131,24 @@ impl BoardView {
         })
         .await?;
         if let Some(task) = released {
-            let (id, subject) = (task.id, &task.subject);
-            let text = if task.attempts < ATTEMPTS_MAX {
-                format!(
-                    "Task {id} ({subject}) is back on the board: {owner} stopped without completing it."
-                )
-            } else {
-                format!(
-                    "Task {id} ({subject}) was claimed {} times without being completed, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
-                    task.attempts, id.0
-                )
-            };
-            self.context.notice(NoticeLevel::Warn, text).await;
+            self.report_released(&task, owner).await;
         }
         Ok(())
+    }
+
+    /// Informs the user that `owner` no longer works on a task.
+    pub async fn report_released(&self, task: &Task, owner: &Name) {
+        let (id, subject) = (task.id, &task.subject);
+        let text = if task.attempts < ATTEMPTS_MAX {
+            format!(
+                "Task {id} ({subject}) is back on the board: {owner} stopped without completing it."
+            )
+        } else {
+            format!(
+                "Task {id} ({subject}) was claimed {} times without being completed, so teammates no longer claim it automatically. Edit the task, or assign it: crewdeck task claim {} --as NAME.",
+                task.attempts, id.0
+            )
+        };
+        self.context.notice(NoticeLevel::Warn, text).await;
     }
 }

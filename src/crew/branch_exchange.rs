@@ -1,21 +1,25 @@
 //! Exchanges the branches of worktrees with the other hosts of the crew: one operation at a time, and with notices about
 //! errors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::context::{CrewContext, lock};
 use crate::agent::driver::run_blocking;
-use crate::domain::text::clip;
-use crate::domain::worktree::WorktreeName;
+use crate::domain::host::HostName;
+use crate::domain::ids::TaskId;
+use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::protocol::event::NoticeLevel;
-use crate::store::{BranchExchange, FetchedBranches, Published, StoreError};
+use crate::store::{BranchExchange, FetchedBranches, NeededWork, Published, StoreError};
 
 /// Maximum number of operations whose last error is remembered. With more, all are forgotten and can be reported again.
 const ERRORS_MAX: usize = 200;
-/// Maximum length of the names of branches in a notice, in characters.
-const NAMES_MAX: usize = 160;
+/// Time until a branch that could not be published or taken over is tried again for the first time. Doubles each time.
+pub(super) const RETRY_MIN: Duration = Duration::from_secs(5);
+/// Maximum time between two tries.
+pub(super) const RETRY_MAX: Duration = Duration::from_secs(300);
 
 /// The exchange of branches of one host. Git is stopped when the crew stops.
 pub struct CrewExchange {
@@ -25,6 +29,8 @@ pub struct CrewExchange {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// The last reported error of each operation that fails, by the name of the operation.
     reported: Mutex<BTreeMap<String, String>>,
+    /// The worktrees whose branches are published in the background, until that has succeeded.
+    pending: Mutex<BTreeSet<WorktreeName>>,
 }
 
 impl CrewExchange {
@@ -34,6 +40,7 @@ impl CrewExchange {
             exchange,
             turn: Arc::default(),
             reported: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
@@ -46,12 +53,11 @@ impl CrewExchange {
         self.run(BranchExchange::check).await
     }
 
-    /// Fetches the branches of the crew, so that a new worktree starts from the published base commit and the work of the other
-    /// hosts.
+    /// Fetches the base commit and the branches of the crew.
     ///
     /// # Errors
     /// As [`BranchExchange::fetch`].
-    pub async fn before_claim(&self) -> Result<FetchedBranches, StoreError> {
+    pub async fn fetch(&self) -> Result<FetchedBranches, StoreError> {
         let result = self.run(BranchExchange::fetch).await;
         self.reported("Fetching the branches of the crew".into(), result)
             .await
@@ -62,7 +68,7 @@ impl CrewExchange {
     ///
     /// # Errors
     /// As [`BranchExchange::publish`].
-    pub async fn on_completed(&self, worktree: &WorktreeName) -> Result<Published, StoreError> {
+    pub async fn publish(&self, worktree: &WorktreeName) -> Result<Published, StoreError> {
         let name = worktree.clone();
         let result = self.run(move |exchange| exchange.publish(&name)).await;
         let what = format!("Publishing {}", worktree.branch());
@@ -74,9 +80,131 @@ impl CrewExchange {
                 worktree.branch(),
                 published.worktree.branch(),
             );
-            self.context.notice(NoticeLevel::Warn, text).await;
+            if self.is_new(
+                &format!("Other work as {}", worktree.branch()),
+                text.clone(),
+            ) {
+                self.context.notice(NoticeLevel::Warn, text).await;
+            }
         }
         Ok(published)
+    }
+
+    /// Publishes the branch of a worktree in the background, again and again until it has succeeded or there is no such branch.
+    /// Only for branches that no other host may publish.
+    pub fn publish_later(self: &Arc<Self>, worktree: WorktreeName) {
+        let mut pending = lock(&self.pending);
+        let is_running = !pending.is_empty();
+        pending.insert(worktree);
+        if is_running {
+            return;
+        }
+        let own = Arc::clone(self);
+        self.context
+            .spawn(async move { own.publish_pending().await });
+    }
+
+    async fn publish_pending(&self) {
+        let mut pause = RETRY_MIN;
+        loop {
+            tokio::select! {
+                () = self.context.stop.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = (pause * 2).min(RETRY_MAX);
+            let names = lock(&self.pending).clone();
+            for name in names {
+                let result = self.publish(&name).await;
+                let is_gone = matches!(
+                    result,
+                    Err(StoreError::Worktree(WorktreeError::NoBranch(_)))
+                );
+                if is_gone || result.is_ok() {
+                    lock(&self.pending).remove(&name);
+                } else if matches!(result, Err(StoreError::Git(_))) {
+                    // The others would wait for the same remote.
+                    break;
+                }
+            }
+            if lock(&self.pending).is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Publishes the branches of completed tasks of this host that the crew does not have yet, in the background if the remote
+    /// cannot be reached now.
+    pub async fn publish_completed(self: &Arc<Self>, worktrees: Vec<WorktreeName>) {
+        for name in self
+            .unpublished(worktrees, BranchExchange::unpublished)
+            .await
+        {
+            if self.publish(&name).await.is_err() {
+                self.publish_later(name);
+            }
+        }
+    }
+
+    /// Publishes new commits of tasks that are not completed, so that the next owner of a task finds them if this host is lost.
+    /// Does not reach the remote without new commits. Errors are reported.
+    pub async fn publish_progress(&self, worktrees: Vec<WorktreeName>) {
+        let names = self.unpublished(worktrees, BranchExchange::unpublished_work);
+        for name in names.await {
+            let _ = self.publish(&name).await;
+        }
+    }
+
+    /// Returns those of `worktrees` that `filter` returns; none after an error.
+    async fn unpublished(
+        &self,
+        worktrees: Vec<WorktreeName>,
+        filter: fn(&BranchExchange, &[WorktreeName]) -> Result<Vec<WorktreeName>, StoreError>,
+    ) -> Vec<WorktreeName> {
+        if worktrees.is_empty() {
+            return Vec::new();
+        }
+        let exchange = self.exchange.clone();
+        let found = run_blocking(move || filter(&exchange, &worktrees)).await;
+        found.unwrap_or_else(|error| {
+            tracing::warn!("branches are not published: {error}");
+            Vec::new()
+        })
+    }
+
+    /// Returns the branches with the work on which a task builds, as it was last fetched; see [`BranchExchange::find_needed`].
+    ///
+    /// # Errors
+    /// As [`BranchExchange::find_needed`].
+    pub async fn find_needed(
+        &self,
+        task: TaskId,
+        needed: Vec<NeededWork>,
+        base: Option<String>,
+    ) -> Result<Vec<String>, StoreError> {
+        let exchange = self.exchange.clone();
+        let found = run_blocking(move || exchange.find_needed(&needed, base.as_deref())).await;
+        self.reported(format!("Finding what task {task} builds on"), found)
+            .await
+    }
+
+    /// Returns whether the branch of a worktree here and that of the crew have diverged; see [`BranchExchange::has_diverged`].
+    /// False after an error.
+    pub async fn has_diverged(&self, worktree: &WorktreeName) -> bool {
+        let (exchange, name) = (self.exchange.clone(), worktree.clone());
+        let diverged = run_blocking(move || exchange.has_diverged(&name)).await;
+        diverged.unwrap_or(false)
+    }
+
+    /// Fetches, and returns those of `worktrees` with commits that are not in what is checked out in the project directory. After
+    /// an error returns all.
+    pub async fn fetch_open(&self, worktrees: Vec<WorktreeName>) -> BTreeSet<WorktreeName> {
+        let all: BTreeSet<WorktreeName> = worktrees.iter().cloned().collect();
+        if all.is_empty() || self.fetch().await.is_err() {
+            return all;
+        }
+        let exchange = self.exchange.clone();
+        let open = run_blocking(move || exchange.open_branches(&worktrees)).await;
+        open.unwrap_or(all)
     }
 
     /// Publishes the commit that is checked out in the project directory as the base commit, if it has moved. An error is
@@ -88,28 +216,33 @@ impl CrewExchange {
             .await;
     }
 
-    /// Fetches what is new and takes over the branches of worktrees of other hosts: for their merge, for a task that builds on
-    /// them, or to continue the work of a lost host. Branches that the crew does not have are left out.
-    ///
-    /// # Errors
-    /// As [`BranchExchange::fetch`] and [`BranchExchange::take_over`]. The branches before the error are taken over.
-    pub async fn take_over(&self, worktrees: Vec<WorktreeName>) -> Result<(), StoreError> {
-        if worktrees.is_empty() {
-            return Ok(());
+    /// Fetches what is new and takes over branches of worktrees that other hosts have completed, so that they can be compared and
+    /// merged here; see [`BranchExchange::take_over`]. Returns the errors, which are reported too.
+    pub async fn take_over(
+        &self,
+        wanted: Vec<(WorktreeName, Option<HostName>)>,
+    ) -> BTreeMap<WorktreeName, String> {
+        if wanted.is_empty() {
+            return BTreeMap::new();
         }
-        let now = self.context.now();
-        let names: Vec<String> = worktrees.iter().map(WorktreeName::branch).collect();
-        let result = self
-            .run(move |exchange| {
-                exchange.fetch()?;
-                for name in &worktrees {
-                    exchange.take_over(name, now)?;
-                }
-                Ok(())
-            })
-            .await;
-        let what = format!("Taking over {}", clip(&names.join(", "), NAMES_MAX));
-        self.reported(what, result).await
+        if let Err(error) = self.fetch().await {
+            let failed = wanted
+                .into_iter()
+                .map(|(name, _)| (name, error.to_string()));
+            return failed.collect();
+        }
+        let mut failed = BTreeMap::new();
+        for (name, by) in wanted {
+            let (now, worktree) = (self.context.now(), name.clone());
+            let result = self
+                .run(move |exchange| exchange.take_over(&worktree, by.as_ref(), now))
+                .await;
+            let what = format!("Taking over {}", name.branch());
+            if let Err(error) = self.reported(what, result).await {
+                failed.insert(name, error.to_string());
+            }
+        }
+        failed
     }
 
     /// Runs `work` on a thread for blocking work when all earlier operations have ended.
@@ -147,7 +280,7 @@ impl CrewExchange {
             // Git was stopped together with the crew.
             Err(_) if self.context.stop.is_cancelled() => None,
             Err(error) => self
-                .is_new(&what, error)
+                .is_new(&what, error.to_string())
                 .then(|| (NoticeLevel::Error, format!("{what} failed: {error}"))),
         };
         if let Some((level, text)) = notice {
@@ -156,13 +289,12 @@ impl CrewExchange {
         result
     }
 
-    /// Remembers the error of the operation `what`. Returns whether it is another one than before.
-    fn is_new(&self, what: &str, error: &StoreError) -> bool {
+    /// Remembers the error, or the other result, of the operation `what`. Returns whether it is another one than before.
+    fn is_new(&self, what: &str, text: String) -> bool {
         let mut reported = lock(&self.reported);
         if reported.len() >= ERRORS_MAX && !reported.contains_key(what) {
             reported.clear();
         }
-        let text = error.to_string();
         reported.insert(what.into(), text.clone()) != Some(text)
     }
 }
@@ -191,7 +323,7 @@ mod tests {
         let exchange = exchange(&crew, &remote);
         let name = WorktreeName::new("task-1").unwrap();
         for _ in 0..2 {
-            exchange.on_completed(&name).await.unwrap_err();
+            exchange.publish(&name).await.unwrap_err();
         }
         let notices = crew.notices();
         assert_eq!(notices.len(), 1, "{notices:?}");
@@ -200,16 +332,16 @@ mod tests {
 
         let path = remote.display().to_string();
         git(dir.path(), &["init", "--quiet", "--bare", &path]);
-        let published = exchange.on_completed(&name).await.unwrap();
+        let published = exchange.publish(&name).await.unwrap();
         assert_eq!((&published.worktree, &published.other_work), (&name, &None));
         assert_eq!(crew.notices(), ["Publishing wt/task-1 works again."]);
         let base = git(&crew.context.root, &["rev-parse", "HEAD"]);
         exchange.publish_head().await;
-        let fetched = exchange.before_claim().await.unwrap();
+        let fetched = exchange.fetch().await.unwrap();
         assert_eq!(fetched.base, Some(base));
         assert_eq!(fetched.branches.len(), 1);
         assert_eq!(fetched.branches[0].commit, published.commit);
-        exchange.take_over(vec![name]).await.unwrap();
+        assert!(exchange.take_over(vec![(name, None)]).await.is_empty());
         assert_eq!(crew.notices(), Vec::<String>::new());
     }
 
@@ -224,7 +356,7 @@ mod tests {
         crew.context.stop.cancel();
         let stop = exchange.exchange.stop_flag();
         stop.store(true, Ordering::SeqCst);
-        assert!(exchange.before_claim().await.is_err());
+        assert!(exchange.fetch().await.is_err());
         assert_eq!(crew.notices(), Vec::<String>::new());
     }
 }

@@ -156,9 +156,20 @@ impl CrewChecks {
 
     /// Runs again the checks that a killed crew has left unfinished, if this crew resumes its session. Their tasks are not
     /// completed by this: their owners continue, complete them again, and find the results. Marks the checks of other
-    /// tasks as stopped.
+    /// tasks as stopped. Leaves out tasks that are claimed for other hosts, where the checks may run.
     pub fn restart_unfinished(self: &Arc<Self>, resumes: bool) {
+        let own = self.context.host.as_ref();
+        let own = own.map(|host| host.session.claim());
+        // Without a claim, the lead's host acts for all.
+        let is_own = |task: &Task| match (&own, &task.claim) {
+            (None, _) => true,
+            (Some(_), None) => !self.context.is_worker(),
+            (Some(own), Some(claim)) => own == claim,
+        };
         let is_unfinished = |task: &&Task| {
+            if !is_own(task) {
+                return false;
+            }
             let mut records = task.checks.iter();
             records.any(|record| record.outcome == CheckOutcome::Running)
         };
@@ -402,7 +413,7 @@ impl CrewChecks {
                 return Err(format!("task {id} is left open: its checks are red"));
             }
             RedDecision::Again(advice) => {
-                self.checks.start_over(id, round).await?;
+                self.checks.start_over(id, owner, round).await?;
                 return Err(again_text(id, &advice));
             }
             RedDecision::Open(why) => return Err(why),

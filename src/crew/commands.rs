@@ -70,6 +70,9 @@ pub struct DirectoryCommands {
 
 impl CommandHandler for Commands {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
+        if let Some(why) = process_of(&command).and_then(|agent| self.team.remote_error(agent)) {
+            return Err(why);
+        }
         match command {
             Command::Prompt {
                 to,
@@ -93,7 +96,8 @@ impl CommandHandler for Commands {
                 were_running |= agent.is_lead() && self.merges.stop_user_train();
                 match self.registry.interrupt(&agent) {
                     Err(_) if were_running => Ok(()),
-                    interrupted => interrupted,
+                    Err(why) => Err(self.team.remote_error(&agent).unwrap_or(why)),
+                    Ok(()) => Ok(()),
                 }
             }
             Command::Compact { agent, focus } => self.control(&agent, Control::Compact(focus)),
@@ -128,7 +132,10 @@ impl CommandHandler for Commands {
             }
             Command::AskShutdown { member } => self.ask_shutdown(&member).await,
             Command::Force { member } => self.shutdowns.force(&member),
-            Command::Nudge { member } => self.shutdowns.nudge(&member).await,
+            Command::Nudge { member } => {
+                self.check_teammate(&member)?;
+                self.shutdowns.nudge(&member).await
+            }
             Command::Task(command) => {
                 let lead = self.registry.find(&Name::lead());
                 self.user_actions
@@ -323,8 +330,16 @@ impl Commands {
         })
     }
 
+    /// Fails if `member` is no teammate that runs here or on another host.
+    fn check_teammate(&self, member: &Name) -> Result<(), String> {
+        match self.team.remote_host(member) {
+            Some(_) => Ok(()),
+            None => self.registry.find_teammate(member).map(drop),
+        }
+    }
+
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
-        self.registry.find_teammate(member)?;
+        self.check_teammate(member)?;
         let body = "Requested by the user.".to_string();
         let asking = NewRequest::new(RequestKind::Shutdown, member, body);
         let request = self.broker.file(&Name::user(), asking).await?;
@@ -333,5 +348,24 @@ impl Commands {
         }
         let decision = Decision::on(&request, Verdict::Approve, Name::user(), String::new());
         self.broker.decide(decision).await.map(|_| ())
+    }
+}
+
+/// Returns the agent whose process the command needs; `None` if it needs only the shared state, or can also concern what this
+/// process does for the agent.
+fn process_of(command: &Command) -> Option<&Name> {
+    match command {
+        Command::RunShell { agent, .. }
+        | Command::Compact { agent, .. }
+        | Command::Clear { agent }
+        | Command::ListCheckpoints { agent }
+        | Command::ShowCheckpoint { agent, .. }
+        | Command::Rewind { agent, .. }
+        | Command::ShowMemory { agent }
+        | Command::UseModel {
+            agent: Some(agent), ..
+        } => Some(agent),
+        Command::Force { member } => Some(member),
+        _ => None,
     }
 }

@@ -11,6 +11,8 @@ use tokio_util::task::TaskTracker;
 use super::hooks::CrewHooks;
 use super::parts::HostParts;
 use crate::domain::ids::Name;
+use crate::domain::task::Task;
+use crate::domain::team::Member;
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventSender;
 use crate::protocol::event::{EventKind, NoticeLevel};
@@ -46,9 +48,34 @@ impl CrewContext {
         self.host.as_ref().is_some_and(HostParts::is_worker)
     }
 
+    /// Returns whether this process runs the lead of a crew on a hub.
+    pub fn is_lead_on_hub(&self) -> bool {
+        self.host.is_some() && !self.is_worker()
+    }
+
+    /// Returns whether this process may act for its crew. A host that has lost its session may not, because another one may
+    /// act in its place.
+    pub fn may_act(&self) -> bool {
+        let host = self.host.as_ref();
+        host.is_none_or(|host| host.session.is_valid())
+    }
+
     /// Returns the content of [`Member::host`](crate::domain::team::Member::host) for the members that this process runs.
     pub fn member_host(&self) -> &str {
         self.host.as_ref().map_or("", HostParts::member_host)
+    }
+
+    /// Returns whether this process runs `member`, while it is present.
+    pub fn runs(&self, member: &Member) -> bool {
+        let host = self.host.as_ref();
+        host.map_or(member.host.is_empty(), |host| host.runs(member))
+    }
+
+    /// Returns whether a task was claimed for another host; false for claims of the user.
+    pub fn is_of_other_host(&self, task: &Task) -> bool {
+        let own = self.host.as_ref().map(|host| &host.info.name);
+        let claim = task.claim.as_ref();
+        claim.is_some_and(|claim| own.is_none_or(|own| !own.same(&claim.host)))
     }
 
     pub fn now(&self) -> Timestamp {
@@ -73,6 +100,14 @@ impl CrewContext {
     pub fn transcript(&self, agent: &Name) -> TranscriptFile {
         TranscriptFile::open(&self.root, &self.session, agent)
             .with_redactor(self.event_sender.redactor())
+    }
+}
+
+/// Waits until the time `at`. If `at` is `None`, waits forever.
+pub async fn until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -19,11 +19,17 @@ use super::teammate::{RestoredTeammate, Teammates};
 use crate::domain::conversation::TurnState;
 use crate::domain::hook::SessionEndReason;
 use crate::domain::ids::Name;
+use crate::domain::team::Member;
+use crate::domain::team_preset::TeamPreset;
 use crate::protocol::SentCommand;
 use crate::store::StoreError;
 
 /// Maximum time for which a stopping crew waits for its agents to end.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
+/// Maximum time for which a crew waits for its agents to end if this process continues.
+const ABANDON_WITHIN: Duration = Duration::from_mins(1);
+/// Interval at which is checked whether this host has lost its session on the hub.
+const LOST_CHECK: Duration = Duration::from_millis(500);
 
 /// A running crew, which accepts commands until it is stopped.
 pub struct Crew {
@@ -91,18 +97,36 @@ impl Crew {
         self.teammates.drain();
     }
 
-    /// Returns whether a teammate of this process works or has an open task.
-    pub async fn has_work(&self) -> bool {
-        self.teammates.have_work().await
+    /// Returns what the teammates of this process have not finished, as text for the user; `None` if nothing is left.
+    pub async fn unfinished_work(&self) -> Option<String> {
+        self.teammates.unfinished_work().await
     }
 
-    /// Stops all agents and their programs without a change of the shared state, because this host may no longer act for
-    /// the crew.
-    pub async fn abandon(self) {
+    /// Returns whether a teammate runs in this process.
+    pub fn has_teammates(&self) -> bool {
+        let agents = self.teammates.registry.all();
+        agents.iter().any(|(name, _)| !name.is_lead())
+    }
+
+    /// Waits until this host has lost its session on the hub, so that its agents may no longer act for the crew. Waits
+    /// forever if the crew is on this machine only.
+    pub async fn lost(&self) {
+        if self.context.host.is_none() {
+            std::future::pending::<()>().await;
+        }
+        while self.context.may_act() {
+            tokio::time::sleep(LOST_CHECK).await;
+        }
+    }
+
+    /// Stops all agents and their programs without a change of the shared state, because this host has lost its session on
+    /// the hub. Returns whether all have ended within `ABANDON_WITHIN`.
+    pub async fn abandon(self) -> bool {
         self.context.stop.cancel();
         self.context.tracker.close();
-        let _ = tokio::time::timeout(STOP_WITHIN, self.context.tracker.wait()).await;
-        self.leave().await;
+        let ended = tokio::time::timeout(ABANDON_WITHIN, self.context.tracker.wait()).await;
+        let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
+        ended.is_ok()
     }
 
     /// Ends the session of this host, if the crew is on a hub. If the hub does not answer, the lease of the host expires.
@@ -125,7 +149,7 @@ impl Crew {
     /// Stops all agents and their programs, marks the members as gone and puts their tasks back on the board. Members
     /// with a request that the lead left undecided are exempt: they continue in the next run of the session. Waits at
     /// most `STOP_WITHIN` for the agents. Runs the hooks of the session's end with `reason`, and returns their
-    /// problems as texts for the user.
+    /// problems as texts for the user. A host that has lost its session on the hub changes nothing of the shared state.
     ///
     /// # Errors
     /// Fails if the state folders cannot be read or written.
@@ -143,6 +167,9 @@ impl Crew {
             }
         };
         let _ = tokio::time::timeout(STOP_WITHIN, self.budget.save()).await;
+        if !self.context.may_act() {
+            return Ok(problems);
+        }
         let closed = self.recovery.close().await;
         self.leave().await;
         closed?;
@@ -240,8 +267,7 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         }
     };
     if let Some(preset) = preset.filter(|_| !resumes || is_worker) {
-        let mut members = preset.members;
-        members.retain(|(member, _)| registry.find(&member.name).is_none());
+        let members = missing_members(preset, &teammates);
         Arc::clone(&teammates).start_all(members, host).await;
     }
     context.spawn(watcher.run(begin));
@@ -263,4 +289,16 @@ async fn launch(components: Components, resumes: bool) -> Result<Crew, StoreErro
         commands: sender,
         resumed,
     })
+}
+
+/// Returns the members of a preset that do not run yet; on a worker, at most as many as it has free slots.
+fn missing_members(preset: TeamPreset, teammates: &Teammates) -> Vec<(Member, String)> {
+    let registry = &teammates.registry;
+    let mut members = preset.members;
+    members.retain(|(member, _)| registry.find(&member.name).is_none());
+    if teammates.context.is_worker() {
+        let running = registry.all().len();
+        members.truncate(teammates.limits.agents_max.saturating_sub(running));
+    }
+    members
 }

@@ -1,7 +1,9 @@
-//! Carries the events of agents from the host that runs them to the host of the lead, over the store that the hosts share.
+//! Carries the events of agents from the host that runs them to the host of the lead and to viewers, over the store that the
+//! hosts share.
 //!
-//! A worker sends with [`EventRelay`], the host of the lead receives with [`receive`]. Only events of agents and notices
-//! are carried: tasks, messages, requests and the team are in the shared state, which each host reads for itself.
+//! A host sends with [`EventRelay`], the host of the lead receives with [`receive`]. Only events of agents and notices
+//! are carried, and from the host of the lead what describes the session: tasks, messages, requests and the team are in the
+//! shared state, which each host reads for itself.
 
 use std::future::pending;
 use std::pin::Pin;
@@ -9,18 +11,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::context::CrewContext;
+use super::context::{CrewContext, until};
 use super::event_buffer::{BATCH_BYTES, EventBuffer};
 use super::parts::CrewParts;
 pub use super::relayed_events::is_relayed;
-use super::relayed_events::received_events;
+use super::relayed_events::{is_relayed_by_lead, received_events};
 use crate::agent::driver::run_blocking;
 use crate::domain::host::HostName;
 use crate::domain::ids::Name;
-use crate::protocol::event::EventKind;
+use crate::protocol::event::{CrewEvent, EventKind};
 use crate::store::{EventReport, EventStart, HostEvents, HostStore, HubError, StoreError};
 
 /// Time for which events are collected before they are sent.
@@ -30,6 +32,8 @@ const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(15);
 /// Maximum time for the last events at the end.
 const FLUSH_WITHIN: Duration = Duration::from_secs(2);
+/// Interval at which the description of the session is sent again, because old events are removed from the store.
+const DESCRIBE_AGAIN: Duration = Duration::from_secs(10 * 60);
 /// Number of received batches that wait for the event bus of the lead. Further ones stay in the store.
 const RECEIVED_MAX: usize = 4;
 
@@ -54,6 +58,8 @@ struct Outbox {
     pause: Duration,
     /// The earliest time of the next attempt.
     not_before: Instant,
+    /// The newest description of the session, which only the host of the lead sends.
+    session: Option<EventKind>,
 }
 
 impl Outbox {
@@ -64,11 +70,15 @@ impl Outbox {
             since: None,
             pause: Duration::ZERO,
             not_before: Instant::now(),
+            session: None,
         }
     }
 
     fn add(&mut self, event: EventKind) {
-        if is_relayed(&event) {
+        if is_relayed_by_lead(&event) {
+            if let EventKind::Crew(CrewEvent::Ready(_)) = &event {
+                self.session = Some(event.clone());
+            }
             self.since.get_or_insert_with(Instant::now);
             self.buffer.add(event);
         }
@@ -131,10 +141,16 @@ impl EventRelay {
     pub async fn run(self, mut events: mpsc::Receiver<EventKind>, stop: CancellationToken) {
         let mut outbox = Outbox::new();
         let mut sending: Option<Sending> = None;
+        let mut describe = interval_at(Instant::now() + DESCRIBE_AGAIN, DESCRIBE_AGAIN);
         loop {
             let due = outbox.due();
             tokio::select! {
                 () = stop.cancelled() => break,
+                _ = describe.tick() => {
+                    if let Some(session) = outbox.session.clone() {
+                        outbox.add(session);
+                    }
+                }
                 event = events.recv() => match event {
                     Some(event) => outbox.add(event),
                     None => break,
@@ -143,7 +159,7 @@ impl EventRelay {
                     sending = None;
                     outbox.finish(&result);
                 }
-                () = reached(due), if sending.is_none() && due.is_some() => {
+                () = until(due), if sending.is_none() && due.is_some() => {
                     sending = Some(self.send(outbox.next_batch()));
                 }
             }
@@ -187,22 +203,23 @@ async fn result_of(sending: &mut Option<Sending>) -> Result<(), StoreError> {
     }
 }
 
-async fn reached(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => pending().await,
-    }
-}
-
 /// Maximum number of events that wait for the relay. Further ones are dropped.
 const TAPPED_MAX: usize = 1024;
 
 /// Makes the event sender of a host copy the events that other hosts need. Returns the copies, for [`start`]; `None` if the
 /// crew is on this machine only.
 pub(super) fn tap(parts: &mut CrewParts) -> Option<mpsc::Receiver<EventKind>> {
-    parts.place.host.as_ref()?;
+    let host = parts.place.host.as_ref()?;
     let (sender, copies) = mpsc::channel(TAPPED_MAX);
-    parts.event_sender = parts.event_sender.clone().with_relay(is_relayed, sender);
+    let wants: fn(&EventKind) -> bool = if host.is_worker() {
+        is_relayed
+    } else {
+        // The event was published before the crew had a relay.
+        let session = EventKind::Crew(CrewEvent::Ready(parts.session.info.clone()));
+        let _ = sender.try_send(parts.event_sender.redactor().data(session));
+        is_relayed_by_lead
+    };
+    parts.event_sender = parts.event_sender.clone().with_relay(wants, sender);
     Some(copies)
 }
 
@@ -265,7 +282,8 @@ mod tests {
     use crate::crew::context::lock;
     use crate::crew::test_support::{TestCrew, bob};
     use crate::domain::host::{HostInfo, HostState};
-    use crate::protocol::event::{AgentEvent, CrewEvent, NoticeLevel, TeamEvent};
+    use crate::domain::timestamp::Timestamp;
+    use crate::protocol::event::{AgentEvent, NoticeLevel, TeamEvent};
     use crate::store::{HostReport, HostSession};
 
     /// A store in memory, whose first attempts to publish fail.
@@ -408,6 +426,8 @@ mod tests {
             .map(|number| HostEvents {
                 host: host("gpu"),
                 events: vec![notice_of(None, &format!("{number}"))],
+                stored_at: Timestamp::default(),
+                is_earlier: false,
                 is_cut: number == 10,
             })
             .collect();

@@ -119,6 +119,13 @@ impl Host for CrewHost {
         })
     }
 
+    fn check_may_claim(&self) -> Result<(), String> {
+        if self.teammates.is_draining() {
+            return Err("this host ends when its teammates have finished their tasks, so no further task can be claimed here: end your turn".into());
+        }
+        Ok(())
+    }
+
     fn output(&self, agent: &Name, call: &CallId, chunk: String) {
         let chunk = crate::domain::text::head_and_tail(&chunk, CHUNK_MAX);
         self.context.event_sender.offer(

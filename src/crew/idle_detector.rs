@@ -120,7 +120,7 @@ impl IdleDetector {
             }
         }
         if let Some(hosts) = &self.hosts
-            && hosts.have_work().await
+            && hosts.have_work(&pending).await
         {
             return None;
         }

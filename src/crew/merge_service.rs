@@ -1,5 +1,6 @@
 //! Merges the branches of completed tasks, either automatically or when the user or the lead requests it.
 
+mod host_branches;
 mod left;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +10,12 @@ use tokio::sync::MutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::board_view::BoardView;
+use super::branch_exchange::CrewExchange;
 use super::branch_status::BranchStatus;
 use super::context::{CrewContext, lock};
 use super::lead_inbox::LeadInbox;
 use super::merge_report::{MergeProgress, MergeResult, conflict_task, conflict_text, mergeable};
-use super::merge_train::{TrainHost, TrainRunner};
+use super::merge_train::{MERGE_ACT, TrainHost, TrainRunner};
 use super::train_merger::{TrainMerge, TrainMerger};
 use super::train_texts::TrainLine;
 use crate::agent::driver::run_blocking;
@@ -24,7 +26,8 @@ use crate::domain::task::{Task, TaskStatus};
 use crate::domain::worktree::MergePolicy;
 use crate::domain::worktree::{Merge, Worktree, WorktreeName, tasks_on_branches};
 use crate::protocol::event::{BoardEvent, EventKind, NoticeLevel};
-use crate::store::{ScanMode, TaskSet, Worktrees};
+use crate::store::{ScanMode, StoreError, TaskSet, Worktrees};
+use host_branches::HostBranches;
 
 pub struct MergeService {
     context: Arc<CrewContext>,
@@ -51,6 +54,10 @@ pub struct MergeService {
     user_train: Mutex<Option<CancellationToken>>,
     /// Whether the user has seen that no git hooks run at merges.
     has_warned_of_hooks: Mutex<bool>,
+    /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
+    exchange: Option<Arc<CrewExchange>>,
+    /// Which branches of other hosts were taken over.
+    host_branches: Mutex<HostBranches>,
 }
 
 impl MergeService {
@@ -68,6 +75,7 @@ impl MergeService {
             let host = TrainHost {
                 clock: context.clock,
                 event_sender: Some(context.event_sender.clone()),
+                session: context.host.as_ref().map(|host| Arc::clone(&host.session)),
             };
             let runner = TrainRunner::new(host, store, checks);
             Arc::new(TrainMerger::new(board.store().clone(), runner))
@@ -87,6 +95,8 @@ impl MergeService {
             user_turn: tokio::sync::Mutex::default(),
             user_train: Mutex::default(),
             has_warned_of_hooks: Mutex::default(),
+            exchange: None,
+            host_branches: Mutex::default(),
         }
     }
 
@@ -106,6 +116,17 @@ impl MergeService {
         worktrees.ok_or_else(|| {
             "worktrees are not in use here: all agents work in the project directory".into()
         })
+    }
+
+    /// Fails if this process must not merge: another host runs the lead, or may run it because this one has lost its session.
+    fn check_host(&self) -> Result<(), String> {
+        if self.context.is_worker() {
+            return Err("the host of the lead merges the branches of the crew".into());
+        }
+        if !self.context.may_act() {
+            return Err(StoreError::HostLost(MERGE_ACT).to_string());
+        }
+        Ok(())
     }
 
     /// Returns whether the branch of `tree` is merged automatically when `task` is completed. This is so if the merge
@@ -143,12 +164,17 @@ impl MergeService {
     /// If none is due, does nothing unless `is_retry`. Waits while another automatic merge is running. Publishes the result.
     async fn merge_due(&self, is_retry: bool) {
         let _turn = self.due_turn.lock().await;
+        if self.check_host().is_err() {
+            return;
+        }
         let mut due = std::mem::take(&mut *lock(&self.due));
         if due.is_empty() && !is_retry {
             // The merge before has taken them along.
             return;
         }
         due.extend(self.take_left().await);
+        let waiting = self.take_over_or_wait(&due).await;
+        due.retain(|id| !waiting.contains(id));
         if due.is_empty() {
             return;
         }
@@ -187,6 +213,7 @@ impl MergeService {
         tasks: &[TaskId],
         cancel: CancellationToken,
     ) -> Result<Option<TrainMerge>, String> {
+        self.check_host()?;
         let graph = self.board.graph();
         let all: Vec<TaskId> = tasks_on_branches(&graph, tasks).into_iter().collect();
         let Some(train) = self.train.as_ref().filter(|train| train.concerns(&all)) else {
@@ -238,6 +265,9 @@ impl MergeService {
     /// Records in the worktree log that a task with a worktree was completed. Then merges the task's branch if the
     /// branch is merged automatically. Does nothing if the task has no worktree.
     pub async fn on_task_completed(&self, task: &Task) {
+        if self.check_host().is_err() {
+            return;
+        }
         let (Some(store), Ok(name)) = (&self.worktrees, WorktreeName::new(&task.worktree)) else {
             return;
         };
@@ -262,6 +292,9 @@ impl MergeService {
 
     /// Performs the automatic merges that were due when an earlier crew ended.
     pub async fn merge_waiting(self: &Arc<Self>) {
+        if self.check_host().is_err() {
+            return;
+        }
         let Some(store) = &self.worktrees else { return };
         let store = store.clone();
         let listed = run_blocking(move || store.list()).await;
@@ -279,6 +312,7 @@ impl MergeService {
             }
         }
         self.merge_due(false).await;
+        self.take_over_later();
     }
 
     /// Merges the branch of a completed task into the base branch and publishes the result, which can be a conflict.
@@ -299,6 +333,10 @@ impl MergeService {
     /// successful.
     pub async fn merge(&self, id: TaskId) -> Result<String, String> {
         if let Some(task) = self.current_graph(id).await.get(id) {
+            let mut missing = self.take_over(&[id].into()).await;
+            if let Some(why) = missing.remove(&id) {
+                return Err(why);
+            }
             let verified = self.verify(task).await;
             verified.map_err(|why| format!("{why}: only the user can merge it"))?;
         }
@@ -328,6 +366,7 @@ impl MergeService {
     }
 
     pub async fn try_merge(&self, id: TaskId) -> Result<MergeResult, String> {
+        self.check_host()?;
         let store = self.worktrees()?;
         let graph = self.current_graph(id).await;
         let (task, name) = mergeable(&graph, id)?;
@@ -400,6 +439,7 @@ impl MergeService {
     /// is published and is not an error.
     pub async fn merge_for_user(&self, tasks: Vec<TaskId>) -> Result<(), String> {
         let _turn = self.user_turn().await;
+        let tasks = self.without_missing(tasks).await?;
         let cancel = self.context.stop.child_token();
         *lock(&self.user_train) = Some(cancel.clone());
         let merged = self.merge_together(&tasks, cancel).await;

@@ -357,7 +357,8 @@ fn override_check(board: &BoardView, id: u64, tree: &str) {
         override_reason: "flaky".into(),
         ..CheckRecord::running("test", "user", Timestamp(2.0), tree)
     };
-    board.store().record_checks(TaskId(id), &[record]).unwrap();
+    let records = board.store().record_checks(TaskId(id), &bob(), &[record]);
+    records.unwrap();
 }
 
 #[tokio::test]

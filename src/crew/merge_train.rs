@@ -28,11 +28,14 @@ use crate::domain::worktree::WorktreeName;
 use crate::protocol::EventSender;
 use crate::protocol::event::{BoardEvent, EventKind};
 use crate::store::{
-    CombineOutcome, CombinedBranches, LandedCommit, Landing, StoreError, TrainBranch, TrainLock,
-    TrainPlan, Worktrees,
+    CombineOutcome, CombinedBranches, HostSession, LandedCommit, Landing, StoreError, TrainBranch,
+    TrainLock, TrainPlan, Worktrees,
 };
 
 pub use reports::{TrainFailure, TrainReport, TrainReports};
+
+/// What a host that has lost its session can no longer do.
+pub const MERGE_ACT: &str = "merge branches";
 
 /// A task whose branch is to land, and the name of its worktree.
 pub type TrainTask = (Arc<Task>, WorktreeName);
@@ -43,6 +46,8 @@ pub struct TrainHost {
     pub clock: fn() -> Timestamp,
     /// Publishes what the trains do; `None` if nothing shows it.
     pub event_sender: Option<EventSender>,
+    /// The session of this process as a host of the crew, without which nothing lands; `None` without hosts.
+    pub session: Option<Arc<dyn HostSession>>,
 }
 
 /// Runs trains.
@@ -380,7 +385,13 @@ impl TrainRunner {
     ) -> Result<TrainFact, String> {
         let combined = running.combination(&combination.commit)?;
         let into = running.plan.into.clone();
-        let landed = self.with_store(move |store, now| store.land(&into, &combined, now));
+        let session = self.host.session.clone();
+        let landed = self.with_store(move |store, now| {
+            if session.is_some_and(|session| !session.is_valid()) {
+                return Err(StoreError::HostLost(MERGE_ACT));
+            }
+            store.land(&into, &combined, now)
+        });
         match landed.await? {
             Landing::Landed {
                 commit,

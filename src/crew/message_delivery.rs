@@ -16,7 +16,7 @@ use crate::domain::mail::{MailKind, MailMessage};
 use crate::domain::request::{Request, RequestStatus};
 use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::NoticeLevel;
-use crate::store::{Mailbox, Roster, StoreError};
+use crate::store::{InboxReader, Mailbox, Roster, StoreError};
 
 /// Maximum time that a check of an inbox waits for the reader lock of that inbox. Two checks by this crew can overlap.
 /// Without a wait, the second check would find the lock taken and conclude that another program reads the inbox.
@@ -194,7 +194,9 @@ impl MessageDelivery {
             // an agent.
             if seen.needs_reader() && seen.messages.iter().all(is_blocked) {
                 let reader = mailbox.reader(&whose, LOOK_WAIT)?;
-                read_deliverable(&reader, &whose, checks)
+                let read = read_deliverable(&reader, &whose, checks);
+                reader.close();
+                read
             } else {
                 Ok(seen)
             }
@@ -217,9 +219,10 @@ impl MessageDelivery {
     /// try to read again and again. Reports an error of the inbox as a notice.
     async fn can_take(self: &Arc<Self>, name: &Name) -> bool {
         let (mailbox, whose) = (self.mailbox.clone(), name.clone());
-        let reader = run_blocking(move || mailbox.reader(&whose, LOOK_WAIT)).await;
-        match reader {
-            Ok(_) => {
+        // The agent that is woken must not wait for this reader.
+        let look = move || mailbox.reader(&whose, LOOK_WAIT).map(InboxReader::close);
+        match run_blocking(look).await {
+            Ok(()) => {
                 lock(&self.refused).remove(name);
                 true
             }

@@ -53,7 +53,13 @@ mod first_board;
 mod hook_session;
 mod hooks;
 mod host;
+mod host_changes;
 mod hosts;
+#[cfg(test)]
+mod hub_request_tests;
+mod hub_retry;
+#[cfg(test)]
+mod hub_test_support;
 mod identical_requests;
 mod idle_detector;
 mod inbox_prompts;
@@ -78,6 +84,7 @@ mod recovery;
 mod red_question;
 mod registry;
 mod relayed_events;
+mod remote_work;
 mod request_broker;
 mod request_reminders;
 #[cfg(test)]
@@ -116,6 +123,7 @@ mod worktrees;
 pub use approvers::Approvers;
 pub use attachments::decode_image;
 pub use branch_exchange::CrewExchange;
+pub use context::until;
 pub use crew::Crew;
 pub use external_agents::ExternalParts;
 pub use first_board::{PublishedBoard, publish_session};
@@ -128,4 +136,4 @@ pub use parts::{
 pub use request_reminders::REMINDERS_MAX;
 pub use servers::ServerParts;
 pub use train_merger::TrainMerger;
-pub use viewer::{Runner, Viewer, ViewerParts};
+pub use viewer::{HubFeed, HubUpdate, Runner, Viewer, ViewerParts};

@@ -18,6 +18,7 @@ use crate::domain::checks::CheckSpec;
 use crate::domain::host::{HostInfo, HostKind};
 use crate::domain::memory::ProjectMemory;
 use crate::domain::named_model::ModelUses;
+use crate::domain::team::Member;
 use crate::domain::team_preset::TeamPreset;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::usage::Price;
@@ -184,6 +185,11 @@ impl HostParts {
             HostKind::Lead => "",
             HostKind::Worker => self.info.name.as_str(),
         }
+    }
+
+    /// Returns whether this process runs `member`.
+    pub fn runs(&self, member: &Member) -> bool {
+        member.host.eq_ignore_ascii_case(self.member_host())
     }
 }
 

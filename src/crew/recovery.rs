@@ -13,7 +13,8 @@ use super::signals::CrewSignals;
 use super::team::TeamRoster;
 use crate::agent::driver::run_blocking;
 use crate::domain::crash_recovery::{self, LeadState};
-use crate::domain::ids::Name;
+use crate::domain::host::HostPresence;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::request::{Request, RequestKind};
 use crate::domain::team::{Member, MemberStatus, Team};
 use crate::domain::text::{clip, one_line};
@@ -49,12 +50,31 @@ impl Recovery {
     pub async fn recover(&self, resumes: bool) -> Result<(Vec<Member>, Team), StoreError> {
         let team = self.team.load().await?;
         let session = &self.context.session;
-        let host = self.context.member_host();
-        let comes_back = |m: &&Member| resumes && m.session == *session && m.host == host;
+        let comes_back = |m: &&Member| resumes && m.session == *session && self.context.runs(m);
         let back: Vec<Member> = team.members.iter().filter(comes_back).cloned().collect();
+        let back = self.fit_to_worker(back).await?;
         let names: Vec<Name> = back.iter().map(|m| m.name.clone()).collect();
         self.close_all_but(&names, resumes).await?;
         Ok((back, team))
+    }
+
+    /// Returns the members that continue on a worker: at most as many as it has slots, with its present tags. Returns all of
+    /// them on other hosts.
+    async fn fit_to_worker(&self, mut back: Vec<Member>) -> Result<Vec<Member>, StoreError> {
+        let worker = self.context.host.as_ref().filter(|host| host.is_worker());
+        let Some(info) = worker.map(|host| &host.info) else {
+            return Ok(back);
+        };
+        // `gpu-2` is before `gpu-10`.
+        back.sort_by_key(|m| (m.name.as_str().len(), m.name.clone()));
+        back.truncate(usize::from(info.slots));
+        for member in &mut back {
+            if member.tags != info.tags {
+                member.tags.clone_from(&info.tags);
+                self.team.set_tags(&member.name, info.tags.clone()).await?;
+            }
+        }
+        Ok(back)
     }
 
     /// Records the end of this crew: marks its members as gone, puts their tasks and the lead's task back on the board,
@@ -63,6 +83,10 @@ impl Recovery {
     /// Members with a request that the lead left undecided are exempt: they continue in the next run of the session. If
     /// there is such a member, the lead keeps its task too.
     pub async fn close(&self) -> Result<(), StoreError> {
+        if !self.context.may_act() {
+            // The other hosts clean up after a host that they have lost.
+            return Ok(());
+        }
         let back = self.broker.agents_given_up().await;
         let resumes = !back.is_empty();
         self.close_all_but(&back, resumes).await
@@ -71,9 +95,8 @@ impl Recovery {
     async fn close_all_but(&self, back: &[Name], resumes: bool) -> Result<(), StoreError> {
         let mut team = self.team.load().await?;
         // The members of other hosts continue without this crew.
-        let host = self.context.member_host();
         let (own, others): (Vec<Member>, Vec<Member>) =
-            team.members.into_iter().partition(|m| m.host == host);
+            team.members.into_iter().partition(|m| self.context.runs(m));
         let is_worker = self.context.is_worker();
         let own_members = own.clone();
         let is_own_request = move |request: &Request| {
@@ -88,13 +111,18 @@ impl Recovery {
             }
         };
         team.members = own;
-        for member in crash_recovery::absent_members(&team, back) {
-            self.board.release_task_of(&member.name).await?;
-            let status = MemberStatus::Shutdown;
-            self.team.set_status(&member.name, status).await?;
+        for member in self.ended_members(&team, back) {
+            self.release_task_of(&member.name).await?;
+            if is_worker {
+                // A later run begins new conversations, which would otherwise grow with each run.
+                self.team.mark_shut_down(&member.name).await?;
+            } else {
+                let status = MemberStatus::Shutdown;
+                self.team.set_status(&member.name, status).await?;
+            }
         }
         if !resumes && !is_worker {
-            self.board.release_task_of(&Name::lead()).await?;
+            self.release_task_of(&Name::lead()).await?;
         }
         let (requests, now) = (self.requests.clone(), self.context.now());
         let back = back.to_vec();
@@ -117,6 +145,55 @@ impl Recovery {
         self.errors.warn("The requests", notices).await;
         for text in lost(&withdrawn) {
             self.context.notice(NoticeLevel::Warn, text).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the members of `team` that do not continue: those that are present, on a worker also those that a later run
+    /// could resume.
+    fn ended_members<'a>(&self, team: &'a Team, back: &[Name]) -> Vec<&'a Member> {
+        if !self.context.is_worker() {
+            return crash_recovery::absent_members(team, back);
+        }
+        let stays = |name: &Name| back.iter().any(|n| n.same(name));
+        let members = team.members.iter();
+        members
+            .filter(|m| !m.session.is_empty() && !stays(&m.name))
+            .collect()
+    }
+
+    /// Puts the open task of an agent of an earlier crew back on the board. A task that a present host has claimed is not
+    /// ours, and stays.
+    async fn release_task_of(&self, name: &Name) -> Result<(), StoreError> {
+        match self.board.release_task_of(name).await {
+            Err(StoreError::ClaimLost(id, _)) => self.release_lost(id, name).await,
+            released => released,
+        }
+    }
+
+    /// Puts a task back on the board that an ended session of a host has claimed for `owner`.
+    async fn release_lost(&self, id: TaskId, owner: &Name) -> Result<(), StoreError> {
+        let Some(host) = &self.context.host else {
+            return Ok(());
+        };
+        let (board, store) = (self.board.store().clone(), Arc::clone(&host.store));
+        let now = self.context.now();
+        let released = run_blocking(move || {
+            let Some(claim) = board.get(id)?.claim.clone() else {
+                return Ok(None);
+            };
+            let is_present = store.hosts()?.iter().any(|host| {
+                host.session == claim.session && host.presence == HostPresence::Present
+            });
+            if is_present {
+                return Ok(None);
+            }
+            board.release_lost(id, &claim, now)
+        });
+        match released.await {
+            Ok(Some(task)) => self.board.report_released(&task, owner).await,
+            Ok(None) | Err(StoreError::ClaimLost(..)) => {}
+            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -146,10 +223,10 @@ impl Recovery {
         }
     }
 
-    /// Returns the teammates that are in a turn. Returns none while a request is pending, because its decision may take
-    /// hours.
+    /// Returns the teammates that are in a turn. Returns none while one of their requests is pending, because its decision may
+    /// take hours.
     fn working_teammates(&self) -> Vec<Name> {
-        if self.broker.has_pending() {
+        if self.broker.has_own_pending() {
             return Vec::new();
         }
         self.registry.working_teammates()
@@ -190,7 +267,7 @@ fn lost(requests: &[Request]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::{RequestId, TaskId};
+    use crate::domain::ids::RequestId;
     use crate::domain::request::PendingCall;
     use crate::domain::timestamp::Timestamp;
     use pretty_assertions::assert_eq;

@@ -1,11 +1,12 @@
 //! Which events of agents are carried between hosts. Does no I/O.
 
-use crate::domain::host::HostName;
+use crate::domain::host::{HostKind, HostName, HostState};
 use crate::domain::ids::Name;
+use crate::domain::team::Team;
 use crate::protocol::event::{CrewEvent, EventKind, NoticeLevel};
 use crate::store::HostEvents;
 
-/// Returns whether an event of a worker is carried to the host of the lead.
+/// Returns whether an event of a worker is carried to the host of the lead and to viewers.
 pub fn is_relayed(event: &EventKind) -> bool {
     match event {
         EventKind::Agent { .. } => !event.is_command_reply(),
@@ -14,20 +15,62 @@ pub fn is_relayed(event: &EventKind) -> bool {
     }
 }
 
+/// Returns whether an event of the host of the lead is carried to viewers. Unlike a worker, this host also describes the
+/// session.
+pub fn is_relayed_by_lead(event: &EventKind) -> bool {
+    matches!(event, EventKind::Crew(CrewEvent::Ready(_))) || is_relayed(event)
+}
+
 /// Returns the events of a batch that are published in the crew of the lead. `is_member_of` is whether the agent is a
 /// teammate that runs on the host.
 pub fn received_events(
     batch: HostEvents,
     is_member_of: &impl Fn(&Name, &HostName) -> bool,
 ) -> Vec<EventKind> {
+    let runs = |agent: &Name, host: &HostName| !agent.is_lead() && is_member_of(agent, host);
+    carried_events(batch, &runs, false)
+}
+
+/// Returns the events of a batch that a viewer shows. A host speaks for the agents that it runs according to `team`; one of
+/// `hosts` that leads or has led the crew also for the lead and for the session.
+pub fn viewed_events(batch: HostEvents, team: &Team, hosts: &[HostState]) -> Vec<EventKind> {
+    let leads = |host: &HostName| {
+        let mut leads = hosts.iter().filter(|h| h.info.kind == HostKind::Lead);
+        leads.any(|h| h.info.name.same(host))
+    };
+    let is_lead_host = leads(&batch.host);
+    let runs = |agent: &Name, host: &HostName| {
+        if agent.is_lead() {
+            return is_lead_host;
+        }
+        team.members.iter().any(|m| {
+            m.name.same(agent)
+                && if m.host.is_empty() {
+                    is_lead_host
+                } else {
+                    m.host.eq_ignore_ascii_case(host.as_str())
+                }
+        })
+    };
+    carried_events(batch, &runs, is_lead_host)
+}
+
+/// Returns the events of a batch without those for which its host does not speak. `runs` is whether the host runs the agent.
+/// Notices of other hosts than that of the lead name their host.
+fn carried_events(
+    batch: HostEvents,
+    runs: &impl Fn(&Name, &HostName) -> bool,
+    is_lead_host: bool,
+) -> Vec<EventKind> {
     let HostEvents {
         host,
         events,
         is_cut,
+        ..
     } = batch;
     let is_own = |name: &Name| {
         let agent = name.parent().unwrap_or_else(|| name.clone());
-        !agent.is_lead() && !agent.is_user() && is_member_of(&agent, &host)
+        !agent.is_user() && runs(&agent, &host)
     };
     let lost = is_cut.then(|| {
         let text = format!(
@@ -44,9 +87,14 @@ pub fn received_events(
             Some(EventKind::Crew(CrewEvent::Notice {
                 level,
                 agent: agent.filter(|agent| is_own(agent)),
-                text: format!("{host}: {text}"),
+                text: if is_lead_host {
+                    text
+                } else {
+                    format!("{host}: {text}")
+                },
             }))
         }
+        ready @ EventKind::Crew(CrewEvent::Ready(_)) => is_lead_host.then_some(ready),
         EventKind::Crew(_) | EventKind::Board(_) | EventKind::Team(_) => None,
     });
     lost.into_iter().chain(carried).collect()
@@ -59,7 +107,11 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::protocol::event::{AgentEvent, TeamEvent};
+    use crate::domain::host::{HostInfo, HostPresence};
+    use crate::domain::permission::SettingsPermissions;
+    use crate::domain::team::Member;
+    use crate::domain::timestamp::Timestamp;
+    use crate::protocol::event::{AgentEvent, SessionInfo, TeamEvent};
 
     fn bob() -> Name {
         Name::member("bob").unwrap()
@@ -122,6 +174,8 @@ mod tests {
             let batch = HostEvents {
                 host: gpu.clone(),
                 events: vec![event],
+                stored_at: Timestamp::default(),
+                is_earlier: false,
                 is_cut: false,
             };
             let received = received_events(batch, &is_member_of);
@@ -134,6 +188,8 @@ mod tests {
         let batch = HostEvents {
             host: host("gpu"),
             events: vec![text(&bob(), "a")],
+            stored_at: Timestamp::default(),
+            is_earlier: false,
             is_cut: true,
         };
         let received = received_events(batch, &|_: &Name, _: &HostName| true);
@@ -159,5 +215,86 @@ mod tests {
         ] {
             assert_eq!(is_relayed(&event), expected, "{event:?}");
         }
+    }
+
+    fn host_state(name: &str, kind: HostKind) -> HostState {
+        HostState {
+            info: HostInfo {
+                name: host(name),
+                kind,
+                slots: 2,
+                tags: Vec::new(),
+                version: String::new(),
+                cores: 4,
+                load: 0.0,
+                is_draining: false,
+                started_at: Timestamp::default(),
+            },
+            session: name.into(),
+            presence: HostPresence::Present,
+            seen_at: Timestamp::default(),
+        }
+    }
+
+    fn ready() -> EventKind {
+        EventKind::Crew(CrewEvent::Ready(SessionInfo {
+            session: "s".into(),
+            root: "~/web".into(),
+            provider: "script".into(),
+            model: "m".into(),
+            scripted: true,
+            git: true,
+            window: None,
+            tools: Vec::new(),
+            earlier: false,
+            allowed: SettingsPermissions::default(),
+            checks: false,
+        }))
+    }
+
+    #[test]
+    fn viewer_takes_the_lead_and_the_session_from_the_host_of_the_lead_only() {
+        let hosts = [
+            host_state("gpu", HostKind::Worker),
+            host_state("home", HostKind::Lead),
+        ];
+        let mut team = Team::default();
+        let amy = Name::member("amy").unwrap();
+        for (name, host) in [(bob(), "GPU"), (amy.clone(), "")] {
+            team.members.push(Member {
+                host: host.into(),
+                ..Member::new(name, "coder")
+            });
+        }
+        let lead = || text(&Name::lead(), "a");
+        for (event, at_home, at_gpu) in [
+            (lead(), vec![lead()], vec![]),
+            (ready(), vec![ready()], vec![]),
+            (text(&amy, "a"), vec![text(&amy, "a")], vec![]),
+            (text(&bob(), "a"), vec![], vec![text(&bob(), "a")]),
+            (
+                notice_of(None, "full disk"),
+                vec![notice_of(None, "full disk")],
+                vec![notice_of(None, "gpu: full disk")],
+            ),
+            (roster(), vec![], vec![]),
+        ] {
+            for (from, expected) in [("home", at_home), ("gpu", at_gpu)] {
+                let batch = HostEvents {
+                    host: host(from),
+                    events: vec![event.clone()],
+                    stored_at: Timestamp::default(),
+                    is_earlier: false,
+                    is_cut: false,
+                };
+                assert_eq!(viewed_events(batch, &team, &hosts), expected, "{event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_host_of_the_lead_relays_the_session() {
+        assert!(is_relayed_by_lead(&ready()) && !is_relayed(&ready()));
+        assert!(!is_relayed_by_lead(&roster()));
     }
 }

@@ -1,8 +1,9 @@
 //! The request broker: files requests, hands them to their approvers, and wakes the agents that wait for decisions.
 
+mod ticket;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -14,13 +15,16 @@ use super::file_errors::FileErrors;
 use super::identical_requests::decide_with_like;
 use super::message_delivery::MessageDelivery;
 use super::registry::AgentRegistry;
-use super::signals::{BusyGuard, CrewSignals};
+use super::signals::CrewSignals;
+use super::team::TeamRoster;
 use crate::agent::driver::run_blocking;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::request::{Approver, Decision, NewRequest, Request, RequestKind, RequestStatus};
-use crate::domain::team::Activity;
-use crate::protocol::event::{AgentEvent, EventKind, NoticeLevel, TeamEvent};
+use crate::protocol::event::{EventKind, NoticeLevel, TeamEvent};
 use crate::store::{Requests, StoreError};
+use ticket::{PendingRequest, Withdraw};
+
+pub use ticket::RequestTicket;
 
 pub struct BrokerParts {
     pub context: Arc<CrewContext>,
@@ -30,6 +34,7 @@ pub struct BrokerParts {
     pub delivery: Arc<MessageDelivery>,
     pub followup: Arc<DecisionFollowup>,
     pub board: Arc<BoardView>,
+    pub team: Arc<TeamRoster>,
     pub requests: Requests,
     pub approvers: Approvers,
 }
@@ -37,7 +42,7 @@ pub struct BrokerParts {
 /// Files requests, hands them to their approvers, and wakes the agents that wait for decisions.
 pub struct RequestBroker {
     parts: BrokerParts,
-    known: Mutex<HashMap<RequestId, RequestStatus>>,
+    known: Mutex<HashMap<RequestId, KnownRequest>>,
     waiting: Mutex<HashMap<RequestId, Waiter>>,
     /// Pending requests whose agent no longer waits for the decision. Maps the id of each request to the name of the
     /// agent that filed it.
@@ -50,88 +55,16 @@ pub struct RequestBroker {
     has_read: tokio::sync::Mutex<bool>,
 }
 
+/// What was last read of a request.
+struct KnownRequest {
+    status: RequestStatus,
+    from: Name,
+}
+
 /// An agent whose tool call waits for the decision on a request.
 struct Waiter {
     from: Name,
     sender: oneshot::Sender<Request>,
-}
-
-/// A request that was filed and for whose decision an agent waits. Dropping this value, or the future that waits for
-/// the decision, withdraws the request as [`Withdraw`] does.
-pub struct PendingRequest {
-    request: Request,
-    decided: oneshot::Receiver<Request>,
-    withdraw: Withdraw,
-    busy: BusyGuard,
-}
-
-/// The result of [`RequestBroker::ask`]: an approval of an earlier run applies to the request, or the request is
-/// pending.
-pub enum RequestTicket {
-    /// A request of an earlier run with the same sender, kind and text was approved. Its approval is used, and no agent
-    /// waits for a new decision.
-    Decided(Request),
-    Pending(PendingRequest),
-}
-
-impl RequestTicket {
-    /// Waits for the decision like [`RequestTicket::decision_within`], but without a time limit.
-    ///
-    /// # Errors
-    /// Fails if the crew stops first.
-    pub async fn decision(self) -> Result<Request, String> {
-        self.decision_within(None).await
-    }
-
-    /// Waits until the request is decided or withdrawn, and returns it. Returns immediately if an approval of an
-    /// earlier run is used. After `wait_max`, returns the request, which stays pending; with `None`, there is no time
-    /// limit. If the user is the approver, shows the agent's activity as waiting for the user.
-    ///
-    /// # Errors
-    /// Fails if the crew stops first.
-    pub async fn decision_within(self, wait_max: Option<Duration>) -> Result<Request, String> {
-        let PendingRequest {
-            request,
-            mut decided,
-            withdraw,
-            busy,
-        } = match self {
-            RequestTicket::Decided(request) => return Ok(request),
-            RequestTicket::Pending(pending) => pending,
-        };
-        // The crew counts as busy only until the approver has the request.
-        drop(busy);
-        if request.approver == Approver::Ask {
-            let agent = request.from.clone();
-            let activity = Activity::NeedsYou {
-                request: request.kind,
-            };
-            let context = &withdraw.broker.parts.context;
-            context
-                .publish(AgentEvent::ActivityChanged { activity }.of(agent))
-                .await;
-        }
-        let limit = async {
-            match wait_max {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
-        let decided = tokio::select! {
-            biased;
-            decided = &mut decided => decided,
-            () = limit => {
-                if withdraw.broker.leave_open(&request) {
-                    return Ok(request);
-                }
-                // The request was decided meanwhile.
-                decided.await
-            }
-        };
-        let decided = decided.map_err(|_| "the crew is stopping".to_string());
-        drop(withdraw);
-        decided
-    }
 }
 
 impl RequestBroker {
@@ -212,17 +145,6 @@ impl RequestBroker {
         }))
     }
 
-    /// Records that the agent no longer waits for the decision on its request. The request stays pending, and its
-    /// decision is later sent to the agent as a message. Returns false, and does nothing, if the request was just
-    /// decided.
-    fn leave_open(&self, request: &Request) -> bool {
-        let was_waiting = lock(&self.waiting).remove(&request.id).is_some();
-        if was_waiting {
-            lock(&self.left_open).insert(request.id.clone(), request.from.clone());
-        }
-        was_waiting
-    }
-
     /// Returns whether the agent `name` has a pending request for which it no longer waits. The agent gets the decision
     /// as a message.
     pub fn has_left_open(&self, name: &Name) -> bool {
@@ -280,10 +202,20 @@ impl RequestBroker {
         // is already decided is treated as decided now, since another process may file and decide a request in one
         // step.
         let is_later = std::mem::replace(&mut *has_read, true);
-        for request in reading.requests {
-            let before = lock(&self.known).insert(request.id.clone(), request.status);
+        for mut request in reading.requests {
+            let known = KnownRequest {
+                status: request.status,
+                from: request.from.clone(),
+            };
+            let before = lock(&self.known).insert(request.id.clone(), known);
+            let before = before.map(|known| known.status);
             if before == Some(request.status) {
                 continue;
+            }
+            let is_handed_over = request.is_pending() && self.is_remote(&request);
+            if is_handed_over {
+                // The host that has filed the request does not know the approvers of this crew.
+                request.approver = self.approver_of(&request);
             }
             self.parts
                 .context
@@ -291,7 +223,7 @@ impl RequestBroker {
                     request: request.clone(),
                 }))
                 .await;
-            if request.is_pending() && before.is_none() && is_later && self.is_remote(&request) {
+            if is_handed_over && before.is_none() && is_later {
                 new_remote.push(request);
             } else if !request.is_pending() {
                 let decided_now = before.is_some() || is_later;
@@ -300,9 +232,7 @@ impl RequestBroker {
         }
         drop(has_read);
         self.parts.signals.files_changed();
-        for mut request in new_remote {
-            // The host that has filed the request does not know the approvers of this crew.
-            request.approver = self.approver_of(&request);
+        for request in new_remote {
             self.hand_over_in_background(request);
         }
     }
@@ -310,27 +240,49 @@ impl RequestBroker {
     fn hand_over_in_background(self: &Arc<Self>, request: Request) {
         let broker = Arc::clone(self);
         let context = &self.parts.context;
-        context.spawn(async move { broker.hand_over(&request).await });
+        context.spawn(async move { broker.hand_over_remote(&request).await });
+    }
+
+    /// Hands over a request that another host has filed. Records the approver for viewers and other hosts.
+    async fn hand_over_remote(self: &Arc<Self>, request: &Request) {
+        let (requests, id) = (self.parts.requests.clone(), request.id.clone());
+        let approver = request.approver;
+        let recorded = run_blocking(move || requests.set_approver(&id, approver).map(drop)).await;
+        if let Err(error) = recorded {
+            tracing::warn!("the approver of a request could not be recorded: {error}");
+        }
+        self.hand_over(request).await;
     }
 
     /// Returns whether an agent on another host has filed the request and this process is the one that hands it to its
     /// approver.
     fn is_remote(&self, request: &Request) -> bool {
-        let context = &self.parts.context;
-        let is_lead_on_hub = context.host.is_some() && !context.is_worker();
         let from = &request.from;
-        is_lead_on_hub
+        self.parts.context.is_lead_on_hub()
             && !from.is_lead()
             && !from.is_user()
             && self.parts.registry.find(from).is_none()
     }
 
+    /// Returns whether this process runs the agent `name`. The lead, the user and agents that no host has started belong to
+    /// the host of the lead.
+    fn runs(&self, name: &Name) -> bool {
+        let context = &self.parts.context;
+        if context.host.is_none() || self.parts.registry.find(name).is_some() {
+            return true;
+        }
+        let is_here = self.parts.team.is_on(name, context.member_host());
+        is_here.unwrap_or(!context.is_worker())
+    }
+
     /// Carries out the decision on `request`, and wakes the agent that waits for the decision. If no agent waits, sends
-    /// the decision as a message. `decided_now` is false if the request was decided before this crew started. Such a
-    /// decision is carried out only if the earlier crew did not finish carrying it out.
+    /// the decision as a message. Leaves a decision to the host that runs the agent. `decided_now` is false if the request
+    /// was decided before this crew started. Such a decision is carried out only if the earlier crew did not finish
+    /// carrying it out.
     async fn follow(&self, request: Request, decided_now: bool) {
         let followup = &self.parts.followup;
-        let is_news = decided_now || request.has_open_follow_up();
+        let is_own = self.runs(&request.target);
+        let is_news = is_own && (decided_now || request.has_open_follow_up());
         if is_news {
             followup.carry_out(&request).await;
         }
@@ -346,15 +298,50 @@ impl RequestBroker {
         // The follow-up of an approved shutdown ends later, when the teammate has answered.
         let is_under_way =
             request.kind == RequestKind::Shutdown && request.status == RequestStatus::Approved;
-        if !is_under_way && request.has_open_follow_up() {
+        if is_own && !is_under_way && request.has_open_follow_up() {
             followup.finish(&request.id).await;
         }
     }
 
     pub fn has_pending(&self) -> bool {
-        lock(&self.known)
-            .values()
-            .any(|s| *s == RequestStatus::Pending)
+        let known = lock(&self.known);
+        let mut all = known.values();
+        all.any(|request| request.status == RequestStatus::Pending)
+    }
+
+    /// Returns whether a request of an agent of this process is pending.
+    pub fn has_own_pending(&self) -> bool {
+        let known = lock(&self.known);
+        let mut all = known.values();
+        all.any(|request| request.status == RequestStatus::Pending && self.runs(&request.from))
+    }
+
+    /// Withdraws the pending requests that `agents` have filed or that concern them, because their host is gone. Nothing can
+    /// carry out the decisions.
+    ///
+    /// # Errors
+    /// When the requests cannot be read or written.
+    pub async fn withdraw_all_of(self: &Arc<Self>, agents: &[Name]) -> Result<(), StoreError> {
+        let is_of = |r: &Request| agents.iter().any(|a| a.same(&r.from) || a.same(&r.target));
+        let mut pending = self.read_pending().await?;
+        pending.retain(is_of);
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let (requests, now) = (self.parts.requests.clone(), self.parts.context.now());
+        run_blocking(move || {
+            for request in &pending {
+                match requests.withdraw(&request.id, "its host is gone", now) {
+                    // It was decided in the meantime.
+                    Ok(_) | Err(StoreError::Request(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        self.read().await;
+        Ok(())
     }
 
     /// Reads the pending requests from disk. Publishes nothing.
@@ -452,7 +439,11 @@ impl RequestBroker {
             // The approver may have changed since the request was filed: for example, a user may be present now, or no
             // longer.
             request.approver = self.approver_of(&request);
-            self.hand_over(&request).await;
+            if self.is_remote(&request) {
+                self.hand_over_remote(&request).await;
+            } else {
+                self.hand_over(&request).await;
+            }
         }
     }
 
@@ -513,43 +504,5 @@ impl RequestBroker {
         let pending = self.read_pending().await.unwrap_or_default();
         let given_up = pending.into_iter().filter(|r| self.is_given_up(&r.id));
         given_up.map(|r| r.from).collect()
-    }
-}
-
-/// Withdraws a request in the background when this value is dropped. The agent that filed the request drops it when it
-/// no longer waits. Does nothing if the request is decided, or if the crew stops and has given up waiting for the
-/// request.
-struct Withdraw {
-    broker: Arc<RequestBroker>,
-    id: RequestId,
-}
-
-impl Drop for Withdraw {
-    fn drop(&mut self) {
-        let context = &self.broker.parts.context;
-        // A decided request is no longer in `waiting`, so there is nothing to withdraw.
-        if lock(&self.broker.waiting).remove(&self.id).is_none() {
-            return;
-        }
-        if context.stop.is_cancelled() && self.broker.is_given_up(&self.id) {
-            // The request is kept for the next run.
-            return;
-        }
-        let (broker, id) = (Arc::clone(&self.broker), self.id.clone());
-        let work = async move {
-            let context = &broker.parts.context;
-            let (requests, now) = (broker.parts.requests.clone(), context.now());
-            let withdrawn =
-                run_blocking(move || requests.withdraw(&id, "the agent was interrupted", now))
-                    .await;
-            if let Err(error) = withdrawn {
-                let text = format!("A request could not be withdrawn: {error}");
-                context.notice(NoticeLevel::Warn, text).await;
-            }
-            broker.read().await;
-        };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(context.tracker.track_future(work));
-        }
     }
 }

@@ -146,12 +146,12 @@ impl Shutdowns {
         Ok(())
     }
 
-    /// Sends the message `NUDGE` to the teammate `member`. A teammate that is stuck continues when it gets a message.
+    /// Sends the message `NUDGE` to the teammate `member`, which may run on another host. A teammate that is stuck continues
+    /// when it gets a message.
     ///
     /// # Errors
-    /// Fails if no teammate with that name is running, or the message cannot be written.
+    /// Fails if the message cannot be written.
     pub async fn nudge(&self, member: &Name) -> Result<(), String> {
-        self.registry.find_teammate(member)?;
         let sent = self.delivery.send_generated(member, NUDGE).await;
         sent.map_err(|e| e.to_string())
     }

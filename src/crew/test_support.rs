@@ -255,6 +255,7 @@ impl TestCrew {
             delivery: self.delivery.clone(),
             followup: self.followup(),
             board: self.board(),
+            team: self.team.clone(),
             requests: self.requests.clone(),
             approvers,
         }))

@@ -1,10 +1,13 @@
-//! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process. A viewer changes only
-//! the state files, and the crew notices the changes. Commands that need the crew's process are refused.
+//! Executes the user's commands in a viewer, a dashboard for a crew that runs in another process, here or on another host. A
+//! viewer changes only the shared state, and the crew notices the changes. Commands that need the crew's process are refused.
 
+mod hub_feed;
 mod merging;
 mod removal;
+mod state_reader;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
@@ -19,29 +22,31 @@ use super::message_delivery::{from_user, send_to_member};
 use super::server_prompt::calls_prompt;
 use super::shutdown::NUDGE;
 use super::user_actions::ActionStores;
-use super::watcher::RECENT_MESSAGES_MAX;
 use crate::agent::driver::run_blocking;
 use crate::checks::TaskChecks;
-use crate::domain::graph::BoardDelta;
+use crate::domain::host::HostName;
 use crate::domain::ids::{Name, RequestId, TaskId};
 use crate::domain::mail::MailMessage;
 use crate::domain::mention::Mention;
 use crate::domain::request::{Decision, Request, RequestKind, Verdict};
 use crate::domain::timestamp::Timestamp;
-use crate::protocol::event::{BoardEvent, DeliveryState, EventKind, NoticeLevel, TeamEvent};
+use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::protocol::{Command, EventSender, SentCommand, TaskCommand};
-use crate::store::{
-    Board, Mailbox, Requests, Roster, Skills, StoreError, Stores, WorktreeCommands, Worktrees,
-};
+use crate::store::{Skills, StoreError, Stores, WorktreeCommands, Worktrees};
+pub use hub_feed::{HubFeed, HubUpdate};
+use state_reader::StateReader;
 
 /// The process in which the viewed crew runs, if it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runner {
     /// The crew runs in another process. Contains the process id if it is known.
     Process(Option<u32>),
     /// The crew does not run. The viewer then refuses to decide requests and to request shutdowns, because this would
     /// have no effect.
     None,
+    /// The crew is on a hub, and this host leads it; `None` if no host leads it. Other hosts may run teammates in both cases,
+    /// so requests are decided. The branches are in the clones of the hosts, so the viewer does not merge or remove them.
+    Hub(Option<HostName>),
 }
 
 /// Returns the checks for merges of the branches of tasks in a project.
@@ -82,12 +87,9 @@ impl Viewer {
         let stop = CancellationToken::new();
         let files = Arc::new(ViewerStores {
             stop: stop.clone(),
-            board: parts.stores.board,
-            mailbox: parts.stores.mailbox,
-            requests: parts.stores.requests,
-            roster: parts.stores.roster,
+            stores: parts.stores,
             worktrees: Worktrees::open(&parts.root),
-            has_checks: parts.has_checks,
+            has_checks: parts.has_checks.into(),
             merge_checks: parts.merge_checks,
             root: parts.root,
             merge_turn: tokio::sync::Mutex::default(),
@@ -107,6 +109,11 @@ impl Viewer {
 
     pub fn set_runner(&self, runner: Runner) {
         *lock(&self.files.runner) = runner;
+    }
+
+    /// Records that the crew has checks, even if the settings here have none.
+    pub fn note_checks(&self) {
+        self.files.has_checks.store(true, Ordering::Relaxed);
     }
 
     /// Reads the state files in the background, and publishes the whole board, the team, the pending requests, the
@@ -137,12 +144,9 @@ struct ViewerStores {
     /// Cancelled when the viewer is dropped.
     stop: CancellationToken,
     root: PathBuf,
-    board: Board,
-    mailbox: Mailbox,
-    requests: Requests,
-    roster: Roster,
+    stores: Stores,
     worktrees: Worktrees,
-    has_checks: bool,
+    has_checks: AtomicBool,
     merge_checks: MergeChecks,
     /// Locked during a merge or worktree removal of this viewer, so that these run one at a time.
     merge_turn: tokio::sync::Mutex<()>,
@@ -155,6 +159,9 @@ struct ViewerStores {
 
 impl CommandHandler for ViewerStores {
     async fn carry_out(self: &Arc<Self>, command: Command) -> Result<(), String> {
+        if is_about_branches(&command) && self.is_on_hub() {
+            return Err(self.crew_window_only());
+        }
         match command {
             Command::Prompt {
                 to,
@@ -199,7 +206,11 @@ impl ViewerStores {
     }
 
     fn runner(&self) -> Runner {
-        *lock(&self.runner)
+        lock(&self.runner).clone()
+    }
+
+    fn is_on_hub(&self) -> bool {
+        matches!(self.runner(), Runner::Hub(_))
     }
 
     fn crew_window_only(&self) -> String {
@@ -213,12 +224,16 @@ impl ViewerStores {
                 "Only the crewdeck that runs this crew can do that: use its window.".into()
             }
             Runner::None => NO_CREW.into(),
+            Runner::Hub(Some(host)) => {
+                format!("Only host {host}, which leads this crew, can do that: use its dashboard.")
+            }
+            Runner::Hub(None) => NO_LEAD.into(),
         }
     }
 
     fn needs_crew(&self) -> Result<(), String> {
         match self.runner() {
-            Runner::Process(_) => Ok(()),
+            Runner::Process(_) | Runner::Hub(_) => Ok(()),
             Runner::None => Err(NO_CREW.into()),
         }
     }
@@ -241,7 +256,11 @@ impl ViewerStores {
     }
 
     async fn send(&self, to: &Name, message: MailMessage) -> Result<(), String> {
-        let (roster, mailbox, sent) = (self.roster.clone(), self.mailbox.clone(), message.clone());
+        let (roster, mailbox, sent) = (
+            self.stores.roster.clone(),
+            self.stores.mailbox.clone(),
+            message.clone(),
+        );
         let to_lead = to.is_lead();
         let done = run_blocking(move || {
             if to_lead {
@@ -260,7 +279,7 @@ impl ViewerStores {
 
     async fn decide(&self, decision: Decision) -> Result<(), String> {
         self.needs_crew()?;
-        let (requests, now) = (self.requests.clone(), self.now());
+        let (requests, now) = (self.stores.requests.clone(), self.now());
         let decided = run_blocking(move || decide_with_like(&requests, &decision, now)).await;
         decided.map(|_| ()).map_err(|e| e.to_string())
     }
@@ -270,9 +289,9 @@ impl ViewerStores {
     async fn ask_shutdown(&self, member: &Name) -> Result<(), String> {
         self.needs_crew()?;
         let (roster, board, requests) = (
-            self.roster.clone(),
-            self.board.clone(),
-            self.requests.clone(),
+            self.stores.roster.clone(),
+            self.stores.board.clone(),
+            self.stores.requests.clone(),
         );
         let (id, member, now) = (RequestId((self.new_id)()), member.clone(), self.now());
         let done = run_blocking(move || {
@@ -302,10 +321,10 @@ impl ViewerStores {
 
     /// Fails if checks could apply to the task, because a viewer does not run them.
     async fn check_has_no_checks(&self, id: TaskId) -> Result<(), String> {
-        let board = self.board.clone();
+        let board = self.stores.board.clone();
         let task = run_blocking(move || board.get(id)).await;
         let task = task.map_err(|e| e.to_string())?;
-        if self.has_checks || !task.acceptance.is_empty() {
+        if self.has_checks.load(Ordering::Relaxed) || !task.acceptance.is_empty() {
             return Err(format!(
                 "task {id} has checks, which a viewer does not run: complete it in the dashboard of the crew, or with crewdeck task done {} --as user",
                 id.0
@@ -317,12 +336,13 @@ impl ViewerStores {
     /// Executes an action of the user on the board. If the crew runs, the crew notices the changed files and publishes
     /// the change. Otherwise the viewer publishes it.
     async fn act(&self, command: TaskCommand) -> Result<(), String> {
+        let is_on_hub = self.is_on_hub();
         let stores = ActionStores {
             root: self.root.clone(),
-            board: self.board.clone(),
-            roster: self.roster.clone(),
-            mailbox: self.mailbox.clone(),
-            worktrees: Some(self.worktrees.clone()),
+            board: self.stores.board.clone(),
+            roster: self.stores.roster.clone(),
+            mailbox: self.stores.mailbox.clone(),
+            worktrees: (!is_on_hub).then(|| self.worktrees.clone()),
             checks: Vec::new(),
             now: self.now(),
             new_id: self.new_id,
@@ -338,14 +358,16 @@ impl ViewerStores {
         self.event_sender.publish(acted.to_event()).await;
         let runner = self.runner();
         let crew_creates = matches!(runner, Runner::Process(_));
-        if let Some(text) = acted.workspace_text(&self.root, crew_creates) {
+        // The worktrees of a crew on a hub are in other clones.
+        let workspace = (!is_on_hub).then(|| acted.workspace_text(&self.root, crew_creates));
+        if let Some(text) = workspace.flatten() {
             self.notice(text).await;
         }
         if let Some(text) = acted.notice {
             self.notice(text).await;
         }
         match runner {
-            Runner::Process(_) => Ok(()),
+            Runner::Process(_) | Runner::Hub(_) => Ok(()),
             Runner::None => self.publish_files().await.map_err(|e| e.to_string()),
         }
     }
@@ -356,36 +378,13 @@ impl ViewerStores {
     }
 
     async fn publish_files(&self) -> Result<(), StoreError> {
-        let (board, roster) = (self.board.clone(), self.roster.clone());
-        let (requests, mailbox) = (self.requests.clone(), self.mailbox.clone());
+        let mut reader = StateReader::new(&self.stores);
         let read = move || {
-            let (graph, team) = (board.read()?.graph, roster.read()?);
-            Ok((
-                graph,
-                team,
-                requests.read_all()?,
-                mailbox.recent(RECENT_MESSAGES_MAX)?,
-            ))
+            let parts = StateReader::parts().into_iter();
+            let parts: Result<Vec<_>, StoreError> = parts.map(|part| reader.read(&part)).collect();
+            Ok(parts?.concat())
         };
-        let (graph, team, requests, messages) = run_blocking(read).await?;
-        let whole = BoardDelta {
-            changed: graph.tasks().cloned().map(Arc::new).collect(),
-            removed: Vec::new(),
-        };
-        for BoardDelta { changed, removed } in whole.pieces() {
-            let event = EventKind::Board(BoardEvent::BoardChanged { changed, removed });
-            self.event_sender.publish(event).await;
-        }
-        let team = Arc::new(team);
-        self.event_sender
-            .publish(EventKind::Team(TeamEvent::RosterChanged { team }))
-            .await;
-        for request in requests.requests.into_iter().filter(Request::is_pending) {
-            let event = EventKind::Team(TeamEvent::RequestChanged { request });
-            self.event_sender.publish(event).await;
-        }
-        for (message, step) in messages.messages {
-            let event = EventKind::Team(TeamEvent::MessageMoved { message, step });
+        for event in run_blocking(read).await? {
             self.event_sender.publish(event).await;
         }
         self.publish_branches().await;
@@ -393,7 +392,7 @@ impl ViewerStores {
     }
 
     async fn show_diff(&self, id: TaskId) -> Result<(), String> {
-        let board = self.board.clone();
+        let board = self.stores.board.clone();
         let reading = run_blocking(move || board.read()).await;
         let graph = reading.map_err(|e| e.to_string())?.graph;
         let shown = diff_of(self.worktrees.clone(), &graph, id).await?;
@@ -402,11 +401,25 @@ impl ViewerStores {
     }
 }
 
+/// Returns whether the command reads or changes the branch or the worktree of a task.
+fn is_about_branches(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Merge { .. }
+            | Command::MergeAll { .. }
+            | Command::InspectWorktree { .. }
+            | Command::RemoveWorktree { .. }
+            | Command::ShowDiff { .. }
+    )
+}
+
 /// The reason why a message that is written in a viewer cannot attach a resource of an MCP server. It is part of the
 /// error for the user.
 const RESOURCES_ELSEWHERE: &str = "only the crewdeck that runs this crew reads resources of MCP servers: write the message in its window";
 const PROMPTS_ELSEWHERE: &str = "Only the crewdeck that runs this crew calls prompts of MCP servers: write the message in its window.";
 const NO_CREW: &str = "No crew is running. Quit, then run crewdeck --resume.";
+const NO_LEAD: &str =
+    "No host leads this crew: quit, then start crewdeck --hub again to lead it from here.";
 
 #[cfg(test)]
 #[path = "viewer_tests.rs"]

@@ -6,10 +6,13 @@ use crate::domain::permission::PermissionScope;
 use crate::domain::team::Member;
 use crate::domain::worktree::{BranchState, Losses};
 use crate::protocol::bus::bus;
-use crate::protocol::event::UserAction;
+use crate::protocol::event::{BoardEvent, UserAction};
 use crate::protocol::{CommandId, CrewEvent, EventReceiver};
-use crate::store::{Stores, prepare};
+use crate::store::{Board, Mailbox, Requests, Roster, Stores, prepare};
 use pretty_assertions::assert_eq;
+
+#[path = "viewer/hub_tests.rs"]
+mod hub;
 
 struct ViewerFixture {
     dir: tempfile::TempDir,

@@ -13,8 +13,10 @@ use super::branch_exchange::CrewExchange;
 use super::branch_status::BranchStatus;
 use super::context::CrewContext;
 use super::file_errors::FileErrors;
+use super::hub_retry::until_success;
 use super::merge_service::MergeService;
 use super::request_broker::RequestBroker;
+use super::session_permissions::SessionPermissions;
 use super::signals::CrewSignals;
 use super::skills::SkillWatch;
 use super::team::TeamRoster;
@@ -23,7 +25,7 @@ use crate::domain::ids::{MessageId, Name};
 use crate::domain::mail::MailMessage;
 use crate::protocol::event::{DeliveryState, EventKind, NoticeLevel, TeamEvent};
 use crate::store::watch::{self, Dirty, WatchMode};
-use crate::store::{Mailbox, ScanMode, StateWatch, TaskSet};
+use crate::store::{Mailbox, ScanMode, StateWatch, StoreError, TaskSet};
 
 /// Maximum number of queued reports of file changes. If the queue is full, the watch thread waits, and merges further
 /// changes into later reports.
@@ -45,6 +47,7 @@ pub struct Watcher {
     pub branches: Arc<BranchStatus>,
     pub merges: Arc<MergeService>,
     pub skills: Arc<SkillWatch>,
+    pub permissions: Arc<SessionPermissions>,
     pub mailbox: Mailbox,
     /// Reports changes of the state on a hub. Not used for a crew on this machine, whose state is in the watched files.
     pub changes: Arc<dyn StateWatch>,
@@ -91,7 +94,7 @@ impl Watcher {
         self.followup.spares.board_changed();
         self.branches.read_head().await;
         self.publish_head();
-        self.followup.take_over_branches();
+        self.followup.continue_exchange();
         self.branches.read(ScanMode::Always).await;
         messages.read(&self).await;
         // Read again, because the skills may have changed before the watch started.
@@ -125,7 +128,13 @@ impl Watcher {
                 match dirty {
                     Dirty::Board(which) => drop(self.board.read(which).await),
                     Dirty::Roster => self.team.read().await,
-                    Dirty::Requests => self.broker.read().await,
+                    Dirty::Requests => {
+                        self.broker.read().await;
+                        if self.context.is_lead_on_hub() {
+                            // Other hosts do not know what the user has allowed for the whole team.
+                            self.permissions.approve_covered().await;
+                        }
+                    }
                     Dirty::Mail => messages.read(&self).await,
                     Dirty::Branches => {
                         self.branches.read_head().await;
@@ -141,31 +150,35 @@ impl Watcher {
 }
 
 impl Watcher {
-    /// Watches the state on the hub, if it is there. An error is reported to the user. Returns what keeps the watch alive.
+    /// Watches the state on the hub, if it is there. Returns what keeps the watch alive. After an error, returns `None` and
+    /// tries again in the background until the crew stops.
     async fn watch_hub(&self, sender: mpsc::Sender<Dirty>) -> Option<Box<dyn Send>> {
         self.context.host.as_ref()?;
-        let changes = Arc::clone(&self.changes);
-        let watching = run_blocking(move || {
-            changes.watch(Box::new(move |dirty| {
-                let _ = sender.blocking_send(dirty);
-            }))
-        });
-        match watching.await {
-            Ok(watching) => Some(watching),
-            Err(error) => {
-                let text = format!(
-                    "Changes by other hosts are not noticed, because the hub cannot be watched: {error}. Restart crewdeck to try again."
-                );
-                self.context.notice(NoticeLevel::Error, text).await;
-                None
-            }
+        if let Ok(watching) = start_hub_watch(&self.changes, &sender).await {
+            return Some(watching);
         }
+        let (context, changes) = (Arc::clone(&self.context), Arc::clone(&self.changes));
+        self.context.spawn(async move {
+            let what = "watching the changes of other hosts";
+            let attempt = || start_hub_watch(&changes, &sender);
+            let watching = until_success(&context, what, attempt).await;
+            // What has changed before the watch was not reported.
+            for dirty in Dirty::all() {
+                if sender.send(dirty).await.is_err() {
+                    return;
+                }
+            }
+            context.stop.cancelled().await;
+            drop(watching);
+        });
+        None
     }
 
     /// Publishes in the background the commit from which the worktrees of workers start.
     fn publish_head(&self) {
         let exchange = self.exchange.clone();
-        if let Some(exchange) = exchange.filter(|_| !self.context.is_worker()) {
+        let may_publish = !self.context.is_worker() && self.context.may_act();
+        if let Some(exchange) = exchange.filter(|_| may_publish) {
             self.context
                 .spawn(async move { exchange.publish_head().await });
         }
@@ -174,11 +187,12 @@ impl Watcher {
     /// Tries the branches again in the background that automatic merges have left, for example because the user's checkout
     /// had uncommitted changes.
     fn retry_merges(&self) {
-        if !self.merges.has_left() {
+        if !self.merges.has_left() && !self.merges.waits_for_hosts() {
             return;
         }
         let (busy, merges) = (self.signals.busy(), Arc::clone(&self.merges));
         self.context.spawn(async move {
+            merges.retry_take_over().await;
             merges.retry_left().await;
             drop(busy);
         });
@@ -192,6 +206,19 @@ impl Watcher {
             Name::party(&message.to).is_ok_and(|to| checks.is_blocked(&to, message))
         })
     }
+}
+
+async fn start_hub_watch(
+    changes: &Arc<dyn StateWatch>,
+    sender: &mpsc::Sender<Dirty>,
+) -> Result<Box<dyn Send>, StoreError> {
+    let (changes, sender) = (Arc::clone(changes), sender.clone());
+    run_blocking(move || {
+        changes.watch(Box::new(move |dirty| {
+            let _ = sender.blocking_send(dirty);
+        }))
+    })
+    .await
 }
 
 /// The messages that were published, each with the delivery state that was published last.

@@ -1,11 +1,13 @@
 //! The worktrees of the team's tasks: creates a worktree for each claimed task, and commits the uncommitted files in
 //! it.
 
+mod exchange;
 mod preparation;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::board_view::BoardView;
 use super::branch_exchange::CrewExchange;
@@ -17,13 +19,15 @@ use crate::agent::driver::run_blocking;
 use crate::agent::prompt;
 use crate::domain::graph::TaskGraph;
 use crate::domain::hook::HookEvent;
-use crate::domain::ids::Name;
+use crate::domain::ids::{Name, TaskId};
 use crate::domain::task::Task;
 use crate::domain::worktree::{BranchMerges, Created, WorktreeError, WorktreeName};
 use crate::process::AddedEnvironment;
 use crate::protocol::event::NoticeLevel;
 use crate::store::{CACHE_VARIABLE, NewWorktree, StoreError, TaskSet, WorktreeCommands, Worktrees};
 use crate::tools::host::Host;
+use exchange::WorktreeStart;
+pub use exchange::is_exchange_failure;
 
 /// The directory of a claimed task's worktree, and the text that describes the worktree to the model of the task's
 /// owner.
@@ -50,6 +54,8 @@ pub struct TaskWorktrees {
     shown_warnings: Mutex<BTreeSet<String>>,
     /// Exchanges branches with other hosts; `None` if the crew is on this machine only, or has no git remote.
     exchange: Option<Arc<CrewExchange>>,
+    /// What was found before the claims of tasks, and when, since the start of the crew.
+    fetched: Mutex<BTreeMap<TaskId, (Duration, WorktreeStart)>>,
 }
 
 impl TaskWorktrees {
@@ -82,6 +88,7 @@ impl TaskWorktrees {
             environments: Mutex::default(),
             shown_warnings: Mutex::default(),
             exchange,
+            fetched: Mutex::default(),
         }
     }
 
@@ -137,27 +144,29 @@ impl TaskWorktrees {
             return Ok(None);
         };
         self.await_spare(task.id, owner).await;
-        if let Some(dir) = self.dir_of(task) {
+        let start = self.start_of(task).await?;
+        if let Some(dir) = self.dir_of(task)
+            && !self.is_left_behind(task).await
+        {
             self.forget_setup(&dir).await;
-            let text = self.describe(task, owner, &dir).await;
+            let text = self.describe(task, owner, &dir, start.needs).await;
             return Ok(Some(TaskWorkspace { dir, text }));
         }
         self.enforce_disk_limit().await;
-        let start = self.fetch_for(task).await?;
         let (trees, now, id) = (store.clone(), self.context.now(), task.id);
-        let needs = self.branches_of(task).await?;
+        let WorktreeStart { commit, needs } = start;
+        let made = self.made_by_hook(task, owner, host, needs.clone()).await?;
         let new = NewWorktree {
             task: task.id,
             subject: task.subject.clone(),
             owner: owner.to_string(),
             base: None,
-            start,
+            start: commit,
             needs,
-            made: None,
+            made,
             has_setup: self.prepares(),
         };
-        let made = self.made_by_hook(task, owner, host).await?;
-        let created = run_blocking(move || trees.create(&NewWorktree { made, ..new }, now)).await?;
+        let created = run_blocking(move || trees.create(&new, now)).await?;
         let (board, name) = (self.board.store().clone(), created.worktree.name.clone());
         // The result of the setup of a spare worktree is kept for its owner, unless the setup must run again because the
         // worktree was moved.
@@ -171,57 +180,6 @@ impl TaskWorktrees {
         let text = new_workspace_text(&created, &dir.display().to_string());
         let text = text + &self.environment_text(&dir).await;
         Ok(Some(TaskWorkspace { dir, text }))
-    }
-
-    /// Fetches what other hosts have done for a task: the branches of its blockers, and that of an earlier owner. Returns the
-    /// commit from which a worktree of a worker starts; `None` to start from what is checked out here.
-    async fn fetch_for(&self, task: &Task) -> Result<Option<String>, StoreError> {
-        let Some(exchange) = &self.exchange else {
-            return Ok(None);
-        };
-        let (board, id) = (self.board.store().clone(), task.id);
-        let own = task.worktree.clone();
-        let names = move |graph: &TaskGraph| {
-            let blockers = graph.blockers(id).into_iter();
-            let trees = blockers.filter_map(|id| Some(graph.get(id)?.worktree.clone()));
-            let names = trees.chain([own]);
-            names
-                .filter_map(|name| WorktreeName::new(&name).ok())
-                .collect()
-        };
-        let names = run_blocking(move || board.query(names)).await?;
-        if !self.context.is_worker() {
-            // The host of the lead can work without the remote. The error is reported.
-            let _ = exchange.take_over(names).await;
-            return Ok(None);
-        }
-        let fetched = exchange.before_claim().await?;
-        exchange.take_over(names).await?;
-        Ok(fetched.base)
-    }
-
-    /// Publishes the branch of a task before the task is completed. The host of the lead can work without the remote, so an
-    /// error there is only reported.
-    async fn publish(&self, task: &Task, name: &WorktreeName) -> Result<(), String> {
-        let Some(exchange) = &self.exchange else {
-            return Ok(());
-        };
-        let published = match exchange.on_completed(name).await {
-            Ok(published) => published,
-            Err(_) if !self.context.is_worker() => return Ok(()),
-            Err(error) => {
-                return Err(format!(
-                    "the branch of task {} cannot be published for the other hosts: {error}",
-                    task.id
-                ));
-            }
-        };
-        if published.worktree != *name {
-            let (board, id, now) = (self.board.store().clone(), task.id, self.context.now());
-            let bound = run_blocking(move || board.bind(id, &published.worktree, now)).await;
-            bound.map_err(|e| e.to_string())?;
-        }
-        Ok(())
     }
 
     /// Brings the disk usage below the limit of the settings, as far as possible. Returns whether it is still above it.
@@ -308,6 +266,7 @@ impl TaskWorktrees {
         task: &Task,
         owner: &Name,
         host: Option<&dyn Host>,
+        needs: Vec<String>,
     ) -> Result<Option<PathBuf>, StoreError> {
         let (Some(hooks), Some(store)) = (&self.context.hooks, &self.store) else {
             return Ok(None);
@@ -316,7 +275,7 @@ impl TaskWorktrees {
             return Ok(None);
         }
         let (store, id) = (store.clone(), task.id);
-        let name = run_blocking(move || store.next_name(id)).await?;
+        let name = run_blocking(move || store.next_name(id, &needs)).await?;
         let made = hooks.create_worktree(owner, name.as_str(), host).await;
         made.map_err(|why| WorktreeError::Hook(why).into())
     }
@@ -401,8 +360,12 @@ impl TaskWorktrees {
         found.await.ok().flatten().unwrap_or(task)
     }
 
-    /// Returns the branches of the task's blockers. Blockers without a worktree have no branch.
+    /// Returns the branches here of the task's blockers. Blockers without a worktree have no branch. Returns none if branches are
+    /// exchanged with other hosts: those here may be outdated, and the claim finds the right ones.
     pub async fn branches_of(&self, task: &Task) -> Result<Vec<String>, StoreError> {
+        if self.exchange.is_some() {
+            return Ok(Vec::new());
+        }
         let (board, id) = (self.board.store().clone(), task.id);
         let branches = move |graph: &TaskGraph| {
             let blockers = graph.blockers(id);
@@ -415,10 +378,10 @@ impl TaskWorktrees {
         run_blocking(move || board.query(branches)).await
     }
 
-    /// Merges the branches of the task's blockers into its worktree, which already exists, and records `owner` as its
+    /// Merges the branches `needs` of the task's blockers into its worktree, which already exists, and records `owner` as its
     /// owner. Returns a text for the model of `owner`, the task's new owner, about the worktree: its directory and
     /// branch, merged branches, conflicts and unfinished work.
-    async fn describe(&self, task: &Task, owner: &Name, dir: &Path) -> String {
+    async fn describe(&self, task: &Task, owner: &Name, dir: &Path, needs: Vec<String>) -> String {
         let Some((store, name)) = self
             .store
             .as_ref()
@@ -426,7 +389,6 @@ impl TaskWorktrees {
         else {
             return String::new();
         };
-        let needs = self.branches_of(task).await.unwrap_or_default();
         let (store, tree, now) = (store.clone(), name.clone(), self.context.now());
         // More blockers may have been completed since the worktree was created. `merge_branches` fails if the worktree
         // has uncommitted files.

@@ -12,7 +12,7 @@ pub const HOSTS_MAX: usize = 500;
 /// Maximum number of agents that one host can run.
 pub const SLOTS_MAX: u16 = 256;
 
-/// The name of a host. Has the characters and the length of a teammate's name, and is unique regardless of case.
+/// The name of a host. Follows the rules for the name of a teammate, and is unique regardless of case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct HostName(String);
@@ -21,9 +21,9 @@ impl HostName {
     /// Parses a name.
     ///
     /// # Errors
-    /// When it contains other characters than letters, digits, '-' and '_', or is too long.
+    /// When it contains other characters than letters, digits, '-' and '_', is too long, or is reserved.
     pub fn parse(text: &str) -> Result<HostName, NameError> {
-        Name::party(text).map(|name| HostName(name.as_str().into()))
+        Name::member(text).map(|name| HostName(name.as_str().into()))
     }
 
     /// Returns a valid name that is as similar as possible to `text`, for example to the name of a machine with a domain.
@@ -32,7 +32,9 @@ impl HostName {
         let valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let name: String = first.chars().filter(|c| valid(*c)).take(32).collect();
         let name = name.trim_start_matches(['-', '_']);
-        HostName(if name.is_empty() { "host" } else { name }.into())
+        let name = if name.is_empty() { "host" } else { name };
+        // Reserved names are short.
+        HostName::parse(name).unwrap_or_else(|_| HostName(format!("{name}-host")))
     }
 
     pub fn as_str(&self) -> &str {
@@ -114,7 +116,8 @@ pub struct HostState {
     /// Identifies the run of crewdeck on the host. Claims of an earlier run are not valid.
     pub session: String,
     pub presence: HostPresence,
-    /// When the host last reported itself, by its own clock.
+    /// When the host last reported itself or renewed its lease, by the clock of the hub's server. What a host stores has its
+    /// own clock, which is not compared.
     pub seen_at: Timestamp,
 }
 
@@ -144,10 +147,18 @@ mod tests {
             ("_odd name!", "oddname"),
             ("", "host"),
             ("ü", "host"),
+            ("Lead.example.org", "Lead-host"),
         ] {
             let host = HostName::similar_to(machine);
             assert_eq!(host.as_str(), name, "{machine}");
             assert_eq!(HostName::parse(name).unwrap(), host);
+        }
+    }
+
+    #[test]
+    fn reserved_names_are_no_names_of_hosts() {
+        for name in ["lead", "USER", "policy"] {
+            assert!(HostName::parse(name).is_err(), "{name}");
         }
     }
 }

@@ -90,6 +90,10 @@ pub struct Member {
     pub role_defined: bool,
     #[serde(default)]
     pub status: MemberStatus,
+    /// Whether the member takes up no task before it gets input or a message: its model has failed, it was interrupted, or it
+    /// is stuck with its task. Only the members of a crew on a hub record it, for the other hosts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
     /// Tags that let the member claim tasks that require them.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -139,6 +143,7 @@ impl Member {
             role: role.into(),
             role_defined: false,
             status: MemberStatus::Idle,
+            is_paused: false,
             tags: Vec::new(),
             plan: PlanRule::Free,
             model: String::new(),
@@ -242,7 +247,9 @@ impl Team {
     /// # Errors
     /// Fails if a member of that name has not shut down, or if the member's host already runs `most` members.
     pub fn add_member(&mut self, member: Member, most: usize) -> Result<(), TeamError> {
-        let on_host = self.present().filter(|m| m.host == member.host);
+        let on_host = self
+            .present()
+            .filter(|m| m.host.eq_ignore_ascii_case(&member.host));
         let is_full = on_host.count() >= most;
         if let Some(existing) = self.members.iter_mut().find(|m| m.name.same(&member.name)) {
             if existing.status != MemberStatus::Shutdown {

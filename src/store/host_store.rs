@@ -1,9 +1,11 @@
 //! What a crew with several hosts needs from the store that the hosts share. The store of the files has no hosts.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use super::StoreError;
 use crate::domain::host::{HostClaim, HostInfo, HostName, HostState};
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::EventKind;
 
 /// Called with each change of the hosts. It may block.
@@ -19,7 +21,8 @@ pub trait HostStore: Debug + Send + Sync {
     /// ended; its lease is taken over.
     ///
     /// # Errors
-    /// [`StoreError::HostInUse`] if another process has the name, or, for the host of the lead, if the crew has a lead.
+    /// [`StoreError::HostInUse`] if another process has the name; [`StoreError::LeadInUse`] for the host of the lead, if another
+    /// process leads the crew.
     fn join(
         &self,
         info: &HostInfo,
@@ -70,12 +73,16 @@ pub enum EventStart {
 pub struct HostEvents {
     pub host: HostName,
     pub events: Vec<EventKind>,
+    /// When the store has received the events, by its own clock.
+    pub stored_at: Timestamp,
+    /// Whether the events were in the store before the reader began.
+    pub is_earlier: bool,
     /// Whether events before these were removed before they could be read.
     pub is_cut: bool,
 }
 
 /// The presence of this process as a host, until it is dropped, its process ends, or the store cannot be reached for too
-/// long. Dropping it marks the host as left.
+/// long. Dropping it does what [`HostSession::leave`] does, but does not wait.
 pub trait HostSession: Debug + Send + Sync {
     /// Returns what the tasks contain that are claimed for this session.
     fn claim(&self) -> HostClaim;
@@ -92,6 +99,26 @@ pub trait HostSession: Debug + Send + Sync {
     /// # Errors
     /// When they cannot be stored.
     fn update(&self, info: &HostInfo) -> Result<(), StoreError>;
+}
+
+/// Keeps a host that has lost its session from writing shared state: another host may do its work by then. Without a session,
+/// nothing is rejected.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HostFence(Option<Arc<dyn HostSession>>);
+
+impl HostFence {
+    pub(super) fn new(session: Arc<dyn HostSession>) -> HostFence {
+        HostFence(Some(session))
+    }
+
+    /// Fails if the host has lost its session. `act` completes the sentence "agents of this host can no longer".
+    pub(super) fn check(&self, act: &'static str) -> Result<(), StoreError> {
+        if self.0.as_ref().is_none_or(|session| session.is_valid()) {
+            Ok(())
+        } else {
+            Err(StoreError::HostLost(act))
+        }
+    }
 }
 
 /// A session in memory for tests, which a test can end.

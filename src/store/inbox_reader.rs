@@ -7,7 +7,8 @@ use super::mail_store::{ReaderSession, ReadyFilter, UnreadMessages};
 use super::transcript::TranscriptFile;
 
 /// The exclusive right to take messages from one inbox. It ends when the reader is dropped or its process ends, even if it
-/// is killed. Keep the reader from [`InboxReader::read_pending`] to [`InboxReader::acknowledge`], so that no other reader
+/// is killed. Dropping it does not wait for a hub; use [`InboxReader::close`] where the process may end or the next reader
+/// is expected at once. Keep the reader from [`InboxReader::read_pending`] to [`InboxReader::acknowledge`], so that no other reader
 /// gets the same messages.
 #[derive(Debug)]
 pub struct InboxReader {
@@ -23,6 +24,11 @@ impl InboxReader {
     /// reached for too long.
     pub fn is_valid(&self) -> bool {
         self.session.is_valid()
+    }
+
+    /// Ends the exclusive right. On a hub, waits a bounded time until others can get it; without an answer, it expires later.
+    pub fn close(self) {
+        self.session.close();
     }
 
     /// Records that the messages up to `cursor` are about to be written to `log`. If this process is killed before

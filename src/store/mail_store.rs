@@ -73,6 +73,9 @@ pub trait ReaderSession: Debug + Send + Sync {
     /// Implements [`InboxReader::is_valid`](super::InboxReader::is_valid).
     fn is_valid(&self) -> bool;
 
+    /// Implements [`InboxReader::close`](super::InboxReader::close).
+    fn close(&self) {}
+
     /// Implements [`InboxReader::announce`](super::InboxReader::announce).
     ///
     /// # Errors

@@ -125,9 +125,9 @@ pub use transcript::{AppendResult, LoadedTranscript, TranscriptFile, last_subage
 pub use worktrees::{
     BranchExchange, BranchSnapshot, CACHE_VARIABLE, CheckCache, CombineOutcome, CombinedBranch,
     CombinedBranches, CommandTurn, Debris, FetchedBranch, FetchedBranches, LandedCommit,
-    LandedCommits, Landing, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery, PORT_VARIABLE,
-    Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans, WorkFolder,
-    WorktreeCommands, WorktreeList, Worktrees,
+    LandedCommits, Landing, NeededWork, NewWorktree, OrphanKind, OrphanWorktree, OutgoingQuery,
+    PORT_VARIABLE, Published, ScanMode, Teardown, TrainBranch, TrainLock, TrainPlan, TrainPlans,
+    WorkFolder, WorktreeCommands, WorktreeList, Worktrees,
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -150,6 +150,13 @@ pub enum StoreError {
     /// Another process is present as the host.
     #[error("{0}")]
     HostInUse(String),
+    /// Another process leads the crew.
+    #[error("{text}")]
+    LeadInUse {
+        /// The name of its host; empty if it is unknown.
+        host: String,
+        text: String,
+    },
     /// An agent of this host cannot act as the owner of the task. The string says why.
     #[error("task {0} is not claimed for this host: {1}")]
     ClaimLost(TaskId, String),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::StoreError;
 use super::file_roster::FileRoster;
+use super::host_store::{HostFence, HostSession};
 use super::roster_store::RosterStore;
 use crate::domain::ids::Name;
 use crate::domain::team::{ExternalSession, Member, MemberStatus, ModelChoice, Team};
@@ -14,7 +15,11 @@ use crate::domain::timestamp::Timestamp;
 #[derive(Debug, Clone)]
 pub struct Roster {
     store: Arc<dyn RosterStore>,
+    fence: HostFence,
 }
+
+/// What agents of a host that has lost its session can no longer do.
+const ACT: &str = "change the team";
 
 #[allow(clippy::needless_pass_by_value)] // a change may be applied several times
 impl Roster {
@@ -25,7 +30,20 @@ impl Roster {
 
     /// Returns the roster that is in `store`.
     pub fn with_store(store: Arc<dyn RosterStore>) -> Roster {
-        Roster { store }
+        Roster {
+            store,
+            fence: HostFence::default(),
+        }
+    }
+
+    /// Returns the roster for a host. After `session` has become invalid, the host cannot change the team for its agents: that
+    /// fails with [`StoreError::HostLost`]. The models that the user chooses are not limited.
+    #[must_use]
+    pub fn with_host(self, session: Arc<dyn HostSession>) -> Roster {
+        Roster {
+            fence: HostFence::new(session),
+            ..self
+        }
     }
 
     /// Returns and clears the pending notices about damaged files, one line each.
@@ -45,25 +63,61 @@ impl Roster {
     /// Adds a member and returns the new team. At most `max_present` members can be present.
     ///
     /// # Errors
-    /// When the team rejects the member, or the file cannot be read or written.
+    /// When the team rejects the member, this host has lost its session, or the file cannot be read or written.
     pub fn add_member(&self, member: Member, max_present: usize) -> Result<Team, StoreError> {
-        self.change(|team| Ok(team.add_member(member.clone(), max_present)?))
+        self.change_for_agents(|team| Ok(team.add_member(member.clone(), max_present)?))
     }
 
-    /// Sets the status of a member, and sets the time when it was last alive to `now`. Returns the new team. An unknown
-    /// name changes nothing.
+    /// Sets the status of a member that is not paused, and sets the time when it was last alive to `now`. Returns the new
+    /// team. An unknown name changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// When this host has lost its session, or the file cannot be read or written.
     pub fn set_status(
         &self,
         name: &Name,
         status: MemberStatus,
         now: Timestamp,
     ) -> Result<Team, StoreError> {
+        self.set_state(name, (status, false), now)
+    }
+
+    /// Sets the status of a member and whether it is paused as [`Roster::set_status`] does.
+    ///
+    /// # Errors
+    /// As [`Roster::set_status`].
+    pub fn set_state(
+        &self,
+        name: &Name,
+        (status, is_paused): (MemberStatus, bool),
+        now: Timestamp,
+    ) -> Result<Team, StoreError> {
         self.change_member(name, |member| {
             member.status = status;
+            member.is_paused = is_paused;
             member.seen_at = now;
+        })
+    }
+
+    /// Marks the members that `find_lost` returns as shut down. They keep their session, so that their host can restore them.
+    /// `find_lost` gets the current team, and is called again if another writer was faster. Returns the new team.
+    ///
+    /// # Errors
+    /// When `find_lost` fails, this host has lost its session, or the file cannot be read or written.
+    pub fn close_lost(
+        &self,
+        mut find_lost: impl FnMut(&Team) -> Result<Vec<Name>, StoreError>,
+        now: Timestamp,
+    ) -> Result<Team, StoreError> {
+        self.change_for_agents(|team| {
+            let lost = find_lost(team)?;
+            let is_lost = |member: &&mut Member| lost.iter().any(|name| name.same(&member.name));
+            for member in team.members.iter_mut().filter(is_lost) {
+                member.status = MemberStatus::Shutdown;
+                member.is_paused = false;
+                member.seen_at = now;
+            }
+            Ok(())
         })
     }
 
@@ -71,7 +125,7 @@ impl Roster {
     /// unknown name changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// When this host has lost its session, or the file cannot be read or written.
     pub fn clear_first_instructions(&self, name: &Name) -> Result<Team, StoreError> {
         self.change_member(name, |member| member.first.clear())
     }
@@ -80,7 +134,7 @@ impl Roster {
     /// nothing.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// When this host has lost its session, or the file cannot be read or written.
     pub fn set_agent_session(
         &self,
         name: &Name,
@@ -94,10 +148,21 @@ impl Roster {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn set_model(&self, name: &Name, model: ModelChoice) -> Result<Team, StoreError> {
-        self.change_member(name, |member| {
-            member.model.clone_from(&model.name);
-            member.model_named = model.named;
+        self.change(|team| {
+            if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
+                member.model.clone_from(&model.name);
+                member.model_named = model.named;
+            }
+            Ok(())
         })
+    }
+
+    /// Sets the tags of a member, and returns the new team. An unknown name changes nothing.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_tags(&self, name: &Name, tags: Vec<String>) -> Result<Team, StoreError> {
+        self.change_member(name, |member| member.tags.clone_from(&tags))
     }
 
     /// Sets the model that the user has chosen for the lead in `session`, and returns the new team. `None` removes it.
@@ -119,10 +184,11 @@ impl Roster {
     /// the session is resumed. Returns the new team. An unknown name changes nothing.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// When this host has lost its session, or the file cannot be read or written.
     pub fn mark_shut_down(&self, name: &Name, now: Timestamp) -> Result<Team, StoreError> {
         self.change_member(name, |member| {
             member.status = MemberStatus::Shutdown;
+            member.is_paused = false;
             member.session.clear();
             member.first.clear();
             member.seen_at = now;
@@ -135,7 +201,7 @@ impl Roster {
         name: &Name,
         mut edit: impl FnMut(&mut Member),
     ) -> Result<Team, StoreError> {
-        self.change(|team| {
+        self.change_for_agents(|team| {
             if let Some(member) = team.members.iter_mut().find(|m| m.name.same(name)) {
                 edit(member);
             }
@@ -146,9 +212,9 @@ impl Roster {
     /// Sets the time when the members `names` were last alive to `now`, and returns the new team. Ignores unknown names.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// When this host has lost its session, or the file cannot be read or written.
     pub fn update_last_alive(&self, names: &[Name], now: Timestamp) -> Result<Team, StoreError> {
-        self.change(|team| {
+        self.change_for_agents(|team| {
             let here = |m: &&mut Member| names.iter().any(|n| n.same(&m.name));
             for member in team.members.iter_mut().filter(here) {
                 member.seen_at = now;
@@ -157,10 +223,71 @@ impl Roster {
         })
     }
 
+    /// Changes the team as [`Roster::change`] does, unless this host has lost its session.
+    fn change_for_agents(
+        &self,
+        mut rule: impl FnMut(&mut Team) -> Result<(), StoreError>,
+    ) -> Result<Team, StoreError> {
+        // Without a connection, the store would wait long for an answer first.
+        self.fence.check(ACT)?;
+        self.change(|team| {
+            self.fence.check(ACT)?;
+            rule(team)
+        })
+    }
+
     fn change(
         &self,
         mut rule: impl FnMut(&mut Team) -> Result<(), StoreError>,
     ) -> Result<Team, StoreError> {
         self.store.change(&mut rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::store::{FakeHostSession, prepare};
+
+    #[test]
+    fn host_without_session_cannot_change_the_team_for_its_agents() {
+        let dir = tempfile::tempdir().unwrap();
+        prepare(dir.path()).unwrap();
+        let session = FakeHostSession::new("gpu", "s1");
+        let fence: Arc<dyn HostSession> = session.clone();
+        let roster = Roster::open(dir.path()).with_host(fence);
+        let (bob, now) = (Name::member("bob").unwrap(), Timestamp(1.0));
+        roster
+            .add_member(Member::new(bob.clone(), "coder"), 2)
+            .unwrap();
+        let paused = (MemberStatus::Idle, true);
+        assert!(roster.set_state(&bob, paused, now).unwrap().members[0].is_paused);
+        let closed = roster.close_lost(|_| Ok(vec![bob.clone()]), now).unwrap();
+        assert_eq!(closed.members[0].status, MemberStatus::Shutdown);
+        assert!(!closed.members[0].is_paused);
+        session.end();
+        let errors = [
+            roster
+                .add_member(Member::new(bob.clone(), "coder"), 2)
+                .unwrap_err(),
+            roster
+                .set_status(&bob, MemberStatus::Idle, now)
+                .unwrap_err(),
+            roster.close_lost(|_| Ok(Vec::new()), now).unwrap_err(),
+            roster
+                .update_last_alive(std::slice::from_ref(&bob), now)
+                .unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, StoreError::HostLost(_)), "{error}");
+        }
+        let model = ModelChoice {
+            name: "strong".into(),
+            named: true,
+        };
+        let team = roster.set_model(&bob, model).unwrap();
+        assert_eq!(team.members[0].model, "strong");
     }
 }

@@ -46,12 +46,15 @@ impl Stores {
         }
     }
 
-    /// Returns the state for the agents of a host: see [`Board::with_host`] and [`Mailbox::with_host`].
+    /// Returns the state for the agents of a host: see [`Board::with_host`], [`Mailbox::with_host`], [`Requests::with_host`]
+    /// and [`Roster::with_host`].
     #[must_use]
     pub fn with_host(self, session: Arc<dyn HostSession>) -> Stores {
         Stores {
             board: self.board.with_host(Arc::clone(&session)),
-            mailbox: self.mailbox.with_host(session),
+            mailbox: self.mailbox.with_host(Arc::clone(&session)),
+            requests: self.requests.with_host(Arc::clone(&session)),
+            roster: self.roster.with_host(session),
             ..self
         }
     }

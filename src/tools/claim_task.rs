@@ -34,6 +34,7 @@ struct Input {
 }
 
 async fn run(context: ToolContext, input: Input) -> ToolResult {
+    context.host.check_may_claim().map_err(error_output)?;
     let claiming = context.clone();
     let Some(task) = on_thread(move || claim(&claiming, &input)).await? else {
         return Ok(ToolOutput::ok("No task is ready that you can claim."));

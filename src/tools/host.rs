@@ -74,6 +74,11 @@ pub trait Host: Send + Sync {
         reason: String,
     ) -> BoxFuture<'a, Result<(), String>>;
 
+    /// Fails with the reason if the agents of this process may not claim further tasks.
+    fn check_may_claim(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Moves a teammate into the worktree of `task`, which the teammate has just claimed. The teammate's later tool
     /// calls run in that worktree. Returns a text about the worktree for the agent; empty if nothing was done because
     /// the agent is the lead or worktrees are not in use. If the worktree cannot be created, releases the task and

@@ -104,6 +104,9 @@ async fn update(context: ToolContext, mut input: Input) -> ToolResult {
     if status == Some(TaskStatus::InProgress) && context.is_external {
         check_owned(&context, &input, before.as_ref()).await?;
     }
+    if status == Some(TaskStatus::InProgress) && before.is_none() {
+        host.check_may_claim().map_err(error_output)?;
+    }
     let mut output = on_thread(move || run(&context, input)).await?;
     // Starting an unclaimed task also claims it.
     if status == Some(TaskStatus::InProgress)

@@ -501,7 +501,7 @@ fn bash_completion_works_and_man_page_lists_commands() {
     let project = Project::new();
     let script = project.run(&["completions", "bash"]).out();
     project.write("crewdeck.bash", &script);
-    let completion = "source crewdeck.bash; COMP_WORDS=(crewdeck work); COMP_CWORD=1; _crewdeck crewdeck work crewdeck; echo ${COMPREPLY[@]}";
+    let completion = "source crewdeck.bash; COMP_WORDS=(crewdeck workt); COMP_CWORD=1; _crewdeck crewdeck workt crewdeck; echo ${COMPREPLY[@]}";
     let answer = std::process::Command::new("bash")
         .args(["-c", completion])
         .current_dir(project.file("."))

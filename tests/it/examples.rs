@@ -29,6 +29,7 @@ fn can_run(example: &str) -> bool {
         "mcp approve",
         "mcp test",
         "--",
+        "worker",
         "worktree diff",
         "worktree merge",
         "worktree pr",

@@ -39,6 +39,7 @@ mod hostile;
 mod hostile_cli;
 mod hostile_tools;
 mod hub_try;
+mod hub_viewer;
 #[cfg(target_os = "linux")]
 mod hub_worker;
 mod keys;

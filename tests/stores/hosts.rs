@@ -135,7 +135,7 @@ pub fn ended_session_cannot_act_as_owner(backend: &dyn Backend) {
     claim(&board, id, "bob");
     session.end();
     assert_fenced(&board, id);
-    let error = board.record_checks(id, &[]).unwrap_err();
+    let error = board.record_checks(id, &name("bob"), &[]).unwrap_err();
     assert!(error.is_lost_lease(), "{error}");
     for wanted in [Some(free), None] {
         let error = board.claim(wanted, &claimer("carol"), NOW).unwrap_err();

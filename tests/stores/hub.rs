@@ -90,6 +90,14 @@ impl NatsServer {
         process.wait().unwrap();
     }
 
+    /// Stops the server without closing its connections, as a power failure does.
+    pub fn freeze(&self) {
+        let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = process.id().to_string();
+        let status = Command::new("kill").args(["-STOP", &process]).status();
+        assert!(status.unwrap().success());
+    }
+
     /// Kills the server, if it is running, and starts it again on its store.
     pub fn restart(&self) {
         self.stop();

@@ -100,7 +100,7 @@ pub fn messages_come_again_until_they_are_acknowledged(backend: &dyn Backend) {
     let first = reader.read_pending().unwrap();
     assert_eq!(texts(&first), ["one", "two"]);
     // The reader ends without an acknowledgement.
-    drop(reader);
+    reader.close();
     send(&mailbox, "three");
     let reader = mailbox.reader(&bob, NO_WAIT).unwrap();
     let pending = reader.read_pending().unwrap();
@@ -129,7 +129,7 @@ pub fn inbox_has_one_reader_at_a_time(backend: &dyn Backend) {
     // Other inboxes and senders are not affected.
     other.reader(&name("carol"), NO_WAIT).unwrap();
     send(&other, "two");
-    drop(reader);
+    reader.close();
     assert!(!other.is_being_read(&bob));
     let reader = other.reader(&bob, NO_WAIT).unwrap();
     assert_eq!(texts(&reader.read_pending().unwrap()), ["one", "two"]);
@@ -153,7 +153,7 @@ pub fn messages_in_the_log_of_a_killed_reader_are_not_read_again(backend: &dyn B
             log.append(&record).unwrap();
         }
         // The reader is killed here.
-        drop(reader);
+        reader.close();
         send(&mailbox, &format!("two {n}"));
         let taken = take(&backend.open().mailbox);
         let (one, two) = (format!("one {n}"), format!("two {n}"));

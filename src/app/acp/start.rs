@@ -63,6 +63,7 @@ impl EditorSession {
                 blueprint.root.display(),
                 holder.format_process()
             ),
+            Built::LedElsewhere(led) => bail!(led),
         };
         let mut backlog = VecDeque::new();
         let id = loop {

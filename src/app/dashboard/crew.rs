@@ -9,10 +9,12 @@ use super::Dashboard;
 use crate::app::assemble::{self, Assembly, Built};
 use crate::app::blueprint::Blueprint;
 use crate::app::describe_error;
+use crate::app::hub_viewer::HubViewerSession;
 use crate::app::lock::FreedLock;
 use crate::app::model_setup::{ModelProblem, ModelUnavailable};
 use crate::app::viewer_session::{ViewerSession, ViewerUpdate};
 use crate::app::{new_id, now};
+use crate::crew::HubUpdate;
 use crate::domain::hook::SessionEndReason;
 use crate::protocol::event::NoticeLevel;
 use crate::protocol::{Event, EventReceiver, SentCommand};
@@ -27,18 +29,32 @@ pub(super) enum CrewState {
     Running(Box<Assembly>),
     /// The crew runs in another process, or that process has ended and this process could not take over the crew.
     Remote(Box<ViewerSession>),
+    /// The crew is on a hub, and another host leads it.
+    Viewing(Box<HubViewerSession>),
     /// No crew runs. The setup page shows why it could not start, or asks for approval before it starts.
     Absent,
 }
 
+/// A change of the crew that is no event.
+pub(super) enum CrewChange {
+    /// An update of a crew that another process runs.
+    Local(ViewerUpdate),
+    Hub(HubUpdate),
+    /// This host has lost its session on the hub, so that its crew may no longer act.
+    Lost,
+}
+
 impl CrewState {
-    /// Waits for the next update of a crew that another process runs. In all other states, waits forever.
-    pub(super) async fn next_update(&mut self) -> ViewerUpdate {
+    /// Waits for the next change of the crew that is no event. If there is none to expect, waits forever.
+    pub(super) async fn next_change(&mut self) -> CrewChange {
         match self {
-            CrewState::Remote(viewing) => viewing.next().await,
-            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => {
-                std::future::pending().await
+            CrewState::Remote(viewing) => CrewChange::Local(viewing.next().await),
+            CrewState::Viewing(viewing) => CrewChange::Hub(viewing.next().await),
+            CrewState::Running(assembly) => {
+                assembly.crew.lost().await;
+                CrewChange::Lost
             }
+            CrewState::Starting(_) | CrewState::Absent => std::future::pending().await,
         }
     }
 
@@ -132,9 +148,10 @@ impl Dashboard {
     pub(super) fn crew_built(&mut self, built: Result<Built>, blueprint: &Blueprint) -> Result<()> {
         let early = match std::mem::replace(&mut self.crew, CrewState::Absent) {
             CrewState::Starting(early) => early,
-            CrewState::Running(_) | CrewState::Remote(_) | CrewState::Absent => {
-                StartQueue::default()
-            }
+            CrewState::Running(_)
+            | CrewState::Remote(_)
+            | CrewState::Viewing(_)
+            | CrewState::Absent => StartQueue::default(),
         };
         match built {
             Ok(Built::Crew(mut assembly)) => {
@@ -168,6 +185,21 @@ impl Dashboard {
                 self.state.set_role(viewing.role());
                 self.crew = CrewState::Remote(Box::new(viewing));
             }
+            Ok(Built::LedElsewhere(led)) => match &blueprint.hub {
+                Some(plan) => {
+                    let viewing = HubViewerSession::start(
+                        &blueprint.root,
+                        plan,
+                        led.host,
+                        self.event_sender.clone(),
+                        !blueprint.settings.checks.is_empty(),
+                    );
+                    self.state.forget_crew();
+                    self.state.set_role(viewing.role());
+                    self.crew = CrewState::Viewing(Box::new(viewing));
+                }
+                None => return Err(led.into()),
+            },
             Err(error) => {
                 let missing = error
                     .downcast::<ModelUnavailable>()
@@ -258,7 +290,10 @@ impl Dashboard {
     ) -> Building<'a> {
         let known = match &self.crew {
             CrewState::Remote(viewing) => viewing.holder().session.clone(),
-            CrewState::Starting(_) | CrewState::Running(_) | CrewState::Absent => None,
+            CrewState::Starting(_)
+            | CrewState::Running(_)
+            | CrewState::Viewing(_)
+            | CrewState::Absent => None,
         };
         let session = freed
             .before

@@ -3,6 +3,7 @@
 mod crew;
 mod external_effects;
 mod frame_schedule;
+mod hub_view;
 mod onboarding;
 mod requests;
 mod restart;
@@ -16,7 +17,7 @@ use crossterm::event::{Event as Input, EventStream, KeyEventKind};
 use futures::StreamExt;
 use tokio::time::Instant;
 
-use self::crew::{Building, CrewState, StartQueue};
+use self::crew::{Building, CrewChange, CrewState, StartQueue};
 use self::frame_schedule::FrameSchedule;
 use self::onboarding::{FirstCommitTask, RestartState, StartupChecks};
 use self::requests::ScreenRequests;
@@ -255,11 +256,15 @@ impl Dashboard {
                 loaded = self.pictures.next() => {
                     self.pictures.show(loaded, &mut self.screen, &mut self.state)?;
                 }
-                news = self.crew.next_update() => {
-                    if let Some(freed) = self.apply_update(news)? {
-                        building = self.take_over(freed, blueprint);
+                change = self.crew.next_change() => match change {
+                    CrewChange::Local(news) => {
+                        if let Some(freed) = self.apply_update(news)? {
+                            building = self.take_over(freed, blueprint);
+                        }
                     }
-                }
+                    CrewChange::Hub(news) => self.apply_hub_update(news),
+                    CrewChange::Lost => return Ok(self.join_again()),
+                },
                 () = until(wake), if wake.is_some() => {
                     for effect in update(&mut self.state, Msg::Tick { now: now() }) {
                         self.apply_effect(effect);
@@ -310,7 +315,7 @@ impl Dashboard {
                 }
             }
             CrewState::Starting(early) => early.keep(&event),
-            CrewState::Remote(_) | CrewState::Absent => {}
+            CrewState::Remote(_) | CrewState::Viewing(_) | CrewState::Absent => {}
         }
         self.apply_event(event);
     }
@@ -428,6 +433,7 @@ impl Dashboard {
         let is_rejected = match &mut self.crew {
             CrewState::Running(assembly) => assembly.crew.submit(sent).is_err(),
             CrewState::Remote(viewing) => viewing.submit(sent).is_err(),
+            CrewState::Viewing(viewing) => viewing.submit(sent).is_err(),
             CrewState::Starting(early) if early.commands.len() < EARLY_MAX => {
                 early.commands.push(sent);
                 false

@@ -14,6 +14,7 @@ use crate::app::frame_limiter::FrameCause;
 use crate::app::{describe_error, doctor, export, prompt_history, resume, sessions};
 use crate::config::extensions::ApprovalRequest;
 use crate::domain::hook::SessionEndReason;
+use crate::protocol::event::NoticeLevel;
 use crate::ui::{DoctorResult, Msg, SessionSummary, update};
 
 /// The result of work that a user action started in the background. The lists are empty if the work has panicked.
@@ -120,6 +121,17 @@ impl Dashboard {
                 None
             }
         }
+    }
+
+    /// Returns the exit reason that resumes the session of this process, whose host then joins the crew on the hub again.
+    pub(super) fn join_again(&self) -> ExitReason {
+        let mut kept = self.keep();
+        let text = "The hub could not be reached for too long, so the agents of this host were stopped. This host has joined the crew again.";
+        kept.notice = Some((NoticeLevel::Error, text.into()));
+        let session = self.state.own_session().map(str::to_string);
+        // A session without a message of the user cannot be resumed.
+        let session = session.filter(|id| resume::choose(&self.root, id).is_ok());
+        ExitReason::StartSession(session, Box::new(kept))
     }
 
     pub(super) fn show_answer(&mut self, answer: ScreenAnswer) {

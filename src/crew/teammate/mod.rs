@@ -47,7 +47,8 @@ use tasks::Claim;
 /// Maximum number of model calls in one turn of a teammate whose role sets no other maximum. The same as in
 /// learn-claude-code.
 const ROUNDS_MAX: u32 = 50;
-/// Time after which a teammate tries again to claim a task if the board could not be written.
+/// Time after which a teammate tries again to claim a task if the board could not be written, or the remote could not be
+/// reached for the first time.
 const CLAIM_AGAIN: Duration = Duration::from_secs(2);
 /// Number of consecutive failed claims after which a teammate counts as paused, so that the crew can become idle and
 /// `crewdeck run` can end. As long as the crew runs, the teammate tries to claim again.
@@ -129,23 +130,39 @@ impl Teammates {
         self.signals.files_changed();
     }
 
-    /// Returns whether a teammate of this process works or has an open task. If the board cannot be read, only the agents
-    /// count.
-    pub async fn have_work(&self) -> bool {
-        let names: Vec<Name> = self
-            .registry
-            .all()
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        if !self.registry.working_teammates().is_empty() {
-            return true;
-        }
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::SeqCst)
+    }
+
+    /// Returns what the teammates of this process have not finished, as text for the user; `None` if nothing is left.
+    /// Paused teammates do not count. A board that cannot be read counts as work.
+    pub async fn unfinished_work(&self) -> Option<String> {
+        let mut agents = self.registry.all();
+        agents.retain(|(_, handle)| handle.state() != AgentState::Paused);
+        let names: Vec<Name> = agents.iter().map(|(name, _)| name.clone()).collect();
         let board = self.board.store().clone();
-        let has_task = run_blocking(move || {
-            board.query(|graph| names.iter().any(|name| graph.open_task_of(name).is_some()))
+        let tasks = run_blocking(move || {
+            board.query(|graph| {
+                let tasks = names.iter().map(|n| graph.open_task_of(n).map(|t| t.id));
+                tasks.collect::<Vec<Option<TaskId>>>()
+            })
         });
-        has_task.await.unwrap_or_default()
+        let Ok(tasks) = tasks.await else {
+            return Some("the board, which cannot be read".into());
+        };
+        let mut left = Vec::new();
+        for ((name, handle), task) in agents.iter().zip(tasks) {
+            let mut text = match task {
+                Some(id) => format!("{name} (task {id})"),
+                None if handle.is_working() => name.to_string(),
+                None => continue,
+            };
+            if self.broker.only_waits(name) {
+                text.push_str(", who needs a decision");
+            }
+            left.push(text);
+        }
+        (!left.is_empty()).then(|| left.join("; "))
     }
 
     /// Starts the members of a team preset, each with its first prompt. Warns the user about each member that cannot be
@@ -186,8 +203,10 @@ struct TeammateLoop {
     /// Whether the worktree was prepared for the next turn, or its setup was interrupted, so that the turn need not wait
     /// for it.
     is_prepared: bool,
-    /// Number of consecutive claims that failed because the board could not be written.
+    /// Number of consecutive claims that failed because the board could not be written, or the remote could not be reached.
     failed_claims: u32,
+    /// The task whose work could not be fetched, and when to try again, since the start of the crew; `None` after a success.
+    fetch_again: Option<(TaskId, Duration)>,
     /// Whether a turn has ended since the teammate was last idle.
     has_worked: bool,
     /// The task that was open when the teammate was last reported as stuck; `None` if it was not reported since its
@@ -269,6 +288,7 @@ impl TeammateLoop {
             is_paused: false,
             is_prepared: false,
             failed_claims: 0,
+            fetch_again: None,
             has_worked: false,
             stuck_with: None,
         }
@@ -297,7 +317,9 @@ impl TeammateLoop {
             }
             changes.mark_unchanged();
             let situation = self.check_situation().await;
-            match self.idle.next(situation) {
+            let action = self.idle.next(situation);
+            self.give_up_in_drain(action).await;
+            match action {
                 IdleAction::Read => {
                     self.is_paused = false;
                     if !self.take_shutdown_requests().await {
@@ -308,9 +330,8 @@ impl TeammateLoop {
                 IdleAction::Claim(task) => match self.claim(task).await {
                     Claim::Work(words) => say = Some(TurnInput::Say(words)),
                     Claim::CheckAgain => {}
-                    Claim::Wait => {
-                        let again = self.crew.context.uptime() + CLAIM_AGAIN;
-                        say = self.wait(&mut changes, Some(again)).await?;
+                    Claim::Wait(again) => {
+                        say = self.wait(&mut changes, Some(again), false).await?;
                     }
                 },
                 IdleAction::Stuck(task) => {
@@ -318,12 +339,12 @@ impl TeammateLoop {
                         let why = format!("ended its turn twice with task {task} still open");
                         self.report_stuck(&why).await;
                     }
-                    say = self.wait(&mut changes, None).await?;
+                    say = self.wait(&mut changes, None, true).await?;
                 }
                 IdleAction::StayIdle(until) => {
                     say = match self.kept_by_hook().await {
                         Some(start) => Some(start),
-                        None => self.wait(&mut changes, until).await?,
+                        None => self.wait(&mut changes, until, false).await?,
                     };
                 }
                 IdleAction::Leave(LeaveReason::ShutdownApproved) => return Some(LeaveCause::Asked),
@@ -339,12 +360,13 @@ impl TeammateLoop {
     async fn work(&mut self, start: TurnInput) -> Option<()> {
         self.stuck_with = None;
         self.set_state(AgentState::Working);
-        self.set_status(MemberStatus::Working).await;
+        self.set_status(MemberStatus::Working, false).await;
         self.enter_workspace().await;
         let start = self.await_setup(start).await;
         self.update_external_workdir();
         let is_compaction = matches!(start, TurnInput::Compact { .. } | TurnInput::Clear);
         let end = self.agent.run_turn(start, &self.crew.context.stop).await?;
+        self.crew.worktrees.publish_progress(&self.member.name);
         self.forget_first_prompt().await;
         self.is_paused = is_paused_after(self.is_paused, is_compaction, &end);
         // The user has taken the teammate's task, and a message to the teammate says so. The teammate continues with
@@ -379,7 +401,7 @@ impl TeammateLoop {
     }
 
     /// Waits for input, a change of the state files, or the time `until`, measured from the start of the crew. Without
-    /// `until`, there is no time limit. Returns:
+    /// `until`, there is no time limit. `is_stuck` is whether the teammate has given up its open task. Returns:
     ///
     /// - `Some(Some(input))` if the teammate has input for its next turn
     /// - `Some(None)` if the teammate must check for work
@@ -389,9 +411,11 @@ impl TeammateLoop {
         &mut self,
         changes: &mut tokio::sync::watch::Receiver<u64>,
         until: Option<Duration>,
+        is_stuck: bool,
     ) -> Option<Option<TurnInput>> {
-        self.set_status(MemberStatus::Idle).await;
-        let state = if self.is_paused || self.failed_claims >= CLAIMS_MAX {
+        let is_paused = self.is_paused || self.failed_claims >= CLAIMS_MAX;
+        self.show_waiting(is_paused || is_stuck).await;
+        let state = if is_paused {
             AgentState::Paused
         } else {
             AgentState::Idle
@@ -443,12 +467,30 @@ impl TeammateLoop {
         self.crew.registry.set_state(&self.agent.handle, state);
     }
 
-    async fn set_status(&mut self, status: MemberStatus) {
-        if self.member.status == status {
+    /// Records that the teammate waits. Other hosts decide by the roster whether the crew has work, so on a hub it also says
+    /// whether the teammate continues without them.
+    async fn show_waiting(&mut self, is_paused: bool) {
+        let is_on_hub = self.crew.context.host.is_some();
+        let status = if is_on_hub && self.awaits_result() {
+            MemberStatus::Working
+        } else {
+            MemberStatus::Idle
+        };
+        self.set_status(status, is_on_hub && is_paused).await;
+    }
+
+    async fn set_status(&mut self, status: MemberStatus, is_paused: bool) {
+        // Another host may have marked the member as gone, because it saw this host as lost.
+        let is_closed =
+            self.crew.context.host.is_some() && self.crew.team.is_shut_down(&self.member.name);
+        let is_same = self.member.status == status && self.member.is_paused == is_paused;
+        if is_same && !is_closed {
             return;
         }
         self.member.status = status;
-        let written = self.crew.team.set_status(&self.member.name, status).await;
+        self.member.is_paused = is_paused;
+        let name = &self.member.name;
+        let written = self.crew.team.set_state(name, status, is_paused).await;
         if let Err(error) = written {
             self.agent
                 .driver

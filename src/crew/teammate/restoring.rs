@@ -67,6 +67,7 @@ impl Teammates {
             .set_status(&life.member.name, MemberStatus::Idle)
             .await?;
         life.member.status = MemberStatus::Idle;
+        life.member.is_paused = false;
         let approved_shutdown = life.remember_shutdown().await;
         let turn = match (
             &first,

@@ -1,21 +1,25 @@
 //! The tasks of a teammate: checks whether there is work, claims tasks and sets up their worktrees.
 
-use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::super::registry::AgentState;
-use super::TeammateLoop;
+use super::super::worktrees::is_exchange_failure;
+use super::{CLAIM_AGAIN, TeammateLoop};
 use crate::agent::driver::run_blocking;
-use crate::agent::idle::Situation;
+use crate::agent::idle::{IdleAction, Situation};
 use crate::agent::prompt;
 use crate::agent::turn::TurnInput;
 use crate::domain::chat::{Block, Message};
 use crate::domain::graph::Claimer;
 use crate::domain::ids::TaskId;
 use crate::domain::task::Task;
-use crate::domain::team::Activity;
+use crate::domain::team::{Activity, MemberStatus};
 use crate::protocol::event::AgentEvent;
 use crate::store::{StoreError, TaskSet};
 use crate::tools::claim_task;
+
+/// Maximum number of times that the pause before the next fetch doubles: about a minute.
+const DOUBLINGS_MAX: u32 = 5;
 
 /// The result of a teammate's attempt to claim a task.
 pub(super) enum Claim {
@@ -23,8 +27,9 @@ pub(super) enum Claim {
     Work(Vec<Block>),
     /// The task was not claimed, or its worktree could not be created. The teammate checks for other work.
     CheckAgain,
-    /// The board cannot be written. The teammate tries again later.
-    Wait,
+    /// The board cannot be written, or the work on which the task builds cannot be fetched. The teammate tries again at this
+    /// time after the start of the crew.
+    Wait(Duration),
 }
 
 impl TeammateLoop {
@@ -51,19 +56,44 @@ impl TeammateLoop {
                 (None, None)
             }
         };
-        // A teammate with a running background job, or with a request or checks whose result arrives as a message, waits
-        // for it instead of resuming its task.
-        let awaits = self.crew.jobs.is_running(Some(&name))
-            || self.crew.broker.has_left_open(&name)
-            || self.crew.checks.owes_result(&name);
-        let is_draining = self.crew.is_draining.load(Ordering::SeqCst);
+        // A teammate waits for a result instead of resuming its task.
+        let awaits = self.awaits_result();
+        let is_draining = self.crew.is_draining();
         Situation {
             has_mail,
             own: own.filter(|_| !self.is_paused && !awaits),
             claimable: claimable.filter(|_| !self.is_paused && !is_draining),
-            pauses_idle_timeout: awaits || self.crew.broker.has_pending(),
+            pauses_idle_timeout: awaits || self.crew.broker.has_own_pending(),
             now: self.crew.context.uptime(),
         }
+    }
+
+    /// Releases the task of a teammate that would not finish it before its host ends: it is stuck or paused.
+    pub(super) async fn give_up_in_drain(&mut self, action: IdleAction) {
+        let is_over = match action {
+            IdleAction::Stuck(_) => true,
+            IdleAction::StayIdle(_) => self.is_paused,
+            IdleAction::Read
+            | IdleAction::Resume(_)
+            | IdleAction::Claim(_)
+            | IdleAction::Leave(_) => false,
+        };
+        if !is_over || !self.crew.is_draining() {
+            return;
+        }
+        self.is_paused = true;
+        let graph = self.crew.board.graph();
+        if graph.open_task_of(&self.member.name).is_some() {
+            self.release_task().await;
+        }
+    }
+
+    /// Returns whether the teammate has a running background job, or a request or checks whose result arrives as a message.
+    pub(super) fn awaits_result(&self) -> bool {
+        let (crew, name) = (&self.crew, &self.member.name);
+        crew.jobs.is_running(Some(name))
+            || crew.broker.has_left_open(name)
+            || crew.checks.owes_result(name)
     }
 
     pub(super) fn claimer(&self) -> Claimer {
@@ -94,12 +124,15 @@ impl TeammateLoop {
         vec![Block::text(prompt::open_task_reminder(task.0, &subject))]
     }
 
-    /// Releases a task whose worktree cannot be created, and pauses the teammate. Without a worktree, the teammate's
-    /// changes could conflict with those of other agents.
+    /// Releases a task whose worktree cannot be created, and pauses the teammate, unless the remote is the reason: then its next
+    /// claim waits for the remote. Without a worktree, the teammate's changes could conflict with those of other agents.
     async fn give_up_workspace(&mut self, task: &Task, error: &StoreError) {
         let what = format!("The worktree of task {} cannot be created", task.id);
         self.agent.driver.report_file_error(&what, error).await;
         self.release_task().await;
+        if is_exchange_failure(error) {
+            return;
+        }
         self.is_paused = true;
         let why = format!("{what}: {error}");
         self.crew.lead.report(why.clone());
@@ -187,10 +220,33 @@ impl TeammateLoop {
         TurnInput::Say(blocks)
     }
 
+    /// Fetches what the task builds on, and claims the task.
     pub(super) async fn claim(&mut self, task: TaskId) -> Claim {
+        if let Some((_, again)) = self.fetch_again.filter(|(id, again)| {
+            // Each change of the board comes here, and must not contact the remote.
+            *id == task && self.crew.context.uptime() < *again
+        }) {
+            return Claim::Wait(again);
+        }
         // The teammate counts as working from here on, so that the crew is not idle while the worktree is created.
         if self.failed_claims == 0 {
             self.set_state(AgentState::Working);
+        }
+        match self.crew.worktrees.fetch_before_claim(task).await {
+            Ok(()) => self.fetch_again = None,
+            // The task has changed.
+            Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
+                self.failed_claims = 0;
+                return Claim::CheckAgain;
+            }
+            // The error was reported.
+            Err(_) => {
+                self.failed_claims += 1;
+                let doublings = self.failed_claims.min(DOUBLINGS_MAX);
+                let again = self.crew.context.uptime() + CLAIM_AGAIN * 2_u32.pow(doublings);
+                self.fetch_again = Some((task, again));
+                return Claim::Wait(again);
+            }
         }
         let (board, claimer, now) = (
             self.crew.board.store().clone(),
@@ -202,17 +258,23 @@ impl TeammateLoop {
             // Another agent has claimed the task first, or the task has changed.
             Ok(None) | Err(StoreError::Graph(_) | StoreError::Unreadable(..)) => {
                 self.failed_claims = 0;
+                self.crew.worktrees.forget_fetched(task);
                 return Claim::CheckAgain;
             }
             Err(error) => {
                 self.failed_claims += 1;
+                self.crew.worktrees.forget_fetched(task);
                 let what = format!("Task {task} cannot be claimed; retrying");
                 self.agent.driver.report_file_error(&what, &error).await;
-                return Claim::Wait;
+                return Claim::Wait(self.crew.context.uptime() + CLAIM_AGAIN);
             }
         };
         self.failed_claims = 0;
         self.set_state(AgentState::Working);
+        if self.crew.context.host.is_some() {
+            // The worktree and its setup may take long, and the other hosts only see the team.
+            self.set_status(MemberStatus::Working, false).await;
+        }
         let which = TaskSet::These([task].into());
         self.crew.board.read(which).await;
         let agent = self.member.name.clone();

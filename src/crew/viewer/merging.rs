@@ -58,9 +58,10 @@ impl ViewerStores {
         let host = TrainHost {
             clock: self.clock,
             event_sender: Some(self.event_sender.clone()),
+            session: None,
         };
         let runner = TrainRunner::new(host, self.worktrees.clone(), Arc::new(checks));
-        let merger = TrainMerger::new(self.board.clone(), runner);
+        let merger = TrainMerger::new(self.stores.board.clone(), runner);
         let merged = merger.merge(tasks, &self.stop).await?;
         for (level, text) in merged.lines {
             let event = EventKind::notice(level, text);
@@ -75,7 +76,7 @@ impl ViewerStores {
     pub(super) async fn publish_branches(&self) {
         let mut known = Some(BranchSnapshot::default());
         while let Some(mut seen) = known.take() {
-            let (worktrees, board) = (self.worktrees.clone(), self.board.clone());
+            let (worktrees, board) = (self.worktrees.clone(), self.stores.board.clone());
             let looked = run_blocking(move || {
                 let named = board.query(worktrees_of_tasks)?;
                 let changed = worktrees.branches(&mut seen, ScanMode::IfChanged, &named)?;
@@ -95,7 +96,11 @@ impl ViewerStores {
     /// of the target branch before the merge (`None` if the merge did not change it). A conflict is an error and
     /// changes nothing: unlike a crew, a viewer does not create a task to resolve it.
     async fn merge(&self, id: TaskId) -> Result<(String, Option<String>), String> {
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
+        let (board, worktrees, now) = (
+            self.stores.board.clone(),
+            self.worktrees.clone(),
+            self.now(),
+        );
         let reading = run_blocking(move || board.read()).await;
         let (_, name) = mergeable(&reading.map_err(|e| e.to_string())?.graph, id)?;
         let tree = name.clone();

@@ -10,7 +10,7 @@ use crate::store::{StoreError, Teardown};
 
 impl ViewerStores {
     pub(super) async fn judge_worktree(&self, id: TaskId) -> Result<(), String> {
-        let (board, worktrees) = (self.board.clone(), self.worktrees.clone());
+        let (board, worktrees) = (self.stores.board.clone(), self.worktrees.clone());
         let judged =
             run_blocking(move || Ok(worktree_removal::losses_event(&board, &worktrees, id))).await;
         let event = judged.map_err(|e: StoreError| e.to_string())??;
@@ -29,7 +29,11 @@ impl ViewerStores {
             self.event_sender.publish(event).await;
         }
         let _turn = self.merge_turn.lock().await;
-        let (board, worktrees, now) = (self.board.clone(), self.worktrees.clone(), self.now());
+        let (board, worktrees, now) = (
+            self.stores.board.clone(),
+            self.worktrees.clone(),
+            self.now(),
+        );
         // Checks again whether a task is in progress in the worktree.
         let removed = run_blocking(move || {
             Ok(worktree_removal::remove(
@@ -56,7 +60,7 @@ impl ViewerStores {
         if commands.settings.teardown.is_none() {
             return Ok(Teardown::without_command(&commands));
         }
-        let (board, trees) = (&self.board, &self.worktrees);
+        let (board, trees) = (&self.stores.board, &self.worktrees);
         let name = worktree_removal::removable(board, trees, (id, confirmed)).await?;
         self.notice(worktree_removal::teardown_notice(&name)).await;
         let redactor = self.event_sender.redactor();

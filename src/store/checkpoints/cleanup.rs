@@ -1,10 +1,11 @@
 //! Removes old checkpoints, so that they need a bounded space.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::error::CheckpointError;
 use super::project::Checkpoints;
-use super::repository::{CheckpointRepository, StoredCheckpoint};
+use super::repository::{CheckpointRepository, DURABLE, StoredCheckpoint};
 use crate::domain::checkpoint::{CheckpointId, CheckpointLimits};
 use crate::domain::timestamp::Timestamp;
 use crate::store::{StoreError, atomic};
@@ -17,6 +18,10 @@ const STAMP: &str = "cleaned";
 const INTERVAL: Duration = Duration::from_secs(600);
 /// Number of objects that are not packed above which they are packed.
 const LOOSE_MAX: u64 = 5000;
+/// Number of packs above which they are combined. Each checkpoint writes one, and git looks for an object in all of them.
+const PACKS_MAX: u64 = 50;
+/// Age above which a temporary file is no longer in use.
+const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 
 /// The result of a cleanup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +72,24 @@ impl Checkpoints {
             .count()
             .max(1);
         let removed = all.get(kept..).unwrap_or_default();
-        if !removed.is_empty() || self.repository.loose_objects() > LOOSE_MAX {
+        self.repository.remove_leftovers();
+        let mut is_collected = !removed.is_empty();
+        if is_collected {
             self.remove(removed)?;
+        } else if self.repository.is_scattered() {
+            self.repository.combine_packs()?;
         }
         loop {
             let size = self.disk_use();
             if size <= limits.disk || kept <= 1 {
                 let is_too_large = size > limits.disk;
                 return Ok(Cleanup { size, is_too_large });
+            }
+            // Objects that no checkpoint uses, as those of previews, go before a checkpoint does.
+            if !is_collected {
+                self.repository.collect()?;
+                is_collected = true;
+                continue;
             }
             // The size of a single checkpoint is not known, because checkpoints share their contents.
             let fewer = kept / 2;
@@ -122,23 +137,45 @@ impl CheckpointRepository {
             self.git().run(&["update-ref", "-d", "refs/preview"])?;
             self.repack()?;
         }
-        self.remove_crash_reports();
         Ok(())
     }
 
     fn repack(&self) -> Result<(), CheckpointError> {
-        self.git().ok(&["repack", "-a", "-d", "-l", "--quiet"])?;
+        let args = ["repack", "-a", "-d", "-l", "--quiet"];
+        self.git().ok(&[&DURABLE[..], &args].concat())?;
         self.git().ok(&["prune", "--expire=now"])?;
         Ok(())
     }
 
-    /// Returns the number of objects that are not packed; 0 if it cannot be determined.
-    fn loose_objects(&self) -> u64 {
-        self.counted(&["count"])
+    /// Combines small packs, so that similar folders are stored as differences. Large packs stay as they are, so the
+    /// time does not grow with the size of the repository. The caller holds the lock.
+    fn combine_packs(&self) -> Result<(), CheckpointError> {
+        let args = ["repack", "--geometric=2", "-d", "-l", "--quiet"];
+        match self.git().ok(&[&DURABLE[..], &args].concat()) {
+            Ok(_) => Ok(()),
+            // An object is missing, or git is older than 2.32.
+            Err(_) => self.collect(),
+        }
+    }
+
+    /// Returns whether the objects are in so many files that git becomes slow.
+    fn is_scattered(&self) -> bool {
+        self.counted(&["count"]) > LOOSE_MAX || self.counted(&["packs"]) > PACKS_MAX
+    }
+
+    /// Deletes what a `git fast-import` leaves behind that failed or was killed: reports, parts of packs, and marks that
+    /// would keep a pack forever.
+    fn remove_leftovers(&self) {
+        let is_report = |name: &str| name.starts_with("fast_import_crash_");
+        let is_kept = |name: &str| Path::new(name).extension().is_some_and(|e| e == "keep");
+        let is_part = |name: &str| name.starts_with("tmp_") || is_kept(name);
+        remove_old_files(&self.dir(), is_report);
+        remove_old_files(&self.dir().join("objects/pack"), is_part);
     }
 
     fn size(&self) -> u64 {
-        self.counted(&["size", "size-pack", "size-garbage"]) * 1024
+        // Not `size-garbage`: it includes what a `git gc` is just writing in the project's repository.
+        self.counted(&["size", "size-pack"]) * 1024
     }
 
     /// Returns the sum of numbers that `git count-objects` prints under these names.
@@ -151,5 +188,20 @@ impl CheckpointRepository {
             names.contains(&name).then(|| value.parse::<u64>().ok())?
         });
         numbers.sum()
+    }
+}
+
+/// Deletes the files in `folder` whose name is `wanted` and that are older than [`LEFTOVER_AGE`].
+fn remove_old_files(folder: &Path, wanted: impl Fn(&str) -> bool) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|meta| meta.modified());
+        let age = modified
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        let is_old = age.is_some_and(|age| age > LEFTOVER_AGE);
+        if is_old && entry.file_name().to_str().is_some_and(&wanted) {
+            // A file that cannot be deleted does no harm.
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }

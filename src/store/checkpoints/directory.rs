@@ -1,6 +1,6 @@
 //! Takes snapshots of one work directory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::error::CheckpointError;
 use super::files::{self, NoContent, is_foreign};
-use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent, join};
+use super::known::{DiskFileState, KnownContent, KnownFiles, StoredContent};
 use super::meta::CheckpointMeta;
 use super::repository::{CheckpointMessage, CheckpointRepository, SnapshotRef, TreeChanges};
 use super::rules::IgnoreRules;
@@ -32,8 +32,6 @@ const EXCLUDE_MAX: u64 = 1024 * 1024;
 const LIST_MAX: usize = 256 * 1024 * 1024;
 /// Maximum size of `HEAD` and of a ref, in bytes.
 const HEAD_MAX: u64 = 4 * 1024;
-/// Maximum number of files of which a snapshot records that only their owner may read them.
-const PRIVATE_MAX: usize = 10_000;
 
 /// A work directory and what its last snapshot contains.
 pub struct SnapshotDirectory {
@@ -131,14 +129,10 @@ impl SnapshotDirectory {
             return Ok(());
         };
         let changed: HashSet<&[u8]> = changed.iter().map(Vec::as_slice).collect();
-        let mut states = HashMap::new();
-        for (folder, files) in &found.folders {
-            for file in files {
-                states.insert(join(folder, &file.name), file.state);
-            }
-        }
         for (path, mode, size) in sizes {
-            let Some(state) = states.get(path) else {
+            // The content of no file is known yet, so the scan lists all of them.
+            let at = found.changed.binary_search_by(|(p, _)| (**p).cmp(path));
+            let Some((_, state)) = at.ok().and_then(|at| found.changed.get(at)) else {
                 continue;
             };
             // A file of another size was converted at checkout, for example its line ends. Snapshots contain files as
@@ -230,21 +224,21 @@ impl SnapshotDirectory {
         let head = self.head();
         self.track_files_of(head.as_deref());
         let found = self.scan()?;
-        let differences = self.known.compare(&found.folders);
         let mut meta = CheckpointMeta {
-            private: private_files(&found),
+            private: found.private,
             ignored: found.ignored,
             skipped: found.unreadable,
             gone: Vec::new(),
         };
         // What is below an unreadable folder is not gone, only unknown.
-        let gone: Vec<Vec<u8>> = differences
+        let gone: Vec<Vec<u8>> = found
             .gone
             .into_iter()
             .filter(|path| !meta.is_skipped(path))
             .collect();
-        let all_gone = self.known.gone().chain(gone.iter().cloned());
-        let mut all_gone: Vec<_> = all_gone.filter(|path| meta.was_ignored(path)).collect();
+        let all_gone = self.known.gone().chain(&gone);
+        let all_gone = all_gone.filter(|path| meta.was_ignored(path));
+        let mut all_gone: Vec<_> = all_gone.cloned().collect();
         all_gone.sort();
         meta.gone = all_gone;
         let mut changes = SnapshotChanges {
@@ -265,7 +259,7 @@ impl SnapshotDirectory {
         }
         let mut size = 0;
         let mut updates = Vec::new();
-        for (path, _) in differences.changed {
+        for (path, _) in found.changed {
             let before = self.known.find(&path).map(|file| &file.content);
             let was_in_tree = matches!(
                 before,
@@ -415,16 +409,6 @@ impl SnapshotChanges<'_> {
         };
         Ok(self.begun.insert(begun))
     }
-}
-
-fn private_files(found: &DirectoryScan) -> Vec<Vec<u8>> {
-    let all = found.folders.iter().flat_map(|(folder, files)| {
-        let private = files.iter().filter(|file| file.state.is_private());
-        private.map(|file| join(folder, &file.name))
-    });
-    let mut paths: Vec<Vec<u8>> = all.take(PRIVATE_MAX).collect();
-    paths.sort();
-    paths
 }
 
 fn stored(state: DiskFileState, read_at: i64, hash: Option<Box<[u8; 32]>>) -> KnownContent {

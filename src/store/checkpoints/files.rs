@@ -1,13 +1,16 @@
 //! Access to the files of a work directory that agents write to at the same time. No path leads out of the directory:
 //! it is resolved one name at a time, without following symbolic links.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use ring::digest::{SHA256, digest};
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
+#[cfg(target_os = "linux")]
+use rustix::fs::RawDir;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use super::known::{DiskFileState, split};
@@ -17,6 +20,9 @@ use crate::domain::folders::is_reserved;
 pub const FILE_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum size of a file `.gitignore`, in bytes. A larger one counts as empty.
 const RULES_MAX: u64 = 1024 * 1024;
+/// The size of the buffer for the entries of a folder, in bytes. More entries are read in several steps.
+#[cfg(target_os = "linux")]
+const LIST_BUFFER: usize = 32 * 1024;
 
 /// The content of a file as it was read, with the state that the file had right before.
 pub struct ReadContent {
@@ -45,14 +51,59 @@ pub fn open_top(path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens the folder at `path`, which is relative to `top`; an empty path is `top` itself.
 pub fn open_below(top: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let mut folder = openat(top, c".", folder_flags(), Mode::empty())?;
-    for name in path
+    let mut names = path
         .split(|byte| *byte == b'/')
-        .filter(|name| !name.is_empty())
-    {
+        .filter(|name| !name.is_empty());
+    let first = names.next().unwrap_or(b".");
+    let mut folder = openat(top, first, folder_flags(), Mode::empty())?;
+    for name in names {
         folder = openat(&folder, name, folder_flags(), Mode::empty())?;
     }
     Ok(folder)
+}
+
+/// Lists folders with a buffer that is used again.
+#[cfg(target_os = "linux")]
+#[derive(Default)]
+pub struct FolderReader {
+    buffer: Vec<u8>,
+}
+
+#[cfg(target_os = "linux")]
+impl FolderReader {
+    /// Passes the name and the type of each entry of `folder` to `each`. The folder must not have been read yet.
+    pub fn read(
+        &mut self,
+        folder: &OwnedFd,
+        mut each: impl FnMut(&CStr, FileType),
+    ) -> Result<(), Errno> {
+        self.buffer.reserve(LIST_BUFFER);
+        let mut list = RawDir::new(folder, self.buffer.spare_capacity_mut());
+        while let Some(entry) = list.next() {
+            let entry = entry?;
+            each(entry.file_name(), entry.file_type());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[derive(Default)]
+pub struct FolderReader;
+
+#[cfg(not(target_os = "linux"))]
+impl FolderReader {
+    pub fn read(
+        &mut self,
+        folder: &OwnedFd,
+        mut each: impl FnMut(&CStr, FileType),
+    ) -> Result<(), Errno> {
+        for entry in rustix::fs::Dir::read_from(folder)? {
+            let entry = entry?;
+            each(entry.file_name(), entry.file_type());
+        }
+        Ok(())
+    }
 }
 
 /// Returns whether the entry `name` of `folder`, a `.git`, makes the folder a repository or a worktree.
@@ -135,7 +186,7 @@ fn open_file(folder: &OwnedFd, name: &[u8]) -> Result<(File, DiskFileState), NoC
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty()).map_err(reason)?;
     let stat = fstat(&file).map_err(reason)?;
-    if !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file() {
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return Err(NoContent::Gone);
     }
     Ok((File::from(file), DiskFileState::of(&stat)))

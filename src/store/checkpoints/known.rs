@@ -1,6 +1,6 @@
-//! What is known about the files of a work directory since its last snapshot, and how a scan differs from it.
+//! What is known about the files of a work directory since its last snapshot.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rustix::fs::{FileType, Stat};
 
@@ -54,23 +54,19 @@ pub struct StoredContent {
 pub struct KnownFiles {
     /// The folders of submodules. They are not recorded.
     pub submodules: HashSet<Vec<u8>>,
+    /// The tracked files that do not exist.
+    gone: BTreeSet<Vec<u8>>,
     folders: HashMap<Box<[u8]>, Vec<KnownFile>>,
 }
 
-/// A file that a scan found.
-#[derive(Debug)]
-pub struct ScannedFile {
-    pub name: Box<[u8]>,
-    pub state: DiskFileState,
-}
-
-/// The differences between what is known and a scan. Paths are relative to the work directory.
-#[derive(Debug, Default)]
-pub struct Differences {
-    /// New files, and files whose content must be read again, with the state that the scan found.
-    pub changed: Vec<(Vec<u8>, DiskFileState)>,
-    /// Files that no longer exist.
-    pub gone: Vec<Vec<u8>>,
+impl KnownFile {
+    /// Returns whether the content of a file with this state need not be read again.
+    pub fn is_same(&self, state: &DiskFileState) -> bool {
+        match &self.content {
+            KnownContent::Stored(stored) => !stored.is_recent && stored.state == *state,
+            KnownContent::Skipped | KnownContent::Unknown | KnownContent::Gone => false,
+        }
+    }
 }
 
 impl DiskFileState {
@@ -153,14 +149,9 @@ impl KnownFiles {
         }
     }
 
-    /// Returns the tracked files that do not exist, in no particular order.
-    pub fn gone(&self) -> impl Iterator<Item = Vec<u8>> {
-        self.folders.iter().flat_map(|(folder, files)| {
-            let gone = files
-                .iter()
-                .filter(|file| matches!(file.content, KnownContent::Gone));
-            gone.map(|file| join(folder, &file.name))
-        })
+    /// Returns the tracked files that do not exist, sorted.
+    pub fn gone(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.gone.iter()
     }
 
     /// Marks a file as tracked; adds it as one that does not exist if it is not known.
@@ -179,6 +170,12 @@ impl KnownFiles {
 
     /// Sets the content of a file; adds the file if it is not known.
     pub fn set(&mut self, path: &[u8], content: KnownContent) {
+        match content {
+            KnownContent::Gone => drop(self.gone.insert(path.to_vec())),
+            KnownContent::Stored(_) | KnownContent::Skipped | KnownContent::Unknown => {
+                self.gone.remove(path);
+            }
+        }
         let (folder, name) = split(path);
         let files = self.folder(folder);
         match files.binary_search_by(|file| (*file.name).cmp(name)) {
@@ -205,40 +202,29 @@ impl KnownFiles {
             && let Ok(at) = files.binary_search_by(|file| (*file.name).cmp(name))
         {
             match files.get_mut(at) {
-                Some(file) if file.is_tracked => file.content = KnownContent::Gone,
+                Some(file) if file.is_tracked => {
+                    file.content = KnownContent::Gone;
+                    self.gone.insert(path.to_vec());
+                }
                 _ => drop(files.remove(at)),
             }
         }
     }
 
-    /// Compares what is known with the files that a scan found, by folder.
-    pub fn compare(&self, found: &HashMap<Box<[u8]>, Vec<ScannedFile>>) -> Differences {
-        let mut out = Differences::default();
-        for (folder, files) in found {
-            let known = self.files(folder);
-            for file in files {
-                let is_same = find(known, &file.name).is_some_and(|known| match &known.content {
-                    KnownContent::Stored(stored) => !stored.is_recent && stored.state == file.state,
-                    KnownContent::Skipped | KnownContent::Unknown | KnownContent::Gone => false,
-                });
-                if !is_same {
-                    out.changed.push((join(folder, &file.name), file.state));
-                }
-            }
+    /// Returns the number of folders with an entry.
+    pub fn folder_count(&self) -> usize {
+        self.folders.len()
+    }
+
+    /// Adds the files to `paths` that are in none of the `folders`, which are sorted.
+    pub fn add_files_outside(&self, folders: &[Vec<u8>], paths: &mut Vec<Vec<u8>>) {
+        let is_outside = |folder: &[u8]| folders.binary_search_by(|f| (**f).cmp(folder)).is_err();
+        for (folder, files) in self.folders.iter().filter(|(f, _)| is_outside(f)) {
+            let there = files
+                .iter()
+                .filter(|file| !matches!(file.content, KnownContent::Gone));
+            paths.extend(there.map(|file| join(folder, &file.name)));
         }
-        for (folder, known) in &self.folders {
-            let files = found.get(folder).map_or(&[][..], Vec::as_slice);
-            let was_there = |file: &&KnownFile| !matches!(file.content, KnownContent::Gone);
-            for file in known.iter().filter(was_there) {
-                let is_there = files.binary_search_by(|f| f.name.cmp(&file.name)).is_ok();
-                if !is_there {
-                    out.gone.push(join(folder, &file.name));
-                }
-            }
-        }
-        out.changed.sort_by(|a, b| a.0.cmp(&b.0));
-        out.gone.sort();
-        out
     }
 
     /// Returns the list of a folder. Creates it, and empty lists for the folders above it, if needed.
@@ -254,6 +240,65 @@ impl KnownFiles {
             }
         }
         self.folders.entry(folder.into()).or_default()
+    }
+}
+
+/// The known files of a folder, to be looked up in the order of their names.
+pub struct KnownCursor<'a> {
+    files: &'a [KnownFile],
+    /// The index of the first file that is not before the name that was looked up last.
+    next: usize,
+    seen: &'a mut Vec<bool>,
+}
+
+impl<'a> KnownCursor<'a> {
+    pub fn new(files: &'a [KnownFile], seen: &'a mut Vec<bool>) -> KnownCursor<'a> {
+        seen.clear();
+        seen.resize(files.len(), false);
+        let next = 0;
+        KnownCursor { files, next, seen }
+    }
+
+    pub fn find(&mut self, name: &[u8]) -> Option<&'a KnownFile> {
+        let rest = self.files.get(self.next..).unwrap_or_default();
+        self.next += rest.iter().take_while(|file| *file.name < *name).count();
+        self.files.get(self.next).filter(|file| *file.name == *name)
+    }
+
+    /// Marks the file that [`KnownCursor::find`] has returned last.
+    pub fn mark_seen(&mut self) {
+        if let Some(seen) = self.seen.get_mut(self.next) {
+            *seen = true;
+        }
+    }
+
+    pub fn unseen(&self) -> impl Iterator<Item = &'a KnownFile> {
+        let all = self.files.iter().zip(self.seen.iter());
+        all.filter(|(_, seen)| !**seen).map(|(file, _)| file)
+    }
+}
+
+/// The paths in a folder. Only one of them exists at a time, so that none is allocated.
+pub struct PathBuffer {
+    path: Vec<u8>,
+    /// The length of the folder's path with the slash at its end, in bytes.
+    prefix: usize,
+}
+
+impl PathBuffer {
+    pub fn new(folder: &[u8]) -> PathBuffer {
+        let mut path = folder.to_vec();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        let prefix = path.len();
+        PathBuffer { path, prefix }
+    }
+
+    pub fn of(&mut self, name: &[u8]) -> &[u8] {
+        self.path.truncate(self.prefix);
+        self.path.extend_from_slice(name);
+        &self.path
     }
 }
 

@@ -1,16 +1,21 @@
-//! Finds the files of a work directory that a snapshot contains, with their states. Reads no contents.
+//! Finds what has changed in a work directory since its last snapshot. Looks at the state of each file; reads no contents.
+//!
+//! Several threads scan folders and compare them with the [`KnownFiles`] at once. A large directory has few changes, so
+//! nothing is allocated or collected for a file that is as it was.
 
-use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, openat, statat};
+use rustix::fs::{AtFlags, FileType, Stat, statat};
 use rustix::io::Errno;
 
 use super::error::CheckpointError;
-use super::files::{self, folder_flags, open_below};
-use super::known::{DiskFileState, KnownFiles, ScannedFile, join};
+use super::files::{self, FolderReader, open_below};
+use super::known::{DiskFileState, KnownContent, KnownCursor, KnownFile, KnownFiles, PathBuffer};
 use super::rules::IgnoreRules;
 use crate::domain::folders::is_reserved;
 
@@ -19,48 +24,61 @@ const FILES_MAX: usize = 500_000;
 /// Maximum number of ignored files and folders that are remembered. A rewind cannot tell the further ones from files
 /// that were created later.
 const IGNORED_MAX: usize = 50_000;
+/// Maximum number of files of which a snapshot records that only their owner may read them.
+const PRIVATE_MAX: usize = 10_000;
 /// The number of folders that are scanned before other threads are started to help.
 const ALONE_MAX: usize = 16;
 /// Maximum number of threads of one scan.
 const THREADS_MAX: usize = 4;
+/// The depth down to which a folder stays open until the folders in it are scanned, so that their paths need not be
+/// resolved from the top. Each thread keeps at most this number of folders open.
+const OPEN_DEPTH_MAX: usize = 8;
 
-/// The files of a work directory.
+/// What a scan has found. All lists are sorted.
 #[derive(Debug, Default)]
 pub struct DirectoryScan {
-    /// The files by folder, each list sorted by name.
-    pub folders: HashMap<Box<[u8]>, Vec<ScannedFile>>,
-    /// Files and folders that git ignores, sorted. What is below an ignored folder is not listed.
+    /// New files, and files whose content must be read again, with their states.
+    pub changed: Vec<(Vec<u8>, DiskFileState)>,
+    /// Known files that no longer exist or that git ignores now. Includes those in unreadable folders.
+    pub gone: Vec<Vec<u8>>,
+    /// Files and folders that git ignores. What is below an ignored folder is not listed.
     pub ignored: Vec<Vec<u8>>,
-    /// Folders that are not recorded, sorted: they could not be read, or are repositories of their own.
+    /// Folders that are not recorded: they could not be read, or are repositories of their own.
     pub unreadable: Vec<Vec<u8>>,
+    /// Files that only their owner may read.
+    pub private: Vec<Vec<u8>>,
 }
 
 /// A folder to scan.
 struct ScannedFolder {
     path: Vec<u8>,
+    /// An open folder above this one.
+    base: Arc<OwnedFd>,
+    /// The part of `path` that is below `base`.
+    below: Range<usize>,
+    depth: usize,
     rules: IgnoreRules,
     /// Whether git ignores the folder. It is then scanned only for tracked files.
     is_ignored: bool,
 }
 
 struct ScanQueue<'a> {
-    top: &'a OwnedFd,
     known: &'a KnownFiles,
     state: Mutex<ScanState>,
     has_changed: Condvar,
+    /// The number of files so far.
+    count: AtomicUsize,
 }
 
 struct ScanState {
     waiting: Vec<ScannedFolder>,
     /// The number of folders that are being scanned.
     running: usize,
-    count: usize,
-    done: DirectoryScan,
     error: Option<CheckpointError>,
 }
 
-/// Scans the work directory `top`. Tracked files are found even if git ignores their names. Nested repositories,
-/// and the folders of crewdeck in the top folder, are left out.
+/// Scans the work directory `top` and compares it with what is known. Tracked files are found even if git ignores their
+/// names. Nested repositories, and the folders of crewdeck in the top folder, are left out.
 ///
 /// # Errors
 /// When the work directory cannot be read or has more than [`FILES_MAX`] files.
@@ -69,48 +87,98 @@ pub fn scan(
     known: &KnownFiles,
     rules: IgnoreRules,
 ) -> Result<DirectoryScan, CheckpointError> {
+    let top = open_below(top, b"").map_err(|error| CheckpointError::read(b"", error))?;
     let first = ScannedFolder {
         path: Vec::new(),
+        base: Arc::new(top),
+        below: 0..0,
+        depth: 0,
         rules,
         is_ignored: false,
     };
     let queue = ScanQueue {
-        top,
         known,
         state: Mutex::new(ScanState {
             waiting: vec![first],
             running: 0,
-            count: 0,
-            done: DirectoryScan::default(),
             error: None,
         }),
         has_changed: Condvar::new(),
+        count: AtomicUsize::new(0),
     };
-    for _ in 0..ALONE_MAX {
-        if !queue.scan_next() {
-            break;
-        }
-    }
-    if !queue.lock().waiting.is_empty() {
+    let mut own = FolderScanner::new(&queue);
+    let is_done = (0..ALONE_MAX).any(|_| !own.scan_next());
+    let mut found = own.found;
+    if !is_done {
         let threads = thread::available_parallelism().map_or(1, usize::from);
+        let scan_all = || {
+            let mut scanner = FolderScanner::new(&queue);
+            while scanner.scan_next() {}
+            scanner.found
+        };
         thread::scope(|scope| {
-            for _ in 1..threads.min(THREADS_MAX) {
-                scope.spawn(|| while queue.scan_next() {});
+            let others: Vec<_> = (1..threads.min(THREADS_MAX))
+                .map(|_| scope.spawn(scan_all))
+                .collect();
+            found.append(scan_all());
+            for other in others {
+                match other.join() {
+                    Ok(other) => found.append(other),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
             }
-            while queue.scan_next() {}
         });
     }
     let state = queue
         .state
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    if let Some(error) = state.error {
-        return Err(error);
+    match state.error {
+        Some(error) => Err(error),
+        None => Ok(found.finish(known)),
     }
-    let mut done = state.done;
-    done.ignored.sort();
-    done.unreadable.sort();
-    Ok(done)
+}
+
+/// The results of one thread.
+#[derive(Default)]
+struct Found {
+    scan: DirectoryScan,
+    /// The folders with known files that were scanned.
+    visited: Vec<Vec<u8>>,
+}
+
+impl Found {
+    fn append(&mut self, mut other: Found) {
+        let (all, new) = (&mut self.scan, &mut other.scan);
+        all.changed.append(&mut new.changed);
+        all.gone.append(&mut new.gone);
+        all.ignored.append(&mut new.ignored);
+        all.unreadable.append(&mut new.unreadable);
+        all.private.append(&mut new.private);
+        self.visited.append(&mut other.visited);
+    }
+
+    fn finish(mut self, known: &KnownFiles) -> DirectoryScan {
+        let mut scan = self.scan;
+        self.visited.sort_unstable();
+        // A folder that is renamed during the scan can be listed twice.
+        self.visited.dedup();
+        if self.visited.len() < known.folder_count() {
+            known.add_files_outside(&self.visited, &mut scan.gone);
+        }
+        scan.changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for list in [
+            &mut scan.gone,
+            &mut scan.ignored,
+            &mut scan.unreadable,
+            &mut scan.private,
+        ] {
+            list.sort_unstable();
+        }
+        scan.ignored.truncate(IGNORED_MAX);
+        scan.private.truncate(PRIVATE_MAX);
+        scan
+    }
 }
 
 impl ScanQueue<'_> {
@@ -118,104 +186,165 @@ impl ScanQueue<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Scans one folder. Returns false if all folders are scanned.
-    fn scan_next(&self) -> bool {
+    /// Takes the next folder. Waits while other threads may find more. Returns `None` if all folders are scanned.
+    fn take(&self) -> Option<ScannedFolder> {
         let mut state = self.lock();
-        let folder = loop {
+        loop {
             if state.error.is_some() {
-                return false;
+                return None;
             }
             if let Some(folder) = state.waiting.pop() {
-                break folder;
+                state.running += 1;
+                return Some(folder);
             }
             if state.running == 0 {
-                return false;
+                return None;
             }
             state = self
                 .has_changed
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
-        };
-        state.running += 1;
-        drop(state);
-        let scanned = self.scan_folder(&folder);
+        }
+    }
+
+    /// Ends the scan of a folder in which `folders` were found.
+    fn finish(&self, scanned: Result<(), CheckpointError>, folders: &mut Vec<ScannedFolder>) {
         let mut state = self.lock();
         state.running -= 1;
-        match scanned {
-            Ok(mut scanned) => {
-                state.count += scanned.files.len();
-                state.waiting.append(&mut scanned.folders);
-                let room = IGNORED_MAX.saturating_sub(state.done.ignored.len());
-                state
-                    .done
-                    .ignored
-                    .extend(scanned.ignored.into_iter().take(room));
-                if scanned.is_unreadable {
-                    state.done.unreadable.push(folder.path.clone());
-                }
-                if !scanned.files.is_empty() {
-                    let path = folder.path.into_boxed_slice();
-                    state.done.folders.insert(path, scanned.files);
-                }
-                if state.count > FILES_MAX {
-                    state.error = Some(CheckpointError::TooManyFiles(FILES_MAX));
-                }
-            }
-            Err(error) => state.error = Some(error),
+        let has_more = !folders.is_empty();
+        state.waiting.append(folders);
+        if let Err(error) = scanned {
+            state.error = Some(error);
         }
-        self.has_changed.notify_all();
+        let is_over = state.error.is_some() || (state.waiting.is_empty() && state.running == 0);
+        drop(state);
+        if has_more || is_over {
+            self.has_changed.notify_all();
+        }
+    }
+}
+
+/// Scans folders on one thread. The buffers are used again for each folder.
+struct FolderScanner<'a> {
+    queue: &'a ScanQueue<'a>,
+    found: Found,
+    reader: FolderReader,
+    /// The names in the folder, each with a NUL byte at its end.
+    names: Vec<u8>,
+    entries: Vec<(Range<usize>, FileType)>,
+    /// Which of the known files of the folder exist.
+    seen: Vec<bool>,
+    folders: Vec<ScannedFolder>,
+}
+
+/// What a folder is, by its list of names.
+enum FolderKind {
+    Folder { has_rules: bool },
+    Repository,
+}
+
+impl<'a> FolderScanner<'a> {
+    fn new(queue: &'a ScanQueue<'a>) -> FolderScanner<'a> {
+        FolderScanner {
+            queue,
+            found: Found::default(),
+            reader: FolderReader::default(),
+            names: Vec::new(),
+            entries: Vec::new(),
+            seen: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
+
+    /// Scans one folder. Returns false if all folders are scanned.
+    fn scan_next(&mut self) -> bool {
+        let Some(folder) = self.queue.take() else {
+            return false;
+        };
+        let scanned = self.scan_folder(folder);
+        self.queue.finish(scanned, &mut self.folders);
         true
     }
 
-    fn scan_folder(&self, folder: &ScannedFolder) -> Result<FolderContent, CheckpointError> {
+    fn scan_folder(&mut self, folder: ScannedFolder) -> Result<(), CheckpointError> {
         let is_top = folder.path.is_empty();
-        let mut out = FolderContent::default();
-        let opened = open_below(self.top, &folder.path)
-            .and_then(|fd| Ok((openat(&fd, c".", folder_flags(), Mode::empty())?, fd)));
-        let (list, fd) = match opened {
-            Ok((list, fd)) => (list, fd),
+        let below = folder.path.get(folder.below.clone()).unwrap_or_default();
+        let fd = match open_below(&folder.base, below) {
+            Ok(fd) => Arc::new(fd),
             // The folder was removed or replaced since its parent was read.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !is_top => return Ok(out),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !is_top => return Ok(()),
             Err(Errno::ACCESS | Errno::PERM) if !is_top => {
-                out.is_unreadable = true;
-                return Ok(out);
+                self.found.scan.unreadable.push(folder.path);
+                return Ok(());
             }
             Err(error) => return Err(CheckpointError::read(&folder.path, error)),
         };
-        let mut entries: Vec<(Box<[u8]>, FileType)> = Vec::new();
-        let read = Dir::new(list).map_err(|e| CheckpointError::read(&folder.path, e))?;
-        for entry in read {
-            let entry = entry.map_err(|e| CheckpointError::read(&folder.path, e))?;
-            let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b"..") {
-                continue;
-            }
-            if name.eq_ignore_ascii_case(b".git") {
-                if !is_top && files::is_repository(&fd, name) {
-                    let is_submodule = self.known.submodules.contains(&folder.path);
-                    return Ok(FolderContent {
-                        is_unreadable: !is_submodule,
-                        ..FolderContent::default()
-                    });
+        let kind = self.list(&fd, is_top);
+        let has_rules = match kind.map_err(|e| CheckpointError::read(&folder.path, e))? {
+            FolderKind::Folder { has_rules } => has_rules,
+            FolderKind::Repository => {
+                if !self.queue.known.submodules.contains(&folder.path) {
+                    self.found.scan.unreadable.push(folder.path);
                 }
-                continue;
+                return Ok(());
             }
-            entries.push((name.into(), entry.file_type()));
-        }
-        let own = entries.iter().any(|(name, _)| **name == *b".gitignore");
-        let own = own.then(|| files::read_small(&fd, b".gitignore")).flatten();
-        let rules = match own {
+        };
+        let own = has_rules.then(|| files::read_small(&fd, b".gitignore"));
+        let rules = match own.flatten() {
             Some(text) => folder.rules.with_file(&folder.path, &text),
             None => folder.rules.clone(),
         };
-        let known = self.known.files(&folder.path);
-        for (name, kind) in entries {
-            if is_top && std::str::from_utf8(&name).is_ok_and(is_reserved) {
+        let here = ScannedFolder { rules, ..folder };
+        self.compare(&fd, here)
+    }
+
+    /// Reads the names in a folder.
+    fn list(&mut self, fd: &OwnedFd, is_top: bool) -> Result<FolderKind, Errno> {
+        let (names, entries) = (&mut self.names, &mut self.entries);
+        names.clear();
+        entries.clear();
+        let mut has_rules = false;
+        let mut is_repository = false;
+        self.reader.read(fd, |name, kind| {
+            let bytes = name.to_bytes();
+            if matches!(bytes, b"." | b"..") {
+                return;
+            }
+            if bytes.eq_ignore_ascii_case(b".git") {
+                is_repository |= !is_top && files::is_repository(fd, bytes);
+                return;
+            }
+            has_rules |= bytes == b".gitignore";
+            let start = names.len();
+            names.extend_from_slice(name.to_bytes_with_nul());
+            entries.push((start..names.len(), kind));
+        })?;
+        // Sorted as the known files, both are passed through once.
+        entries.sort_unstable_by(|a, b| name_at(names, &a.0).cmp(name_at(names, &b.0)));
+        Ok(if is_repository {
+            FolderKind::Repository
+        } else {
+            FolderKind::Folder { has_rules }
+        })
+    }
+
+    /// Compares the names in the folder `here`, whose rules include its own, with what is known.
+    fn compare(&mut self, fd: &Arc<OwnedFd>, here: ScannedFolder) -> Result<(), CheckpointError> {
+        let is_top = here.path.is_empty();
+        let all_known = self.queue.known;
+        let mut known = KnownCursor::new(all_known.files(&here.path), &mut self.seen);
+        let scan = &mut self.found.scan;
+        let mut path = PathBuffer::new(&here.path);
+        let mut count = 0;
+        for (range, kind) in self.entries.drain(..) {
+            let Ok(c_name) = CStr::from_bytes_with_nul(name_at(&self.names, &range)) else {
+                continue;
+            };
+            let name = c_name.to_bytes();
+            if is_top && std::str::from_utf8(name).is_ok_and(is_reserved) {
                 continue;
             }
-            let path = join(&folder.path, &name);
-            let is_ignored = |is_folder| folder.is_ignored || rules.ignore(&path, is_folder);
-            let stat = || statat(&fd, &*name, AtFlags::SYMLINK_NOFOLLOW).ok();
+            let stat = || statat(fd, c_name, AtFlags::SYMLINK_NOFOLLOW).ok();
             // Some file systems do not say in the list what an entry is.
             let kind = match kind {
                 FileType::Unknown => stat().map(|stat| FileType::from_raw_mode(stat.st_mode)),
@@ -223,49 +352,90 @@ impl ScanQueue<'_> {
             };
             match kind {
                 Some(FileType::Directory) => {
-                    let is_ignored = is_ignored(true);
+                    let path = path.of(name);
+                    let is_ignored = here.is_ignored || here.rules.ignore(path, true);
                     if is_ignored {
-                        out.ignored.push(path.clone());
+                        scan.add_ignored(path);
                     }
-                    if !is_ignored || self.known.has_folder(&path) {
-                        out.folders.push(ScannedFolder {
-                            path,
-                            rules: rules.clone(),
-                            is_ignored,
-                        });
+                    if !is_ignored || all_known.has_folder(path) {
+                        self.folders.push(here.folder_in(fd, path, is_ignored));
                     }
                 }
                 Some(FileType::RegularFile | FileType::Symlink) => {
-                    let at = known.binary_search_by(|file| file.name.cmp(&name)).ok();
-                    let is_tracked = at
-                        .and_then(|at| known.get(at))
-                        .is_some_and(|f| f.is_tracked);
-                    if !is_tracked && is_ignored(false) {
-                        out.ignored.push(path);
+                    let file = known.find(name);
+                    let is_tracked = file.is_some_and(|file| file.is_tracked);
+                    if !is_tracked && (here.is_ignored || here.rules.ignore(path.of(name), false)) {
+                        scan.add_ignored(path.of(name));
                         continue;
                     }
                     // A file that was removed since the list was read is missing; one that was replaced by a folder is
                     // found by the next scan.
                     let is_file = |stat: &Stat| !FileType::from_raw_mode(stat.st_mode).is_dir();
-                    if let Some(stat) = stat().filter(is_file) {
-                        let state = DiskFileState::of(&stat);
-                        out.files.push(ScannedFile { name, state });
+                    let Some(stat) = stat().filter(is_file) else {
+                        continue;
+                    };
+                    count += 1;
+                    let state = DiskFileState::of(&stat);
+                    if file.is_some() {
+                        known.mark_seen();
+                    }
+                    let is_same = file.is_some_and(|file| file.is_same(&state));
+                    if !is_same {
+                        scan.changed.push((path.of(name).to_vec(), state));
+                    }
+                    if state.is_private() && scan.private.len() < PRIVATE_MAX {
+                        scan.private.push(path.of(name).to_vec());
                     }
                 }
                 // Pipes, sockets and devices.
                 _ => {}
             }
         }
-        out.files.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(out)
+        let was_there = |file: &&KnownFile| !matches!(file.content, KnownContent::Gone);
+        let gone = known.unseen().filter(was_there);
+        scan.gone
+            .extend(gone.map(|file| path.of(&file.name).to_vec()));
+        if all_known.has_folder(&here.path) {
+            self.found.visited.push(here.path);
+        }
+        if self.queue.count.fetch_add(count, Ordering::Relaxed) + count > FILES_MAX {
+            return Err(CheckpointError::TooManyFiles(FILES_MAX));
+        }
+        Ok(())
     }
 }
 
-/// The content of one folder.
-#[derive(Default)]
-struct FolderContent {
-    files: Vec<ScannedFile>,
-    folders: Vec<ScannedFolder>,
-    ignored: Vec<Vec<u8>>,
-    is_unreadable: bool,
+impl DirectoryScan {
+    fn add_ignored(&mut self, path: &[u8]) {
+        if self.ignored.len() < IGNORED_MAX {
+            self.ignored.push(path.to_vec());
+        }
+    }
+}
+
+fn name_at<'a>(names: &'a [u8], range: &Range<usize>) -> &'a [u8] {
+    names.get(range.clone()).unwrap_or_default()
+}
+
+impl ScannedFolder {
+    /// Returns the folder at `path` in this folder, which is open as `fd`.
+    fn folder_in(&self, fd: &Arc<OwnedFd>, path: &[u8], is_ignored: bool) -> ScannedFolder {
+        let is_kept_open = self.depth < OPEN_DEPTH_MAX;
+        let own_start = match self.path.len() {
+            0 => 0,
+            len => len + 1,
+        };
+        ScannedFolder {
+            path: path.to_vec(),
+            base: Arc::clone(if is_kept_open { fd } else { &self.base }),
+            below: if is_kept_open {
+                own_start..path.len()
+            } else {
+                self.below.start..path.len()
+            },
+            depth: self.depth + 1,
+            rules: self.rules.clone(),
+            is_ignored,
+        }
+    }
 }

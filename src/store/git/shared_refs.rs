@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::remote::quote;
-use super::{
-    ANSWER_MAX, Git, GitError, RemoteFailure, RemoteTransport, TIMEOUT, is_hash, start_error,
-};
+use super::{ANSWER_MAX, Git, GitError, RemoteFailure, RemoteTransport, is_hash, start_error};
 use crate::process::JobExit;
 use crate::process::blocking::{self, BlockingCommand, CommandOutput};
 
+/// Maximum time for the list of refs. Short, because the claims of all teammates wait for it.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for a fetch, and for a push with the hooks of the user.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -85,7 +85,7 @@ impl Git {
         let pattern = format!("{prefix}*");
         let source = remote.source.as_str();
         let args: [&str; 6] = ["ls-remote", "--quiet", "--refs", "--", source, &pattern];
-        let output = self.run_remote(remote, &args, TIMEOUT)?;
+        let output = self.run_remote(remote, &args, LIST_TIMEOUT)?;
         if output.ended != JobExit::Code(0) {
             return Err(remote.failure("git ls-remote", &output).into());
         }

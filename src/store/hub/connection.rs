@@ -2,19 +2,21 @@
 
 use std::fmt;
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::ContextBuilder;
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
 use secrecy::ExposeSecret;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use super::connect_rules::{
+    CONNECT_WITHIN, PING, check_is_private, connect_error, is_denial_of, is_encrypted,
+};
 use super::error::HubError;
 use super::event_numbers::PublishedEvents;
 use super::settings::{HubLogin, HubSettings};
@@ -22,8 +24,6 @@ use super::signature::CrewKey;
 use super::streams::{self, OpenStream, STREAMS, StreamKind};
 use super::unsigned::UnsignedReports;
 
-/// Maximum time to connect to one server.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum time of one request. A failed request is repeated until its operation runs out of time.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 /// Pause between two looks at the state of the connection.
@@ -37,7 +37,19 @@ pub struct Hub {
 
 struct HubState {
     settings: HubSettings,
-    connected: Mutex<Option<(Runtime, Arc<HubConnection>)>>,
+    connected: OnceLock<(Runtime, Arc<HubConnection>)>,
+    /// Held while the connection is made.
+    connecting: Mutex<FailedAttempt>,
+}
+
+/// When the last attempt that failed began, and its error.
+type FailedAttempt = Option<(Instant, HubError)>;
+
+/// Returns the error of the last attempt if it began while the caller, who asked at `asked_at`, was waiting already. Callers
+/// that wait at the same time then fail together, not one after another.
+fn shared_failure(last: Option<&(Instant, HubError)>, asked_at: Instant) -> Option<HubError> {
+    let (began, error) = last?;
+    (asked_at <= *began).then(|| error.clone())
 }
 
 /// An established connection, as the asynchronous code uses it.
@@ -53,10 +65,17 @@ pub(super) struct HubConnection {
     /// are stored in their order.
     pub published: tokio::sync::Mutex<PublishedEvents>,
     unsigned: Mutex<UnsignedReports>,
-    opened: [tokio::sync::Mutex<Option<Arc<OpenStream>>>; STREAMS],
+    opened: [tokio::sync::Mutex<StreamSlot>; STREAMS],
     /// How often an opened stream was missing on the server.
     lost_streams: AtomicU64,
     server: Arc<HubEvents>,
+}
+
+/// A stream, once it is open.
+#[derive(Default)]
+struct StreamSlot {
+    stream: Option<Arc<OpenStream>>,
+    failed: FailedAttempt,
 }
 
 /// What the server has reported without a request that it belongs to.
@@ -74,7 +93,7 @@ impl HubEvents {
         match event {
             Event::ServerError(error) => {
                 let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
-                *last = Some((Instant::now(), error.to_string().to_lowercase()));
+                *last = Some((Instant::now(), error.to_string()));
             }
             Event::Connected if self.is_connected_once.swap(true, Ordering::Relaxed) => {
                 self.doubts.send_modify(|count| *count += 1);
@@ -87,11 +106,11 @@ impl HubEvents {
 impl Hub {
     /// Returns the hub at an address. Does not connect yet.
     pub fn new(settings: HubSettings) -> Hub {
-        let connected = Mutex::default();
         Hub {
             inner: Arc::new(HubState {
                 settings,
-                connected,
+                connected: OnceLock::new(),
+                connecting: Mutex::default(),
             }),
         }
     }
@@ -133,47 +152,78 @@ impl Hub {
         Ok(handle.spawn(work(link)).abort_handle())
     }
 
+    /// Runs `work` on the thread of the connection without waiting for it. Does nothing if there is no connection. May be
+    /// called where nothing may block. `work` is lost if the hub is dropped before it ends.
+    pub(super) fn spawn_if_connected<F>(&self, work: impl FnOnce(Arc<HubConnection>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some((handle, link)) = self.connected() {
+            handle.spawn(work(link));
+        }
+    }
+
     /// Returns the problems that reads have found since the last call, one line each. Does not connect, and does not wait.
     pub(super) fn take_problems(&self) -> Vec<String> {
-        // Another thread connects now, or has just connected, if the lock is held.
-        let Ok(connected) = self.inner.connected.try_lock() else {
-            return Vec::new();
-        };
-        let Some((_, link)) = connected.as_ref() else {
+        let Some((_, link)) = self.inner.connected.get() else {
             return Vec::new();
         };
         let mut reports = link.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
         reports.take()
     }
 
+    fn connected(&self) -> Option<(Handle, Arc<HubConnection>)> {
+        let (runtime, link) = self.inner.connected.get()?;
+        Some((runtime.handle().clone(), Arc::clone(link)))
+    }
+
     fn link(&self) -> Result<(Handle, Arc<HubConnection>), HubError> {
-        let connected = &self.inner.connected;
-        let mut connected = connected.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((runtime, link)) = connected.as_ref() {
-            return Ok((runtime.handle().clone(), Arc::clone(link)));
+        if let Some(connected) = self.connected() {
+            return Ok(connected);
         }
-        let settings = self.inner.settings.clone();
-        let unreachable = |why: std::io::Error| HubError::Unreachable {
-            hub: self.inner.settings.address.to_string(),
-            why: why.to_string(),
-        };
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("hub")
-            .enable_all()
-            .build()
-            .map_err(unreachable)?;
-        let link = match wait_for(runtime.handle(), connect(settings)) {
-            Ok(link) => Arc::new(link),
+        let asked_at = Instant::now();
+        let connecting = &self.inner.connecting;
+        let mut failed = connecting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connected) = self.connected() {
+            return Ok(connected);
+        }
+        if let Some(error) = shared_failure(failed.as_ref(), asked_at) {
+            return Err(error);
+        }
+        let began = Instant::now();
+        let (runtime, link) = match start(self.inner.settings.clone()) {
+            Ok(started) => started,
             Err(error) => {
-                // Another runtime may own this thread, so the runtime must not be waited for.
-                runtime.shutdown_background();
+                *failed = Some((began, error.clone()));
                 return Err(error);
             }
         };
         let handle = runtime.handle().clone();
-        *connected = Some((runtime, Arc::clone(&link)));
+        // Only this function sets it, and holds the lock.
+        let _ = self.inner.connected.set((runtime, Arc::clone(&link)));
         Ok((handle, link))
+    }
+}
+
+/// Makes the connection and its thread.
+fn start(settings: HubSettings) -> Result<(Runtime, Arc<HubConnection>), HubError> {
+    let hub = settings.address.to_string();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("hub")
+        .enable_all()
+        .build()
+        .map_err(|why| HubError::Unreachable {
+            hub,
+            why: why.to_string(),
+        })?;
+    match wait_for(runtime.handle(), connect(settings)) {
+        Ok(link) => Ok((runtime, Arc::new(link))),
+        Err(error) => {
+            // Another runtime may own this thread, so the runtime must not be waited for.
+            runtime.shutdown_background();
+            Err(error)
+        }
     }
 }
 
@@ -186,8 +236,7 @@ impl fmt::Debug for Hub {
 
 impl Drop for HubState {
     fn drop(&mut self) {
-        let connected = self.connected.get_mut();
-        if let Some((runtime, _)) = connected.unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some((runtime, _)) = self.connected.take() {
             // Another runtime may own this thread, so the runtime must not be waited for.
             runtime.shutdown_background();
         }
@@ -212,20 +261,40 @@ impl HubConnection {
     /// # Errors
     /// When the hub does not answer, or rejects the stream.
     pub(super) async fn stream(&self, kind: StreamKind) -> Result<Arc<OpenStream>, HubError> {
+        let asked_at = Instant::now();
         let mut slot = self.opened[kind.index()].lock().await;
-        if let Some(stream) = slot.as_ref() {
+        if let Some(stream) = slot.stream.as_ref() {
             return Ok(Arc::clone(stream));
         }
-        let key = self.key.as_ref();
-        let opened = streams::open(&self.jetstream, &self.settings, &self.name, key, kind).await?;
-        let opened = Arc::new(opened);
-        *slot = Some(Arc::clone(&opened));
-        Ok(opened)
+        if let Some(error) = shared_failure(slot.failed.as_ref(), asked_at) {
+            return Err(error);
+        }
+        let (key, began) = (self.key.as_ref(), Instant::now());
+        let denial = || self.denial(kind, "", began);
+        let opening = streams::open(
+            &self.jetstream,
+            &self.settings,
+            &self.name,
+            key,
+            kind,
+            denial,
+        );
+        match opening.await {
+            Ok(opened) => {
+                let opened = Arc::new(opened);
+                slot.stream = Some(Arc::clone(&opened));
+                Ok(opened)
+            }
+            Err(error) => {
+                slot.failed = Some((began, error.clone()));
+                Err(error)
+            }
+        }
     }
 
     /// Records that a stream is missing on the server, so that its next use opens it again.
     pub(super) async fn forget_stream(&self, kind: StreamKind) {
-        *self.opened[kind.index()].lock().await = None;
+        self.opened[kind.index()].lock().await.stream = None;
         self.lost_streams.fetch_add(1, Ordering::SeqCst);
         self.server.doubts.send_modify(|count| *count += 1);
     }
@@ -262,16 +331,12 @@ impl HubConnection {
     /// Returns the report of the server that the login lacks a permission for the subject or its stream, if the report
     /// has arrived since `began`. The server then does not answer the request.
     pub(super) fn denial(&self, kind: StreamKind, subject: &str, began: Instant) -> Option<String> {
-        let stream = streams::name(&self.settings.address.crew, kind).to_lowercase();
+        let stream = streams::name(&self.settings.address.crew, kind);
         let last = self.server.error.lock();
         let last = last.unwrap_or_else(PoisonError::into_inner);
-        let (_, why) = last.as_ref().filter(|(at, why)| {
-            *at >= began
-                && why.contains("permissions violation")
-                && [subject.to_lowercase().as_str(), &stream, "_inbox."]
-                    .iter()
-                    .any(|name| why.contains(name))
-        })?;
+        let (_, why) = last
+            .as_ref()
+            .filter(|(at, why)| *at >= began && is_denial_of(why, subject, &stream))?;
         Some(why.clone())
     }
 
@@ -359,6 +424,7 @@ async fn options(
     let mut options = ConnectOptions::new()
         .name(concat!("crewdeck/", env!("CARGO_PKG_VERSION")))
         .connection_timeout(CONNECT_WITHIN)
+        .ping_interval(PING)
         .event_callback(move |event| {
             server.add(event);
             std::future::ready(())
@@ -392,60 +458,18 @@ async fn options(
     Ok(options)
 }
 
-/// Returns whether the connection must use TLS.
-fn is_encrypted(settings: &HubSettings) -> bool {
-    let mut servers = settings.address.servers.iter();
-    servers.any(|server| server.starts_with("tls://"))
-        || settings.ca.is_some()
-        || settings.client_certificate.is_some()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Fails if a password or token would be sent over a network without TLS.
-fn check_is_private(settings: &HubSettings, hub: &str) -> Result<(), HubError> {
-    let is_secret_sent = matches!(settings.login, HubLogin::User { .. } | HubLogin::Token(_));
-    let mut servers = settings.address.servers.iter();
-    if is_secret_sent && !is_encrypted(settings) && !servers.all(|server| is_loopback(server)) {
-        return Err(HubError::PlainLogin { hub: hub.into() });
-    }
-    Ok(())
-}
-
-/// Returns whether a server, such as `nats://127.0.0.1:4222`, is on this machine.
-fn is_loopback(server: &str) -> bool {
-    let host = server.split_once("://").map_or(server, |(_, rest)| rest);
-    let host = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((host, _)) => host,
-        None => host.split_once(':').map_or(host, |(host, _)| host),
-    };
-    let address = host.parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
-}
-
-fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {
-    let hub = hub.to_string();
-    let mut why = error.to_string();
-    // A server that needs a certificate ends the connection without a reply to the client's greeting.
-    // A server without TLS answers with a message that is no part of TLS.
-    let is_tls = ["certificate", "Certificate", "TLS", "corrupt message"];
-    let is_tls = is_tls.iter().any(|word| why.contains(word));
-    match error.kind() {
-        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-            HubError::Login { hub }
-        }
-        ConnectErrorKind::Tls => HubError::Tls { hub, why },
-        _ if is_tls => HubError::Tls { hub, why },
-        ConnectErrorKind::TimedOut => HubError::Unreachable {
-            hub,
-            why: format!("no answer within {} s", CONNECT_WITHIN.as_secs()),
-        },
-        ConnectErrorKind::ServerParse
-        | ConnectErrorKind::Dns
-        | ConnectErrorKind::Io
-        | ConnectErrorKind::MaxReconnects => {
-            if let Some(short) = why.strip_prefix("IO error: ") {
-                why = short.to_string();
-            }
-            HubError::Unreachable { hub, why }
-        }
+    #[test]
+    fn callers_that_waited_share_a_failure() {
+        let asked_at = Instant::now();
+        let began = asked_at + Duration::from_secs(1);
+        let failed = (began, HubError::Closed);
+        let shared = |at: Instant| shared_failure(Some(&failed), at);
+        assert_eq!(shared(asked_at), Some(HubError::Closed));
+        assert_eq!(shared(began + Duration::from_secs(1)), None);
+        assert_eq!(shared_failure(None, asked_at), None);
     }
 }

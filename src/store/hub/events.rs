@@ -24,6 +24,7 @@ use super::keys::{self, ANSWER_WITHIN, Expected, Write};
 use super::stored;
 use super::streams::StreamKind;
 use crate::domain::host::HostName;
+use crate::domain::timestamp::Timestamp;
 use crate::protocol::event::{AgentEvent, CrewEvent, EventKind, NoticeLevel};
 
 /// Space in a message for its headers, in bytes.
@@ -179,6 +180,7 @@ pub(super) fn follow(
             } else {
                 info.state.last_sequence + 1
             },
+            first_new: info.state.last_sequence + 1,
             created: info.created.unix_timestamp_nanos(),
             seen: SeenBatches::new(is_from_first),
         })
@@ -227,6 +229,8 @@ struct EventReader {
     own: String,
     /// The sequence number after the last message that was read.
     next: u64,
+    /// The sequence number from which on messages were stored after the reader began.
+    first_new: u64,
     /// When the stream was created, in nanoseconds. Another stream under its name has other sequence numbers.
     created: i128,
     seen: SeenBatches,
@@ -239,6 +243,7 @@ impl EventReader {
         if created != self.created || last_sequence + 1 < self.next {
             self.created = created;
             self.next = 1;
+            self.first_new = 1;
             self.seen.expect_all();
         }
     }
@@ -248,7 +253,7 @@ impl EventReader {
         &mut self,
         link: &HubConnection,
         message: &jetstream::Message,
-        sequence: u64,
+        (sequence, stored_at): (u64, Timestamp),
     ) -> Option<HostEvents> {
         if sequence > self.next {
             self.seen.expect_all();
@@ -273,6 +278,8 @@ impl EventReader {
         (!is_empty).then_some(HostEvents {
             host,
             events,
+            stored_at,
+            is_earlier: sequence < self.first_new,
             is_cut,
         })
     }
@@ -346,9 +353,10 @@ async fn read_once(
         let mut messages = pull.messages().await?;
         while let Some(message) = messages.next().await {
             let message = message?;
-            let (number, sequence) = {
+            let (number, sequence, stored_at) = {
                 let info = message.info()?;
-                (info.consumer_sequence, info.stream_sequence)
+                let stored_at = stored::timestamp(info.published.unix_timestamp_nanos());
+                (info.consumer_sequence, info.stream_sequence, stored_at)
             };
             delivered += 1;
             if number != delivered {
@@ -356,7 +364,7 @@ async fn read_once(
             }
             let began = Instant::now();
             let place = out.reserve().await?;
-            if let Some(events) = reader.read(link, &message, sequence) {
+            if let Some(events) = reader.read(link, &message, (sequence, stored_at)) {
                 place.send(events);
             }
             // The rest of the request may have expired meanwhile.
@@ -463,6 +471,7 @@ mod tests {
             let mut reader = EventReader {
                 own: "lead".into(),
                 next: 10,
+                first_new: 10,
                 created: 1,
                 seen: SeenBatches::new(false),
             };

@@ -1,20 +1,23 @@
 //! The hosts of a crew on a hub. A host holds a lease while its session exists, and has a record that others read. The host
 //! that runs the lead holds a second lease, so that a crew has one lead.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::task::AbortHandle;
 
 use super::super::StoreError;
 use super::super::host_store::{EventReport, EventStart, HostReport, HostSession, HostStore};
-use super::connection::Hub;
+use super::connection::{Hub, HubConnection};
 use super::error::HubError;
 use super::events;
 use super::host_records::{self, LEAD_KEY, host_key};
 use super::host_watch;
-use super::lease::{Attempt, Lease, LeaseHolder};
-use super::retry;
-use super::settings::LEASE_LIFE;
+use super::keys;
+use super::lease::{Attempt, Lease, LeaseEnding, LeaseHolder, RENEWALS};
+use super::retry::{self, CHANGED_WITHIN};
+use super::streams::StreamKind;
 use super::values;
 use crate::domain::host::{
     HOSTS_MAX, HostClaim, HostInfo, HostKind, HostName, HostPresence, HostState, SLOTS_MAX,
@@ -46,8 +49,8 @@ impl HostStore for HubHosts {
     fn hosts(&self) -> Result<Vec<HostState>, StoreError> {
         let hosts = self
             .0
-            .run(|link| async move { host_records::read_all(&link).await });
-        Ok(hosts?)
+            .run(|link| async move { host_records::read_all(&link).await })?;
+        Ok(hosts.states())
     }
 
     fn watch_hosts(&self, report: HostReport) -> Result<Box<dyn Send>, StoreError> {
@@ -70,7 +73,7 @@ impl HostStore for HubHosts {
 
 /// What the leases of a new session have in common.
 struct SessionLeases<'a> {
-    claim: &'a HostClaim,
+    claim: HostClaim,
     /// The session of an earlier process of the host, which has ended.
     replaced: Option<&'a str>,
     life: Duration,
@@ -91,27 +94,39 @@ impl HubHosts {
             session: uuid::Uuid::now_v7().to_string(),
         };
         let new = SessionLeases {
-            claim: &claim,
+            claim: claim.clone(),
             replaced,
             life,
             is_lost: Arc::default(),
         };
         let lead = match info.kind {
-            HostKind::Lead => Some(self.acquire(LEAD_KEY, &new, lead_in_use_text)?),
+            HostKind::Lead => Some(self.acquire(LEAD_KEY, &new, |o| lead_in_use(o, life))?),
             HostKind::Worker => None,
         };
         let key = host_key(&info.name);
-        let in_use = |other: &LeaseHolder| host_in_use_text(&info.name, other);
-        let lease = self.acquire(&key, &new, in_use)?;
+        let in_use = |other: &LeaseHolder| host_in_use(&info.name, other, life);
+        let lease = self.acquire(&key, &new, in_use);
+        // The program may end after an error, and another host may want to run the lead.
+        let lease = lease.inspect_err(|_| lead.iter().for_each(Lease::release))?;
+        let record = Arc::new(SessionRecord {
+            key,
+            info: Mutex::new(checked(info, &claim)),
+            claim,
+            is_lost: new.is_lost,
+        });
+        let kept = Arc::clone(&record);
+        let keeping = self
+            .0
+            .spawn(move |link| keep_record(link, kept, life / RENEWALS))?;
         let session = HubHostSession {
             hub: self.0.clone(),
-            key,
-            claim,
+            record,
             lease,
             lead,
+            keeping,
             has_left: AtomicBool::new(false),
         };
-        session.store(info, true)?;
+        session.store(true).inspect_err(|_| session.leave())?;
         Ok(session)
     }
 
@@ -119,11 +134,11 @@ impl HubHosts {
         &self,
         key: &str,
         new: &SessionLeases<'_>,
-        in_use: impl Fn(&LeaseHolder) -> String,
+        in_use: impl Fn(&LeaseHolder) -> StoreError,
     ) -> Result<Lease, StoreError> {
         let mut attempt = 0;
         loop {
-            let (holder, is_lost) = (LeaseHolder::for_host(new.claim), Arc::clone(&new.is_lost));
+            let (holder, is_lost) = (LeaseHolder::for_host(&new.claim), Arc::clone(&new.is_lost));
             let (life, replaced) = (new.life, new.replaced);
             match Lease::try_acquire_for(&self.0, key, life, holder, replaced, is_lost)? {
                 Attempt::Acquired(lease) => return Ok(lease),
@@ -132,7 +147,7 @@ impl HubHosts {
                     retry::pause(attempt);
                     attempt += 1;
                 }
-                Attempt::Held(other) => return Err(StoreError::HostInUse(in_use(&other))),
+                Attempt::Held(other) => return Err(in_use(&other)),
             }
         }
     }
@@ -153,25 +168,27 @@ impl HubHosts {
     }
 }
 
-fn lead_in_use_text(other: &LeaseHolder) -> String {
+fn lead_in_use(other: &LeaseHolder, life: Duration) -> StoreError {
     let on = if other.host.is_empty() {
         "another host"
     } else {
         &other.host
     };
-    format!(
+    let text = format!(
         "crewdeck on {on}{} leads this crew already: stop it there, or watch the crew from here; if it was killed, try again after {} s",
         process_text(other),
-        LEASE_LIFE.as_secs()
-    )
+        life.as_secs()
+    );
+    let host = other.host.clone();
+    StoreError::LeadInUse { host, text }
 }
 
-fn host_in_use_text(name: &HostName, other: &LeaseHolder) -> String {
-    format!(
+fn host_in_use(name: &HostName, other: &LeaseHolder, life: Duration) -> StoreError {
+    StoreError::HostInUse(format!(
         "another crewdeck{} works for this crew as the host {name}: stop it, or give this host another name; if it was killed, try again after {} s",
         process_text(other),
-        LEASE_LIFE.as_secs()
-    )
+        life.as_secs()
+    ))
 }
 
 fn process_text(holder: &LeaseHolder) -> String {
@@ -181,64 +198,145 @@ fn process_text(holder: &LeaseHolder) -> String {
     }
 }
 
+/// What a session says about its host.
+#[derive(Debug)]
+struct SessionRecord {
+    /// The key of the record and of the lease.
+    key: String,
+    info: Mutex<HostInfo>,
+    claim: HostClaim,
+    /// Whether a lease of the session was lost or has ended.
+    is_lost: Arc<AtomicBool>,
+}
+
+impl SessionRecord {
+    fn info(&self) -> MutexGuard<'_, HostInfo> {
+        self.info.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> HostState {
+        HostState {
+            info: self.info().clone(),
+            session: self.claim.session.clone(),
+            presence: HostPresence::Present,
+            seen_at: host_records::now(),
+        }
+    }
+}
+
+/// Stores the record of a session again whenever it is not its own, until the session is lost.
+async fn keep_record(link: Arc<HubConnection>, record: Arc<SessionRecord>, pause: Duration) {
+    loop {
+        tokio::time::sleep(pause).await;
+        if record.is_lost.load(Ordering::SeqCst) {
+            return;
+        }
+        // Without an answer, the record is checked again later.
+        let _ = host_records::restore(&link, &record.key, &record.state()).await;
+    }
+}
+
+/// Returns facts that can be stored and read again.
+fn checked(info: &HostInfo, claim: &HostClaim) -> HostInfo {
+    HostInfo {
+        name: claim.host.clone(),
+        slots: info.slots.min(SLOTS_MAX),
+        // JSON has no other numbers.
+        load: if info.load.is_finite() {
+            info.load
+        } else {
+            0.0
+        },
+        ..info.clone()
+    }
+}
+
 /// The presence of this process as a host.
 #[derive(Debug)]
 struct HubHostSession {
     hub: Hub,
-    /// The key of the record and of the lease.
-    key: String,
-    claim: HostClaim,
+    record: Arc<SessionRecord>,
     lease: Lease,
     /// The lease of the host that runs the lead.
     lead: Option<Lease>,
+    /// Restores the record.
+    keeping: AbortHandle,
     has_left: AtomicBool,
 }
 
 impl HubHostSession {
     fn lost(&self) -> StoreError {
-        let what = format!("act as the host {}", self.claim.host);
+        let what = format!("act as the host {}", self.record.claim.host);
         HubError::LostLease { what }.into()
     }
 
     /// Writes the record, which a new session does in place of the one of an earlier session. Fails if this session is no
-    /// longer valid.
-    fn store(&self, info: &HostInfo, is_new: bool) -> Result<(), StoreError> {
-        let info = self.checked(info);
-        values::change(&self.hub, &self.key, "host", |found: Option<HostState>| {
-            let is_replaced = found.is_some_and(|found| found.session != self.claim.session);
+    /// longer valid. A record that cannot be read is replaced.
+    fn store(&self, is_new: bool) -> Result<(), StoreError> {
+        let began = Instant::now();
+        for attempt in 0.. {
+            let key = self.record.key.clone();
+            let found = self
+                .hub
+                .run(move |link| async move { keys::read(&link, StreamKind::State, &key).await })?;
+            let other = found.as_ref().and_then(host_records::record_in);
+            let is_replaced = other.is_some_and(|o| o.session != self.record.claim.session);
             // A slow write of an earlier session must not replace the record of a later one.
             if !self.is_valid() || (is_replaced && !is_new) {
                 return Err(self.lost());
             }
-            let state = HostState {
-                info: info.clone(),
-                session: self.claim.session.clone(),
-                presence: HostPresence::Present,
-                seen_at: host_records::now(),
-            };
-            Ok((Some(state), ()))
-        })
+            let (state, revision) = (self.record.state(), found.map_or(0, |f| f.sequence));
+            if values::write(&self.hub, &self.record.key, &state, revision, "the host")?.is_some() {
+                return Ok(());
+            }
+            if began.elapsed() > CHANGED_WITHIN {
+                break;
+            }
+            retry::pause(attempt);
+        }
+        Err(HubError::Contention { what: "host" }.into())
     }
 
-    /// Returns facts that can be stored and read again.
-    fn checked(&self, info: &HostInfo) -> HostInfo {
-        HostInfo {
-            name: self.claim.host.clone(),
-            slots: info.slots.min(SLOTS_MAX),
-            // JSON has no other numbers.
-            load: if info.load.is_finite() {
-                info.load
-            } else {
-                0.0
-            },
-            ..info.clone()
+    /// Ends the session in this process. Returns what ends it on the hub; `None` if there is nothing to
+    /// end.
+    fn stop(&self) -> Option<SessionEnding> {
+        if self.has_left.swap(true, Ordering::SeqCst) {
+            return None;
         }
+        let is_leaving = self.is_valid();
+        self.keeping.abort();
+        let leases = self.lead.iter().chain([&self.lease]);
+        let leases: Vec<LeaseEnding> = leases.filter_map(Lease::stop).collect();
+        // Nothing of a lost session is ended on the hub: until its leases expire there, the host can join again and keep its
+        // tasks.
+        is_leaving.then(|| SessionEnding {
+            key: self.record.key.clone(),
+            session: self.record.claim.session.clone(),
+            leases,
+        })
+    }
+}
+
+/// What ends the session of a host on the hub.
+struct SessionEnding {
+    key: String,
+    session: String,
+    leases: Vec<LeaseEnding>,
+}
+
+impl SessionEnding {
+    /// Marks the host as left before its leases end, so that others do not see it as lost.
+    async fn run(self, link: Arc<HubConnection>) {
+        let leaving = host_records::mark_left(&link, &self.key, &self.session, LEAVE_WITHIN);
+        let _ = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
+        let leases = self.leases.into_iter().map(|lease| lease.run(&link));
+        futures::future::join_all(leases).await;
     }
 }
 
 impl HostSession for HubHostSession {
     fn claim(&self) -> HostClaim {
-        self.claim.clone()
+        self.record.claim.clone()
     }
 
     fn is_valid(&self) -> bool {
@@ -250,30 +348,26 @@ impl HostSession for HubHostSession {
         if !self.is_valid() {
             return Err(self.lost());
         }
-        self.store(info, false)
+        *self.record.info() = checked(info, &self.record.claim);
+        self.store(false)
     }
 
-    /// Marks the host as left before its leases end, so that others do not see it as lost.
     fn leave(&self) {
-        if self.has_left.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let (key, session) = (self.key.clone(), self.claim.session.clone());
-        let _ = self.hub.run(move |link| async move {
-            let leaving = host_records::mark_left(&link, &key, &session, LEAVE_WITHIN);
-            let left = tokio::time::timeout(LEAVE_WITHIN, leaving).await;
-            left.unwrap_or(Ok(()))
-        });
-        self.lease.release();
-        if let Some(lead) = &self.lead {
-            lead.release();
+        if let Some(ending) = self.stop() {
+            let _ = self.hub.run(move |link| async move {
+                ending.run(link).await;
+                Ok(())
+            });
         }
     }
 }
 
+/// Ends the session as [`HostSession::leave`] does, but without waiting.
 impl Drop for HubHostSession {
     fn drop(&mut self) {
-        self.leave();
+        if let Some(ending) = self.stop() {
+            self.hub.spawn_if_connected(move |link| ending.run(link));
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::streams::StreamKind;
 use crate::domain::host::HostClaim;
 
 /// Number of renewals in the life of a lease.
-const RENEWALS: u32 = 4;
+pub(super) const RENEWALS: u32 = 4;
 /// The part of a lease's life at its end in which the holder does not use it: one in this number.
 const MARGIN: u32 = 5;
 /// Pause before a failed renewal is tried again.
@@ -202,40 +202,70 @@ impl Lease {
     }
 }
 
-impl Lease {
-    /// Ends the lease, so that others can get it at once. Does nothing if it has ended. Waits a bounded time for the hub.
-    pub fn release(&self) {
-        if self.is_released.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        lock(&self.state).is_lost.store(true, Ordering::SeqCst);
-        self.renewing.abort();
-        let (key, holder) = (self.key.clone(), self.holder.clone());
-        let revision = lock(&self.state).revision;
-        // If this fails, the lease expires later.
-        let _ = self.hub.run(move |link| async move {
-            let ending = async {
-                if end(&link, &key, revision).await?.is_some() {
-                    return Ok(());
-                }
-                // The aborted renewal may have been stored.
-                let found = keys::read(&link, StreamKind::Leases, &key).await?;
-                let is_own =
-                    |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(&holder);
-                if let Some(own) = found.filter(is_own) {
-                    end(&link, &key, own.sequence).await?;
-                }
-                Ok::<(), HubError>(())
-            };
-            let ended = tokio::time::timeout(RELEASE_WITHIN * 2, ending).await;
-            ended.unwrap_or(Ok(()))
-        });
+/// What ends a lease on the hub after its holder has stopped using it.
+pub(super) struct LeaseEnding {
+    key: String,
+    holder: LeaseHolder,
+    revision: u64,
+}
+
+impl LeaseEnding {
+    /// Ends the lease, so that others can get it at once, unless another holder has it. Waits a bounded time for the hub;
+    /// without an answer, the lease expires later.
+    pub async fn run(self, link: &HubConnection) {
+        let ending = async {
+            if end(link, &self.key, self.revision).await?.is_some() {
+                return Ok(());
+            }
+            // The aborted renewal may have been stored.
+            let found = keys::read(link, StreamKind::Leases, &self.key).await?;
+            let is_own =
+                |stored: &keys::Stored| holder_in(&stored.payload).as_ref() == Some(&self.holder);
+            if let Some(own) = found.filter(is_own) {
+                end(link, &self.key, own.sequence).await?;
+            }
+            Ok::<(), HubError>(())
+        };
+        let _ = tokio::time::timeout(RELEASE_WITHIN * 2, ending).await;
     }
 }
 
+impl Lease {
+    /// Stops using and renewing the lease. Returns what ends it on the hub; `None` if an earlier call has returned it.
+    pub fn stop(&self) -> Option<LeaseEnding> {
+        if self.is_released.swap(true, Ordering::SeqCst) {
+            return None;
+        }
+        self.renewing.abort();
+        let state = lock(&self.state);
+        state.lose();
+        Some(LeaseEnding {
+            key: self.key.clone(),
+            holder: self.holder.clone(),
+            revision: state.revision,
+        })
+    }
+
+    /// Ends the lease, so that others can get it at once. Does nothing if it has ended. Waits a bounded time for the hub.
+    pub fn release(&self) {
+        if let Some(ending) = self.stop() {
+            // If this fails, the lease expires later.
+            let _ = self.hub.run(move |link| async move {
+                ending.run(&link).await;
+                Ok(())
+            });
+        }
+    }
+}
+
+/// Ends the lease without waiting, because leases are dropped where nothing may block. A program that ends must call
+/// [`Lease::release`] before, or the lease expires later.
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.release();
+        if let Some(ending) = self.stop() {
+            self.hub
+                .spawn_if_connected(move |link| async move { ending.run(&link).await });
+        }
     }
 }
 
@@ -394,7 +424,7 @@ mod tests {
             assert!((1000..3500).contains(&held_for(&hub)));
         }
         // A lease over one that was ended.
-        drop(acquire(&hub).unwrap());
+        acquire(&hub).unwrap().release();
         kill(acquire(&hub).unwrap());
         assert!((1000..3500).contains(&held_for(&hub)));
         // A lease that was renewed several times.

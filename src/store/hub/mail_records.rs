@@ -165,7 +165,7 @@ mod tests {
         Stored {
             key: key.into(),
             sequence,
-            stored_at: 0,
+            nanoseconds: 0,
             payload: payload.into(),
             id: String::new(),
             is_unsigned: false,

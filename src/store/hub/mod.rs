@@ -5,6 +5,7 @@
 mod board;
 mod boot_time;
 mod catch_up;
+mod connect_rules;
 mod connection;
 mod error;
 mod event_numbers;

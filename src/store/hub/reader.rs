@@ -107,6 +107,10 @@ impl MailStore for HubMailbox {
         let key = position_key(name);
         let what = "read position";
         let position = values::change(hub, &key, what, |found: Option<ReadPosition>| {
+            // The next reader may have stored its position already.
+            if !lease.is_valid() {
+                return Err(lost(name));
+            }
             let mut position = found.unwrap_or_default();
             // The previous reader was killed after it had written the messages to its log.
             let logged = transcript::logged_offset(&self.root, &position.log);
@@ -117,7 +121,9 @@ impl MailStore for HubMailbox {
             position.upto = 0;
             position.session.clone_from(&session);
             Ok((Some(position.clone()), position))
-        })?;
+        });
+        // The program may end after an error, and another reader must not wait for the lease then.
+        let position = position.inspect_err(|_| lease.release())?;
         Ok(Box::new(HubReaderSession {
             mail: self.mail.clone(),
             name: name.clone(),
@@ -125,6 +131,11 @@ impl MailStore for HubMailbox {
             position: Mutex::new(position),
         }))
     }
+}
+
+fn lost(name: &Name) -> StoreError {
+    let what = format!("read the messages of {name}");
+    HubError::LostLease { what }.into()
 }
 
 #[derive(Debug)]
@@ -137,16 +148,11 @@ struct HubReaderSession {
 }
 
 impl HubReaderSession {
-    fn lost(&self) -> StoreError {
-        let what = format!("read the messages of {}", self.name);
-        HubError::LostLease { what }.into()
-    }
-
     /// Stores a new read position, unless another session has become the reader.
     fn store(&self, edit: impl Fn(&mut ReadPosition)) -> Result<(), StoreError> {
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.lease.is_valid() {
-            return Err(self.lost());
+            return Err(lost(&self.name));
         }
         let mut new = position.clone();
         edit(&mut new);
@@ -154,7 +160,7 @@ impl HubReaderSession {
         let what = "read position";
         values::change(&self.mail.hub, &key, what, |found: Option<ReadPosition>| {
             if found.is_none_or(|found| found.session != new.session) {
-                return Err(self.lost());
+                return Err(lost(&self.name));
             }
             Ok((Some(new.clone()), ()))
         })?;
@@ -166,6 +172,10 @@ impl HubReaderSession {
 impl ReaderSession for HubReaderSession {
     fn is_valid(&self) -> bool {
         self.lease.is_valid()
+    }
+
+    fn close(&self) {
+        self.lease.release();
     }
 
     fn announce(&self, log: &TranscriptFile, cursor: &Cursor) -> Result<(), StoreError> {
@@ -182,7 +192,7 @@ impl ReaderSession for HubReaderSession {
         };
         let unread = self.mail.unread(&self.name, offset, is_ready)?;
         if !self.lease.is_valid() {
-            return Err(self.lost());
+            return Err(lost(&self.name));
         }
         if unread.moves_position {
             // Otherwise the next read would begin at the skipped messages again.

@@ -66,8 +66,8 @@ pub(super) async fn last_of_each(
         is_headers_only: true,
         most,
     };
-    let convert: ConvertDelivered<(String, u64)> = |_, _, message, sequence| {
-        let key = stored::last_part(message.subject.as_str());
+    let convert: ConvertDelivered<(String, u64)> = |_, kind, message, sequence| {
+        let key = stored::key_of(kind, message.subject.as_str());
         (key, sequence)
     };
     deliver(link, &which, convert).await

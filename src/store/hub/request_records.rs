@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::request_store::RequestsSnapshot;
 use super::stored::Stored;
 use crate::domain::request::Request;
+use crate::domain::timestamp::Timestamp;
 
 /// How many decided requests are kept. Pending ones are always kept.
 #[derive(Debug, Clone, Copy)]
@@ -14,20 +15,21 @@ pub(super) struct RequestBounds {
     /// Maximum size of all decided requests together, in bytes.
     pub bytes: usize,
     /// Maximum time after the last change of a decided request, in seconds.
-    pub age: i64,
+    pub age: f64,
 }
 
 /// The bounds of a crew. The stream has 64 MiB.
 pub(super) const BOUNDS: RequestBounds = RequestBounds {
     count: 2000,
     bytes: 16 * 1024 * 1024,
-    age: 7 * 24 * 60 * 60,
+    age: 7.0 * 24.0 * 60.0 * 60.0,
 };
 
 #[derive(Debug)]
 struct CopiedRequest {
     sequence: u64,
-    stored_at: i64,
+    /// When the server has stored the last change.
+    stored_at: Timestamp,
     size: usize,
     /// The request, or why it cannot be read.
     request: Result<Request, String>,
@@ -54,7 +56,7 @@ impl RequestMirror {
         let request = serde_json::from_slice(&stored.payload);
         let copied = CopiedRequest {
             sequence: stored.sequence,
-            stored_at: stored.stored_at,
+            stored_at: stored.stored_at(),
             size: stored.payload.len(),
             request: request.map_err(|why| {
                 let key = &stored.key;
@@ -64,9 +66,9 @@ impl RequestMirror {
         self.requests.insert(stored.key.clone(), copied);
     }
 
-    /// Returns the keys of the decided requests that are too many, too large or too old at `now`, in seconds since 1970, with
+    /// Returns the keys of the decided requests that are too many, too large or too old at `now`, with
     /// their sequence numbers, the oldest first. One whose decision has not been carried out is removed for its age only.
-    pub fn excess(&self, bounds: RequestBounds, now: i64) -> Vec<(String, u64)> {
+    pub fn excess(&self, bounds: RequestBounds, now: Timestamp) -> Vec<(String, u64)> {
         let mut decided: Vec<(&String, &CopiedRequest, &Request)> = Vec::new();
         for (key, copied) in &self.requests {
             if let Ok(request) = &copied.request
@@ -82,7 +84,7 @@ impl RequestMirror {
             count += 1;
             bytes += copied.size;
             let is_surplus = count > bounds.count || bytes > bounds.bytes;
-            let is_old = now.saturating_sub(copied.stored_at) > bounds.age;
+            let is_old = now.0 - copied.stored_at.0 > bounds.age;
             if is_old || (is_surplus && !request.has_open_follow_up()) {
                 excess.push((key.clone(), copied.sequence));
             }
@@ -93,7 +95,7 @@ impl RequestMirror {
 
     /// Forgets the requests that are [excess](RequestMirror::excess), which another client may have removed from the hub: a
     /// removal is not reported.
-    pub fn forget_excess(&mut self, bounds: RequestBounds, now: i64) {
+    pub fn forget_excess(&mut self, bounds: RequestBounds, now: Timestamp) {
         for (key, _) in self.excess(bounds, now) {
             self.requests.remove(&key);
         }
@@ -126,12 +128,11 @@ mod tests {
     use super::*;
     use crate::domain::ids::{Name, RequestId};
     use crate::domain::request::{FollowUp, RequestKind, RequestStatus};
-    use crate::domain::timestamp::Timestamp;
 
     const FEW: RequestBounds = RequestBounds {
         count: 2,
         bytes: 1_000_000,
-        age: 100,
+        age: 100.0,
     };
 
     /// Returns the record of a request that was stored at the second `at`.
@@ -143,15 +144,15 @@ mod tests {
         Stored {
             key: request.id.to_string(),
             sequence: u64::from(at),
-            stored_at: i64::from(at),
+            nanoseconds: i128::from(at) * 1_000_000_000,
             payload: serde_json::to_vec(&request).unwrap(),
             id: String::new(),
             is_unsigned: false,
         }
     }
 
-    fn excess(mirror: &RequestMirror, bounds: RequestBounds, now: i64) -> Vec<String> {
-        let excess = mirror.excess(bounds, now).into_iter();
+    fn excess(mirror: &RequestMirror, bounds: RequestBounds, now: f64) -> Vec<String> {
+        let excess = mirror.excess(bounds, Timestamp(now)).into_iter();
         excess.map(|(key, _)| key).collect()
     }
 
@@ -165,12 +166,12 @@ mod tests {
             mirror.apply(&stored(at, approved, done));
         }
         // The decision of the second one must still be carried out.
-        assert_eq!(excess(&mirror, FEW, 6), ["r3"]);
-        assert_eq!(excess(&mirror, FEW, 104), ["r2", "r3"]);
-        assert_eq!(excess(&mirror, FEW, 1000), ["r2", "r3", "r4", "r5"]);
+        assert_eq!(excess(&mirror, FEW, 6.0), ["r3"]);
+        assert_eq!(excess(&mirror, FEW, 104.0), ["r2", "r3"]);
+        assert_eq!(excess(&mirror, FEW, 1000.0), ["r2", "r3", "r4", "r5"]);
         let small = RequestBounds { bytes: 1, ..FEW };
-        assert_eq!(excess(&mirror, small, 6), ["r3", "r4", "r5"]);
-        mirror.forget_excess(FEW, 1000);
+        assert_eq!(excess(&mirror, small, 6.0), ["r3", "r4", "r5"]);
+        mirror.forget_excess(FEW, Timestamp(1000.0));
         assert_eq!(mirror.keys(), BTreeSet::from(["r1"]));
         assert_eq!(mirror.snapshot().requests.len(), 1);
     }

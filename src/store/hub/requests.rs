@@ -3,13 +3,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use super::super::StoreError;
 use super::super::request_store::{RequestEdit, RequestStore, RequestsSnapshot};
 use super::catch_up::{self, CopiedKeys, Rereads};
 use super::connection::{Hub, HubConnection};
 use super::error::HubError;
+use super::host_records::now;
 use super::keys;
 use super::reads::{self, Range};
 use super::request_records::{BOUNDS, RequestBounds, RequestMirror};
@@ -18,6 +19,7 @@ use super::streams::StreamKind;
 use super::values;
 use crate::domain::ids::RequestId;
 use crate::domain::request::Request;
+use crate::domain::timestamp::Timestamp;
 
 /// The keys of the requests. What was sent about a request is below its key.
 const REQUESTS: CopiedKeys = CopiedKeys {
@@ -43,14 +45,6 @@ pub(super) struct HubRequests {
 
 fn key(id: &RequestId) -> String {
     format!("request.{id}")
-}
-
-/// Returns the time in seconds since 1970.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-    })
 }
 
 impl HubRequests {
@@ -123,7 +117,7 @@ async fn remove_excess(link: &HubConnection, bounds: RequestBounds) -> Result<u6
         removed += keys::purge(link, kind, &format!("request.{key}.>"), u64::MAX).await?;
     }
     let known = requests.keys();
-    let is_over = |at: i64| now().saturating_sub(at) > bounds.age;
+    let is_over = |at: Timestamp| now().0 - at.0 > bounds.age;
     let gone = records
         .iter()
         .filter(|record| is_over(record.stored_at) && !known.contains(record.request.as_str()));
@@ -203,7 +197,6 @@ mod tests {
     use super::*;
     use crate::domain::ids::Name;
     use crate::domain::request::RequestKind;
-    use crate::domain::timestamp::Timestamp;
 
     fn request(number: u32) -> Request {
         let (id, bob) = (

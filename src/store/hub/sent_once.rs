@@ -14,6 +14,7 @@ use super::streams::StreamKind;
 use super::values;
 use crate::domain::ids::{Name, RequestId};
 use crate::domain::mail::MailMessage;
+use crate::domain::timestamp::Timestamp;
 
 /// The keys of all records: request, kind of the message and recipient.
 const KEYS: &str = "request.*.*.*";
@@ -54,7 +55,7 @@ pub(super) enum SentState {
 pub(super) struct OldSent {
     pub request: String,
     pub sequence: u64,
-    pub stored_at: i64,
+    pub stored_at: Timestamp,
 }
 
 /// Returns a text as one part of a key.
@@ -144,7 +145,7 @@ pub(super) async fn all(link: &HubConnection) -> Result<Vec<OldSent>, HubError> 
         Some(OldSent {
             request: part(&record.request),
             sequence: stored.sequence,
-            stored_at: stored.stored_at,
+            stored_at: stored.stored_at(),
         })
     });
     Ok(records.collect())

@@ -1,5 +1,6 @@
 //! Where the hub is and how to log in.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use super::signature::HubSecret;
 const CREW_MAX: usize = 32;
 /// The crew if the address names none.
 const DEFAULT_CREW: &str = "main";
+/// The port of a server if its address names none.
+const DEFAULT_PORT: u16 = 4222;
 
 /// How long a lease lives without a renewal. Longer than the election of a new leader, which takes about 5 seconds.
 pub(super) const LEASE_LIFE: Duration = Duration::from_secs(15);
@@ -80,11 +83,34 @@ impl HubAddress {
     pub fn crew(&self) -> &str {
         &self.crew
     }
+
+    /// Returns whether both addresses name the same crew on the same servers, regardless of their order and spelling.
+    pub fn is_same_crew(&self, other: &HubAddress) -> bool {
+        let servers = |address: &HubAddress| -> BTreeSet<String> {
+            let all = address.servers.iter();
+            all.map(|server| server_and_port(server)).collect()
+        };
+        self.crew == other.crew && servers(self) == servers(other)
+    }
 }
 
 impl fmt::Display for HubAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.servers.join(","), self.crew)
+    }
+}
+
+/// Returns the host and port of a server's address.
+fn server_and_port(server: &str) -> String {
+    let server = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let server = server.to_ascii_lowercase();
+    let has_port = server
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok() && !server.ends_with(']'));
+    if has_port {
+        server
+    } else {
+        format!("{server}:{DEFAULT_PORT}")
     }
 }
 
@@ -205,6 +231,20 @@ mod tests {
             let address = HubAddress::parse(text).unwrap();
             assert_eq!(address.servers, servers, "{text}");
             assert_eq!(address.crew, crew, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_crew_are_compared_by_servers() {
+        let parse = |text: &str| HubAddress::parse(text).unwrap();
+        let address = parse("nats://a:4222,nats://[::1]:5/web");
+        for (text, expected) in [
+            ("nats://[::1]:5,tls://A/web", true),
+            ("nats://a:4222,nats://[::1]:5", false),
+            ("nats://a:4222/web", false),
+            ("nats://a:4222,nats://[::1]/web", false),
+        ] {
+            assert_eq!(address.is_same_crew(&parse(text)), expected, "{text}");
         }
     }
 

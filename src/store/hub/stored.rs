@@ -6,8 +6,11 @@ use async_nats::{HeaderMap, HeaderValue, jetstream};
 
 use super::connection::HubConnection;
 use super::streams::StreamKind;
+use crate::domain::timestamp::Timestamp;
 
-/// Header of the mark that the server leaves in place of an expired message.
+/// Header of the mark that the server leaves in place of an expired message. The server does not know the secret of the
+/// crew, so a mark has no signature: a program that can write leases can end one with a mark of its own. Its holder notices
+/// this with its next renewal.
 const MARKER: &str = "Nats-Marker-Reason";
 /// Header with the signature, if the crew has a secret.
 const SIGNATURE: &str = "Crewdeck-Mac";
@@ -18,17 +21,30 @@ pub(super) const UNSIGNED: &[u8] = b"not signed";
 /// A message, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stored {
-    /// The last part of the subject.
+    /// The part of the subject after the stream. In the streams of the state and the leases, only the last part of it.
     pub key: String,
     pub sequence: u64,
-    /// When the server has stored the message, in seconds since 1970.
-    pub stored_at: i64,
+    /// When the server has stored the message, in nanoseconds since 1970.
+    pub nanoseconds: i128,
     /// Empty for the mark of an expired message; [`UNSIGNED`] if the message lacks a valid signature.
     pub payload: Vec<u8>,
     /// The id of the write; empty if there is none.
     pub id: String,
     /// Whether the crew has a secret and the message is not signed with it.
     pub is_unsigned: bool,
+}
+
+impl Stored {
+    /// Returns when the server has stored the message, by the clock of the server.
+    pub fn stored_at(&self) -> Timestamp {
+        timestamp(self.nanoseconds)
+    }
+}
+
+/// Returns a time of the server in seconds since 1970.
+#[allow(clippy::cast_precision_loss)] // far below 2^52 microseconds
+pub(super) fn timestamp(nanoseconds: i128) -> Timestamp {
+    Timestamp((nanoseconds / 1000) as f64 / 1e6)
 }
 
 /// Adds the signature to a message with this id, if the crew has a secret.
@@ -51,7 +67,7 @@ pub(super) fn from_stream(
     kind: StreamKind,
     message: &StreamMessage,
 ) -> Stored {
-    let at = (message.sequence, message.time.unix_timestamp());
+    let at = (message.sequence, message.time.unix_timestamp_nanos());
     let (subject, headers) = (message.subject.as_str(), Some(&message.headers));
     stored(link, kind, subject, at, headers, &message.payload)
 }
@@ -65,8 +81,8 @@ pub(super) fn from_consumer(
 ) -> Stored {
     let (subject, headers) = (message.subject.as_str(), message.headers.as_ref());
     let info = message.info();
-    let stored_at = info.map_or(0, |info| info.published.unix_timestamp());
-    let at = (sequence, stored_at);
+    let nanoseconds = info.map_or(0, |info| info.published.unix_timestamp_nanos());
+    let at = (sequence, nanoseconds);
     stored(link, kind, subject, at, headers, &message.payload)
 }
 
@@ -74,7 +90,7 @@ fn stored(
     link: &HubConnection,
     kind: StreamKind,
     subject: &str,
-    (sequence, stored_at): (u64, i64),
+    (sequence, nanoseconds): (u64, i128),
     headers: Option<&HeaderMap>,
     payload: &[u8],
 ) -> Stored {
@@ -94,9 +110,9 @@ fn stored(
         link.report_unsigned(kind, subject);
     }
     Stored {
-        key: last_part(subject),
+        key: key_of(kind, subject),
         sequence,
-        stored_at,
+        nanoseconds,
         payload: match (is_marker, is_unsigned) {
             (true, _) => Vec::new(),
             (false, true) => UNSIGNED.to_vec(),
@@ -107,8 +123,38 @@ fn stored(
     }
 }
 
-/// Returns the last part of a subject.
-pub(super) fn last_part(subject: &str) -> String {
-    let last = subject.rsplit('.').next();
-    last.unwrap_or_default().to_string()
+/// Returns the key in a subject such as `crewdeck.CREW.tasks.5`. A subject with further parts is no key of another part.
+fn key_of(kind: StreamKind, subject: &str) -> String {
+    let key = subject.splitn(4, '.').nth(3).unwrap_or_default();
+    let key = match kind {
+        // Their keys have groups, such as `host.NAME`, and a reader asks for one group.
+        StreamKind::State | StreamKind::Leases => key.rsplit('.').next().unwrap_or_default(),
+        StreamKind::Tasks | StreamKind::Mail | StreamKind::Events => key,
+    };
+    key.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subject_with_further_parts_is_no_other_key() {
+        for (kind, subject, key) in [
+            (StreamKind::Tasks, "crewdeck.main.tasks.5", "5"),
+            (StreamKind::Tasks, "crewdeck.main.tasks.a.b.5", "a.b.5"),
+            (StreamKind::Mail, "crewdeck.main.mail.bob", "bob"),
+            (StreamKind::Events, "crewdeck.main.events.x.gpu", "x.gpu"),
+            (StreamKind::State, "crewdeck.main.state.host.gpu", "gpu"),
+            (StreamKind::Leases, "crewdeck.main.leases.lead", "lead"),
+            (StreamKind::Tasks, "crewdeck.main", ""),
+        ] {
+            assert_eq!(key_of(kind, subject), key, "{subject}");
+        }
+    }
+
+    #[test]
+    fn time_of_the_server_has_microseconds() {
+        assert_eq!(timestamp(1_500_000_999), Timestamp(1.5));
+    }
 }

@@ -150,13 +150,15 @@ fn config(settings: &HubSettings, kind: StreamKind) -> Config {
     }
 }
 
-/// Opens a stream, and creates it if it is missing. Fails if the crew has another secret than `key`.
+/// Opens a stream, and creates it if it is missing. Fails if the crew has another secret than `key`. `denial` returns the
+/// server's report that the login lacks a permission; the server then does not answer.
 pub(super) async fn open(
     jetstream: &Context,
     settings: &HubSettings,
     hub: &str,
     key: Option<&CrewKey>,
     kind: StreamKind,
+    denial: impl Fn() -> Option<String>,
 ) -> Result<OpenStream, HubError> {
     let began = tokio::time::Instant::now();
     loop {
@@ -185,6 +187,9 @@ pub(super) async fn open(
             Err(error) => error,
         };
         let hub = hub.to_string();
+        if let Some(why) = denial() {
+            return Err(HubError::Rejected { hub, why });
+        }
         let why = error.to_string();
         let no_space = |why: String| HubError::NoSpace {
             hub: hub.clone(),

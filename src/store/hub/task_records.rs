@@ -90,6 +90,17 @@ pub(super) fn task_key(id: TaskId) -> String {
     id.0.to_string()
 }
 
+/// Returns whether a key is the one of an import, or of a part of it.
+fn is_import(key: &str) -> bool {
+    key.starts_with(IMPORT) && !key.contains('.')
+}
+
+/// Returns the task of a key. Other spellings of the number, such as `+5` and `05`, are no keys of the task.
+fn task_of(key: &str) -> Option<TaskId> {
+    let id = key.parse().ok().map(TaskId)?;
+    (task_key(id) == key).then_some(id)
+}
+
 pub(super) fn import_key(unique: &str) -> String {
     format!("{IMPORT}{unique}")
 }
@@ -102,8 +113,9 @@ pub(super) fn part_key(import: &str, number: usize) -> String {
 /// Splits the key of a part into the key of the import and the number.
 fn import_of_part(key: &str) -> Option<(&str, usize)> {
     let (import, number) = key.rsplit_once('-')?;
-    let is_import = import.starts_with(IMPORT);
-    Some((import, number.parse().ok()?)).filter(|_| is_import)
+    let part = (import, number.parse().ok()?);
+    let is_part = is_import(import) && part_key(import, part.1) == key;
+    is_part.then_some(part)
 }
 
 /// Returns whether a record can be used. If not, the record that it has replaced may have had dependencies of other tasks.
@@ -188,6 +200,9 @@ impl TaskMirror {
         if payload == UNSIGNED {
             return self.ignore_unsigned(key);
         }
+        if task_of(key).is_none() && !is_import(key) {
+            return BTreeSet::new();
+        }
         self.problems.remove(key);
         if let Some((import, number)) = import_of_part(key) {
             if payload.is_empty() {
@@ -198,7 +213,7 @@ impl TaskMirror {
             }
             return BTreeSet::new();
         }
-        let id = key.parse().ok().map(TaskId);
+        let id = task_of(key);
         if let Some(id) = id {
             self.last = self.last.max(id);
         }
@@ -261,7 +276,7 @@ impl TaskMirror {
             self.remove_part(import, number);
             return BTreeSet::new();
         }
-        let id = key.parse().ok().map(TaskId);
+        let id = task_of(key);
         let known = id.filter(|id| self.graph.get(*id).is_some());
         if let Some(id) = known {
             self.forget(id);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::jetstream;
 use async_nats::jetstream::consumer::{DeliverPolicy, push};
 use futures::StreamExt;
 use tokio::task::AbortHandle;
@@ -18,8 +19,6 @@ use super::team_records::TEAM_KEY;
 
 /// Pause before a watch that has ended starts again.
 const RESTART: Duration = Duration::from_millis(500);
-/// Header with the size of the content, which the server sends in place of it.
-const CONTENT_SIZE: &str = "Nats-Msg-Size";
 
 #[derive(Debug)]
 pub(super) struct HubWatch(pub(super) Hub);
@@ -43,11 +42,16 @@ impl StateWatch for HubWatch {
         let mut tasks = Vec::new();
         for kind in [StreamKind::Tasks, StreamKind::State, StreamKind::Mail] {
             let reports = thread.reports();
+            // The content is read by those who need it.
+            let keys = WatchedKeys {
+                keys: ">",
+                is_headers_only: true,
+            };
             // The watch must see what is stored after this function has returned.
             let first = next_sequence(&self.0, kind)?;
             let report = move |change: StreamChange<'_>| match change {
-                StreamChange::Message { subject, .. } => {
-                    if let Some(dirty) = changed(kind, subject) {
+                StreamChange::Message(message) => {
+                    if let Some(dirty) = changed(kind, message.subject.as_str()) {
                         reports.add(dirty);
                     }
                 }
@@ -59,7 +63,7 @@ impl StateWatch for HubWatch {
             };
             tasks.push(
                 self.0
-                    .spawn(move |link| follow(link, kind, ">", first, report))?,
+                    .spawn(move |link| follow(link, kind, keys, first, report))?,
             );
         }
         Ok(Box::new(RunningWatch {
@@ -69,14 +73,19 @@ impl StateWatch for HubWatch {
     }
 }
 
+/// The keys that [`follow`] reports.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WatchedKeys {
+    /// The keys, as a subject below that of the stream; may contain `*` and `>`.
+    pub keys: &'static str,
+    /// Whether the messages are reported without their content.
+    pub is_headers_only: bool,
+}
+
 /// What [`follow`] reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum StreamChange<'a> {
-    Message {
-        subject: &'a str,
-        /// Whether the message has no content, as the one that ends a lease and the mark of an expired one.
-        is_empty: bool,
-    },
+    Message(&'a jetstream::Message),
     /// Messages may have been missed: everything in the stream may have changed.
     Unknown,
 }
@@ -97,12 +106,11 @@ pub(super) fn next_sequence(hub: &Hub, kind: StreamKind) -> Result<u64, StoreErr
     Ok(next?)
 }
 
-/// Reports the messages of the keys `key` of a stream from the sequence number `first` on, without end. `key` may be `>`
-/// for all keys.
+/// Reports the messages of the keys `which` of a stream from the sequence number `first` on, without end.
 pub(super) async fn follow(
     link: Arc<HubConnection>,
     kind: StreamKind,
-    key: &'static str,
+    which: WatchedKeys,
     first: u64,
     report: impl Fn(StreamChange<'_>) + Send + Sync,
 ) {
@@ -111,7 +119,7 @@ pub(super) async fn follow(
     loop {
         doubts.borrow_and_update();
         let result = tokio::select! {
-            result = follow_once(&link, kind, key, next.take(), &report) => result,
+            result = follow_once(&link, kind, which, next.take(), &report) => result,
             // The stream may have gone back, and a watch that waits for the next number would miss changes.
             _ = doubts.changed() => Ok(()),
         };
@@ -127,7 +135,7 @@ pub(super) async fn follow(
 async fn follow_once(
     link: &HubConnection,
     kind: StreamKind,
-    key: &str,
+    which: WatchedKeys,
     first: Option<u64>,
     report: &(impl Fn(StreamChange<'_>) + Send + Sync),
 ) -> Result<(), async_nats::Error> {
@@ -146,11 +154,11 @@ async fn follow_once(
     };
     let config = push::OrderedConfig {
         deliver_subject: link.client.new_inbox(),
-        filter_subject: link.subject(kind, key),
+        filter_subject: link.subject(kind, which.keys),
         deliver_policy: DeliverPolicy::ByStartSequence {
             start_sequence: start_sequence.max(1),
         },
-        headers_only: true,
+        headers_only: which.is_headers_only,
         ..push::OrderedConfig::default()
     };
     let mut messages = stream.create_consumer(config).await?.messages().await?;
@@ -158,13 +166,7 @@ async fn follow_once(
         report(StreamChange::Unknown);
     }
     while let Some(message) = messages.next().await {
-        let message = message?;
-        let headers = message.headers.as_ref();
-        let size = headers.and_then(|headers| headers.get(CONTENT_SIZE));
-        report(StreamChange::Message {
-            subject: message.subject.as_str(),
-            is_empty: size.is_none_or(|size| size.as_str() == "0"),
-        });
+        report(StreamChange::Message(&message?));
     }
     Err("the watch has ended".into())
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::exchange::FETCHED;
+use super::exchange_work::{have_diverged, short_name};
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
@@ -14,7 +16,7 @@ use crate::domain::worktree::{
     WorktreeError, WorktreeName, WorktreePhase,
 };
 use crate::store::StoreError;
-use crate::store::git::{Git, RegisteredWorktree, busy_in, head};
+use crate::store::git::{Git, GitError, RegisteredWorktree, busy_in, commit_of, head};
 
 /// The task for which a worktree is created, and the branches that the worktree starts from.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +28,8 @@ pub struct NewWorktree {
     pub base: Option<String>,
     /// The commit to start from, if it is not the last one of a branch here; `None` for the last commit of `base`.
     pub start: Option<String>,
-    /// The branches of the task's blockers, which are merged into the new worktree.
+    /// The branches of the task's blockers, which are merged into the new worktree: names of branches, or the full names of
+    /// refs that [`BranchExchange::find_needed`](super::BranchExchange::find_needed) has found.
     pub needs: Vec<String>,
     /// The folder of the worktree that a hook has already made for the task in this repository; `None` if no hook has
     /// made one.
@@ -64,20 +67,21 @@ impl Worktrees {
         }
     }
 
-    /// Returns the name that the next worktree of a task gets if it starts from what the main worktree has checked out.
+    /// Returns the name that the next worktree of a task gets if it starts from what the main worktree has checked out and
+    /// builds on `needs`.
     /// As [`Worktrees::create`], first removes what interrupted creations left under the names that it tries, and the
     /// merged branches with these names.
     ///
     /// # Errors
     /// When no name is free, the registry cannot be read, or git fails.
-    pub fn next_name(&self, task: TaskId) -> Result<WorktreeName, StoreError> {
+    pub fn next_name(&self, task: TaskId, needs: &[String]) -> Result<WorktreeName, StoreError> {
         let work = self.begin_change()?;
         let new = NewWorktree {
             task,
             ..NewWorktree::default()
         };
         let (_, commit) = work.start_point(&new)?;
-        Ok(work.name_for(task, &commit)?.0)
+        Ok(work.name_for(task, &commit, needs)?.0)
     }
 
     /// Merges other branches into a clean worktree. Skips branches that the worktree already contains or that no longer
@@ -108,7 +112,7 @@ impl OpenRegistry {
     ) -> Result<Created, StoreError> {
         let work = &mut self;
         let (base, mut commit) = work.start_point(new)?;
-        let (name, origin) = work.name_for(new.task, &commit)?;
+        let (name, origin) = work.name_for(new.task, &commit, &new.needs)?;
         let made = new.made.as_deref();
         let made = made.map(|dir| work.made_by_hook(dir)).transpose()?;
         // A branch with unmerged work is continued in what a hook has made.
@@ -215,16 +219,48 @@ impl OpenRegistry {
         }
     }
 
-    fn name_for(&self, task: TaskId, base: &str) -> Result<(WorktreeName, Origin), StoreError> {
+    fn name_for(
+        &self,
+        task: TaskId,
+        base: &str,
+        needs: &[String],
+    ) -> Result<(WorktreeName, Origin), StoreError> {
         let registered = self.repo.list_worktrees()?;
         for name in WorktreeName::candidates(task) {
             match self.name_status(&name, &registered, base)? {
                 NameStatus::Free => return Ok((name, Origin::Base)),
-                NameStatus::LostFolder => return Ok((name, Origin::Branch)),
-                NameStatus::Taken => {}
+                NameStatus::LostFolder if !self.has_diverged(&name, needs)? => {
+                    return Ok((name, Origin::Branch));
+                }
+                NameStatus::LostFolder | NameStatus::Taken => {}
             }
         }
         Err(WorktreeError::TooMany(task).into())
+    }
+
+    /// Returns whether the branch of a worktree here and the fetched one of the same name in `needs` each have commits that the
+    /// other lacks. The branch here then stays as it is, and the work continues from the fetched one.
+    fn has_diverged(&self, name: &WorktreeName, needs: &[String]) -> Result<bool, StoreError> {
+        let branch = name.branch();
+        let mut fetched = needs.iter();
+        let fetched = fetched.find(|needed| **needed != branch && short_name(needed) == branch);
+        let git = &self.repo.git;
+        match (self.repo.branch(&branch)?, fetched) {
+            (Some(here), Some(fetched)) => match self.commit_of_needed(fetched)? {
+                Some(there) => have_diverged(git, &here, &there),
+                None => Ok(false),
+            },
+            (Some(_) | None, _) => Ok(false),
+        }
+    }
+
+    /// Returns the last commit of a branch in [`NewWorktree::needs`]; `None` if there is none.
+    pub(super) fn commit_of_needed(&self, needed: &str) -> Result<Option<String>, GitError> {
+        if needed.starts_with(FETCHED) {
+            commit_of(&self.repo.git, needed)
+        } else {
+            self.repo.branch(needed)
+        }
     }
 
     /// Returns whether `name` can be used for a new worktree that starts at the commit `base`. First removes what an
@@ -350,7 +386,7 @@ impl OpenRegistry {
             return Ok(missing);
         };
         for branch in branches.iter().filter(|b| **b != name.branch()) {
-            if let Some(tip) = self.repo.branch(branch)?
+            if let Some(tip) = self.commit_of_needed(branch)?
                 && !self.repo.contains(&here.commit, &tip)?
             {
                 missing.push((branch, tip));
@@ -400,7 +436,7 @@ impl OpenRegistry {
                 });
                 continue;
             }
-            let message = format!("Start from {branch}");
+            let message = format!("Start from {}", short_name(branch));
             let flags = ["--ff", "--no-gpg-sign"];
             if !is_noted {
                 is_noted = true;
@@ -408,7 +444,7 @@ impl OpenRegistry {
                     .record(LogEntry::of(super::debris::BRING, &tree), now)?;
             }
             match try_merge(&git.committer()?, &own, &tip, &message, &flags)? {
-                MergeOutcome::Merged => brought.merged.push(branch.clone()),
+                MergeOutcome::Merged => brought.merged.push(short_name(branch)),
                 MergeOutcome::Conflict(files) => brought.conflicts.push(Conflict {
                     branch: branch.clone(),
                     files,

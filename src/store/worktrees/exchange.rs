@@ -7,11 +7,11 @@
 //! No work is replaced: branches are only fast-forwarded, here and at the remote. If a host was killed at any point, the same
 //! call continues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::exchange_remote::find_shared_remote;
 use super::merge::check_state_untouched;
@@ -23,17 +23,17 @@ use crate::domain::worktree::{WorktreeError, WorktreeName};
 use crate::store::StoreError;
 use crate::store::git::{
     Git, GitError, Hooks, PushHooks, PushResult, RemoteFailure, RemoteLogin, Repo, SharedRemote,
-    commit_of, is_hash,
+    commit_of,
 };
 
 /// Prefix of the refs of all crews at a remote.
 const SHARED: &str = "refs/crewdeck/";
 /// Prefix of the fetched refs of all crews here.
-const FETCHED: &str = "refs/crewdeck/fetched/";
+pub(super) const FETCHED: &str = "refs/crewdeck/fetched/";
 /// The ref with the base commit, below the prefix of the crew.
-const BASE: &str = "base";
+pub(super) const BASE: &str = "base";
 /// The folder of the refs with branches, below the prefix of the crew.
-const BRANCHES: &str = "wt/";
+pub(super) const BRANCHES: &str = "wt/";
 /// Names of folders in `refs/crewdeck/` with other content. A remote may be the clone of another crew.
 const RESERVED: [&str; 3] = ["beside", "stash", "fetched"];
 /// Maximum length of the name of a crew, in characters.
@@ -48,19 +48,21 @@ const COPY_WORKTREE_MAX: usize = 14;
 
 /// Publishes, fetches and takes over the branches of the worktrees of a crew. Cheap to clone.
 ///
-/// All methods block; those that reach the remote wait for up to ten minutes.
+/// All methods block. Those that reach the remote wait up to 30 s for its list of refs, and then up to ten minutes for commits.
 #[derive(Clone)]
 pub struct BranchExchange {
     pub(super) worktrees: Worktrees,
     pub(super) remote: String,
     crew: String,
-    host: HostName,
+    pub(super) host: HostName,
     /// Variables with the user's tokens, for credential helpers.
     tokens: Vec<(&'static str, OsString)>,
     /// Git is stopped when this flag becomes true.
     stop: Arc<AtomicBool>,
     /// The base commit that this process has pushed last.
-    pushed_base: Arc<Mutex<Option<String>>>,
+    pub(super) pushed_base: Arc<Mutex<Option<String>>>,
+    /// The names of the crew's refs that the remote had at the last fetch of this process, without the prefix; `None` before.
+    at_remote: Arc<Mutex<Option<BTreeSet<String>>>>,
 }
 
 /// Where a published branch is.
@@ -92,11 +94,11 @@ pub struct FetchedBranch {
 }
 
 /// A remote that can be reached, and how.
-struct RemoteConnection {
+pub(super) struct RemoteConnection {
     /// Runs no hooks.
-    git: Git,
+    pub(super) git: Git,
     login: RemoteLogin,
-    remote: SharedRemote,
+    pub(super) remote: SharedRemote,
 }
 
 /// What a ref at the remote has in common with a commit to push.
@@ -111,7 +113,7 @@ enum RefRelation {
 }
 
 /// Names and hashes of refs, without the prefix of the crew.
-type RefList = BTreeMap<String, String>;
+pub(super) type RefList = BTreeMap<String, String>;
 
 impl BranchExchange {
     /// Returns the exchange of the crew `crew` over `remote`: the name of a remote of the clone in `root`, a URL or an absolute
@@ -125,6 +127,7 @@ impl BranchExchange {
             tokens: Vec::new(),
             stop: Arc::default(),
             pushed_base: Arc::default(),
+            at_remote: Arc::default(),
         }
     }
 
@@ -169,49 +172,6 @@ impl BranchExchange {
         }
     }
 
-    /// Publishes the base commit of the lead, from which the worktrees of all hosts start. Replaces an earlier one that is not
-    /// in its history, but not one that another process publishes at the same time. Does nothing if this process has published
-    /// `commit` last.
-    ///
-    /// # Errors
-    /// When there is no such commit, or the push fails.
-    pub fn publish_base(&self, commit: &str) -> Result<(), StoreError> {
-        let mut pushed = self
-            .pushed_base
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if pushed.as_deref() == Some(commit) {
-            return Ok(());
-        }
-        let (repo, _) = self.worktrees.open_repo()?;
-        let known = if is_hash(commit) {
-            commit_of(&repo.git, commit)?
-        } else {
-            None
-        };
-        let Some(known) = known.filter(|known| known == commit) else {
-            return Err(refusal(format!(
-                "the base commit {} is not a commit of this repository",
-                clip(commit, 40)
-            )));
-        };
-        let connection = self.connect(&repo)?;
-        let refs = connection
-            .git
-            .shared_refs(&connection.remote, &self.prefix())?;
-        let before = refs.get(BASE).map_or("", String::as_str);
-        if before != known {
-            let full = format!("{}{BASE}", self.prefix());
-            let lease = format!("--force-with-lease={full}:{before}");
-            let refspec = format!("{known}:{full}");
-            if let PushResult::Outdated(why) = self.push(&repo, &connection, &[&lease], &refspec)? {
-                return Err(other_work(&connection.remote, full, why));
-            }
-        }
-        *pushed = Some(known);
-        Ok(())
-    }
-
     /// Publishes the commits of a worktree's branch. Files that are not committed are not published. Commits of the remote are
     /// never replaced: if it has other work under the name, the commits are published under a name with the name of this host
     /// and the start of their hash.
@@ -243,11 +203,16 @@ impl BranchExchange {
                 commit: tip.clone(),
                 other_work,
             };
+            let git = &work.repo.git;
             if matches!(relation, RefRelation::HasCommit) {
+                self.note_published(git, &published, refs.get(&ref_of(&published.worktree)));
                 return Ok(published);
             }
             match self.push(&work.repo, &connection, &[], &format!("{tip}:{full}"))? {
-                PushResult::Done => return Ok(published),
+                PushResult::Done => {
+                    self.note_published(git, &published, None);
+                    return Ok(published);
+                }
                 PushResult::Outdated(reason) => why = reason,
             }
         }
@@ -274,6 +239,8 @@ impl BranchExchange {
             self.fetch_refs(&connection)?;
             here = self.fetched_refs(&repo.git)?;
         }
+        let names = at_remote.keys().cloned().collect();
+        *self.lock_at_remote() = Some(names);
         // Refs that were deleted at the remote are kept here, but belong to no work of the crew any more.
         here.retain(|name, _| at_remote.contains_key(name));
         let branches = here.iter().filter_map(|(name, commit)| {
@@ -289,26 +256,37 @@ impl BranchExchange {
         })
     }
 
-    /// Returns the commit of a worktree's branch as it was last fetched; `None` if it was not fetched. Contacts no server.
-    ///
-    /// # Errors
-    /// When git fails.
-    pub(super) fn fetched_commit(
-        &self,
-        git: &Git,
-        worktree: &WorktreeName,
-    ) -> Result<Option<String>, StoreError> {
+    /// Returns the prefix of the crew's fetched refs.
+    pub(super) fn fetched_prefix(&self) -> Result<String, StoreError> {
         self.check_crew()?;
-        let full = format!("{FETCHED}{}/{}", self.crew, ref_of(worktree));
-        Ok(commit_of(git, &full)?)
+        Ok(format!("{FETCHED}{}/", self.crew))
+    }
+
+    pub(super) fn lock_at_remote(&self) -> MutexGuard<'_, Option<BTreeSet<String>>> {
+        self.at_remote
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records what was published, so that it counts as fetched. After an error, the next fetch does.
+    fn note_published(&self, git: &Git, published: &Published, at_remote: Option<&String>) {
+        let name = ref_of(&published.worktree);
+        let full = format!("{FETCHED}{}/{name}", self.crew);
+        let commit = at_remote.unwrap_or(&published.commit);
+        if let Err(error) = git.ok(&["update-ref", &full, commit]) {
+            tracing::debug!("{full} is not up to date: {error}");
+        }
+        if let Some(known) = &mut *self.lock_at_remote() {
+            known.insert(name);
+        }
     }
 
     /// Returns the prefix of the crew's refs at the remote.
-    fn prefix(&self) -> String {
+    pub(super) fn prefix(&self) -> String {
         format!("{SHARED}{}/", self.crew)
     }
 
-    fn connect(&self, repo: &Repo) -> Result<RemoteConnection, StoreError> {
+    pub(super) fn connect(&self, repo: &Repo) -> Result<RemoteConnection, StoreError> {
         self.check_crew()?;
         let remote = find_shared_remote(repo, &self.remote)?;
         let login = RemoteLogin::find(&repo.root, self.tokens.clone(), Arc::clone(&self.stop))?;
@@ -335,7 +313,7 @@ impl BranchExchange {
     }
 
     /// Pushes with the user's hooks, unless agents can change them.
-    fn push(
+    pub(super) fn push(
         &self,
         repo: &Repo,
         connection: &RemoteConnection,
@@ -353,8 +331,8 @@ impl BranchExchange {
     }
 
     /// Returns the refs that were fetched, as long as they are commits.
-    fn fetched_refs(&self, git: &Git) -> Result<RefList, StoreError> {
-        let prefix = format!("{FETCHED}{}/", self.crew);
+    pub(super) fn fetched_refs(&self, git: &Git) -> Result<RefList, StoreError> {
+        let prefix = self.fetched_prefix()?;
         let format = "--format=%(objecttype) %(objectname) %(refname)";
         let listed = git.ok(&["for-each-ref", format, &prefix])?;
         let found = listed.lines().filter_map(|line| {
@@ -449,13 +427,13 @@ impl BranchExchange {
 }
 
 /// Returns the name of the ref of a worktree's branch, without the prefix of the crew.
-fn ref_of(worktree: &WorktreeName) -> String {
+pub(super) fn ref_of(worktree: &WorktreeName) -> String {
     format!("{BRANCHES}{worktree}")
 }
 
 /// Returns the start of the names under which `host` publishes a branch beside other work. Valid names of worktrees result,
 /// so that such a branch is taken over like any other.
-fn copy_prefix(worktree: &WorktreeName, host: &HostName) -> String {
+pub(super) fn copy_prefix(worktree: &WorktreeName, host: &HostName) -> String {
     let name: String = worktree.as_str().chars().take(COPY_WORKTREE_MAX).collect();
     let rest = COPY_PREFIX_MAX.saturating_sub(name.len() + 2);
     let host: String = host.as_str().chars().take(rest).collect();
@@ -488,7 +466,7 @@ pub(super) fn is_ancestor(git: &Git, old: &str, new: &str) -> Result<bool, GitEr
     git.succeeds(&["merge-base", "--is-ancestor", old, new])
 }
 
-fn other_work(remote: &SharedRemote, name: String, why: String) -> StoreError {
+pub(super) fn other_work(remote: &SharedRemote, name: String, why: String) -> StoreError {
     let remote = remote.shown.clone();
     GitError::from(RemoteFailure::OtherWork { remote, name, why }).into()
 }

@@ -2,6 +2,7 @@
 //! for its setup. Only the registry names it; the task's file does not. The claim takes it instead of creating one.
 
 use super::create::NewWorktree;
+use super::exchange_work::short_name;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, try_merge};
 use super::nested_repos::scanned_by_merge;
@@ -152,10 +153,10 @@ impl OpenRegistry {
         let (git, _): (Git, _) = self.valid_folder(name)?;
         let mut found = Vec::new();
         for branch in branches {
-            if let Some(tip) = self.repo.branch(branch)?
+            if let Some(tip) = self.commit_of_needed(branch)?
                 && git.succeeds(&["merge-base", "--is-ancestor", &tip, "HEAD"])?
             {
-                found.push(branch.clone());
+                found.push(short_name(branch));
             }
         }
         Ok(found)

@@ -1,11 +1,11 @@
 //! Moves the branch of a worktree to the commits that another host has published, without loss of commits or files here.
 
 use super::exchange::{BranchExchange, is_ancestor};
-use super::exchange_remote::find_shared_remote;
 use super::log::LogEntry;
 use super::merge::{MergeOutcome, check_clean, check_own_branch, short_list, try_merge};
 use super::nested_repos::scanned_by_merge;
 use super::{OpenRegistry, debris, interrupted_merge};
+use crate::domain::host::HostName;
 use crate::domain::ids::TaskId;
 use crate::domain::timestamp::Timestamp;
 use crate::domain::worktree::{FolderState, Worktree, WorktreeError, WorktreeName};
@@ -18,43 +18,36 @@ const REFLOG: &str = "crewdeck: from another host";
 const HASH_SHOWN: usize = 12;
 
 impl BranchExchange {
-    /// Publishes the commit that is checked out in the project directory as the base commit; see
-    /// [`BranchExchange::publish_base`].
-    ///
-    /// # Errors
-    /// When there is no commit, or the push fails.
-    pub fn publish_head(&self) -> Result<(), StoreError> {
-        let head = self.worktrees.open_repo()?.0.head()?;
-        self.publish_base(&head.commit)
-    }
-
-    /// Returns whether the setting names a remote that can be used. Contacts no server.
-    pub fn has_remote(&self) -> bool {
-        let repo = self.worktrees.open_repo();
-        repo.is_ok_and(|(repo, _)| find_shared_remote(&repo, &self.remote).is_ok())
-    }
-
-    /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the branch is
-    /// checked out in its worktree, updates the files there too. Also enters the worktree into the registry, without a folder,
-    /// so that it can be continued, compared and merged. Contacts no server: call [`BranchExchange::fetch`] first.
+    /// Creates the branch of a worktree at the commit that was fetched last, or fast-forwards it to that commit. If the host `by`
+    /// has published its commits beside other work, takes those. If the branch is checked out in its worktree, updates the
+    /// files there too. Also enters the worktree into the registry, without a folder, so that it can be continued, compared and
+    /// merged. Contacts no server: call [`BranchExchange::fetch`] first.
     ///
     /// Returns the last commit of the branch here, which may have commits that were not published yet; `None` if the branch
     /// exists neither here nor among what was fetched.
     ///
     /// # Errors
-    /// When the branch here has commits that the fetched one lacks and the other way round, when it is checked out in a worktree
-    /// with uncommitted files or a git operation in progress or in another folder, or git fails. Nothing was changed then.
+    /// When `by` is given and nothing was fetched for the worktree. When the branch here has commits that the fetched one lacks
+    /// and the other way round, when it is checked out in a worktree with uncommitted files or a git operation in progress or in
+    /// another folder, or git fails. Nothing was changed then.
     pub fn take_over(
         &self,
         worktree: &WorktreeName,
+        by: Option<&HostName>,
         now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
         let mut work = self.worktrees.begin_change()?;
         let git = work.repo.git.clone();
         let branch = worktree.branch();
         let local = work.repo.branch(&branch)?;
-        let Some(fetched) = self.fetched_commit(&git, worktree)? else {
-            return Ok(local);
+        let Some((_, fetched)) = self.find_work(&git, worktree, by)? else {
+            return match by {
+                // A branch here is not what that host has done.
+                Some(host) => Err(refused(format!(
+                    "{branch} is not at the remote yet: the host {host} publishes it when crewdeck runs there and reaches the remote"
+                ))),
+                None => Ok(local),
+            };
         };
         let commit = match local {
             Some(local) if is_ancestor(&git, &fetched, &local)? => local,

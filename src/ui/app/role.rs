@@ -6,7 +6,7 @@ use crate::ui::keymap::Action;
 use crate::ui::model::CrewModel;
 use crate::ui::text::width;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SessionRole {
     /// The crew runs in this process.
     #[default]
@@ -16,6 +16,13 @@ pub enum SessionRole {
     /// A viewer, a dashboard that only watches: the crew runs in another process. Holds the id of that process, if
     /// known.
     Viewer(Option<u32>),
+    /// A viewer of a crew on a hub, from any clone of the project and any machine.
+    HubViewer {
+        /// The name of the crew on the hub.
+        crew: String,
+        /// The host that leads the crew; `None` if no host leads it.
+        host: Option<String>,
+    },
     /// The process that ran the crew has ended, and this process is taking over its crew.
     Taking,
     /// This process has taken over the crew from the process with this id, if known. The first action of the user
@@ -28,7 +35,7 @@ pub enum SessionRole {
 impl SessionRole {
     /// Returns the text about the role for the status line, first in a long and then in a short form; `None` if the
     /// crew runs or starts in this process.
-    pub fn status_label(self) -> Option<(String, String)> {
+    pub fn status_label(&self) -> Option<(String, String)> {
         let pair = |whole: &str, short: &str| Some((whole.to_string(), short.to_string()));
         match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taken(_) => None,
@@ -37,6 +44,17 @@ impl SessionRole {
                 format!("viewer of {id}"),
             )),
             SessionRole::Viewer(None) => pair("viewer · crew runs in another process", "viewer"),
+            SessionRole::HubViewer {
+                crew,
+                host: Some(host),
+            } => Some((
+                format!("viewing {crew}, led on {host}"),
+                format!("viewer of {crew}"),
+            )),
+            SessionRole::HubViewer { crew, host: None } => Some((
+                format!("viewing {crew} · no host leads it"),
+                format!("{crew} · no lead"),
+            )),
             SessionRole::Taking => pair("taking over the crew…", "taking over…"),
             SessionRole::NoCrew => pair("viewer · no crew runs", "viewer · no crew"),
         }
@@ -44,19 +62,33 @@ impl SessionRole {
 
     /// Returns the message that says why `action` is not available in this process: another process runs the crew, or
     /// none does. Returns `None` if it is available here.
-    pub(in crate::ui) fn refuses(self, action: Action) -> Option<String> {
+    pub(in crate::ui) fn refuses(&self, action: Action) -> Option<String> {
         match self {
             SessionRole::Crew
             | SessionRole::Starting
             | SessionRole::Taking
             | SessionRole::Taken(_) => None,
             SessionRole::Viewer(_) | SessionRole::NoCrew if !action.needs_crew_process() => None,
+            SessionRole::HubViewer { .. }
+                if !action.needs_crew_process() && !is_about_branches(action) =>
+            {
+                None
+            }
             SessionRole::Viewer(Some(id)) => Some(format!(
                 "Only the crewdeck that runs this crew can do that: use its window (process {id})."
             )),
             SessionRole::Viewer(None) => {
                 Some("Only the crewdeck that runs this crew can do that: use its window.".into())
             }
+            SessionRole::HubViewer {
+                host: Some(host), ..
+            } => Some(format!(
+                "Only host {host}, which leads this crew, can do that: use its dashboard."
+            )),
+            SessionRole::HubViewer { host: None, .. } => Some(
+                "No host leads this crew: quit, then start crewdeck --hub again to lead it from here."
+                    .into(),
+            ),
             SessionRole::NoCrew => {
                 Some("No crew is running. Quit, then run crewdeck --resume.".into())
             }
@@ -65,7 +97,7 @@ impl SessionRole {
 
     /// Returns a tip about the role for the tour line: the longest form that fits into `columns`, or the shortest form
     /// if none fits. Returns `None` for [`SessionRole::Crew`], [`SessionRole::Starting`] and [`SessionRole::Taking`].
-    pub(in crate::ui) fn line(self, columns: usize) -> Option<String> {
+    pub(in crate::ui) fn line(&self, columns: usize) -> Option<String> {
         let own = |texts: &[&str]| texts.iter().map(|t| (*t).to_string()).collect();
         let texts: Vec<String> = match self {
             SessionRole::Crew | SessionRole::Starting | SessionRole::Taking => return None,
@@ -75,6 +107,16 @@ impl SessionRole {
                 "You can answer, write and merge. If its process ends, the crew continues here",
                 "You can answer, write and merge, not stop agents",
                 "You can answer requests and merge",
+            ]),
+            SessionRole::HubViewer { host: Some(_), .. } => own(&[
+                "You can answer requests, write messages and change the board here, but not merge, stop agents or choose models",
+                "You can answer requests, write and change the board, but not merge",
+                "You can answer requests and write",
+            ]),
+            SessionRole::HubViewer { host: None, .. } => own(&[
+                "No host leads this crew. To lead it from here, quit and start crewdeck --hub again",
+                "To lead: quit, then start crewdeck --hub",
+                "No host leads",
             ]),
             SessionRole::Taken(Some(id)) => vec![
                 format!(
@@ -98,18 +140,31 @@ impl SessionRole {
 
     /// Returns the text that follows "press the key again to quit" in a process that does not run the crew. It says
     /// what happens to the crew; empty if no crew runs. Returns `None` if quitting ends a crew.
-    pub(in crate::ui) fn quit_suffix(self) -> Option<&'static str> {
+    pub(in crate::ui) fn quit_suffix(&self) -> Option<&'static str> {
         match self {
-            SessionRole::Viewer(_) => Some(" The crew keeps running."),
-            SessionRole::NoCrew => Some(""),
+            SessionRole::Viewer(_) | SessionRole::HubViewer { host: Some(_), .. } => {
+                Some(" The crew keeps running.")
+            }
+            SessionRole::HubViewer { host: None, .. } | SessionRole::NoCrew => Some(""),
             _ => None,
         }
     }
 
     /// Returns whether the crew runs in this process, is starting in it, or is being taken over by it.
-    pub(in crate::ui) fn is_crew(self) -> bool {
-        !matches!(self, SessionRole::Viewer(_) | SessionRole::NoCrew)
+    pub(in crate::ui) fn is_crew(&self) -> bool {
+        !matches!(
+            self,
+            SessionRole::Viewer(_) | SessionRole::HubViewer { .. } | SessionRole::NoCrew
+        )
     }
+}
+
+/// Returns whether the action reads or changes branches and worktrees, which are in the clones of the hosts.
+fn is_about_branches(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Merge | Action::MergeAll | Action::Diff | Action::RemoveWorktree
+    )
 }
 
 impl App {
@@ -160,5 +215,40 @@ impl App {
             ..KeyState::default()
         };
         self.dirty = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+
+    fn hub_viewer(host: Option<&str>) -> SessionRole {
+        SessionRole::HubViewer {
+            crew: "web".into(),
+            host: host.map(String::from),
+        }
+    }
+
+    #[test]
+    fn viewer_of_a_hub_names_the_host_of_the_lead() {
+        let role = hub_viewer(Some("gpu-box"));
+        let (whole, _) = role.status_label().unwrap();
+        assert_eq!(whole, "viewing web, led on gpu-box");
+        let why = role.refuses(Action::Models).unwrap();
+        assert!(why.contains("host gpu-box"), "{why}");
+        assert!(role.refuses(Action::Merge).is_some());
+        assert_eq!(role.refuses(Action::Waiting), None);
+        assert!(!role.is_crew());
+    }
+
+    #[test]
+    fn viewer_without_a_lead_says_how_to_lead_the_crew() {
+        let role = hub_viewer(None);
+        let (whole, _) = role.status_label().unwrap();
+        assert_eq!(whole, "viewing web · no host leads it");
+        let why = role.refuses(Action::Models).unwrap();
+        assert!(why.contains("start crewdeck --hub again"), "{why}");
+        assert_eq!(role.quit_suffix(), Some(""));
     }
 }

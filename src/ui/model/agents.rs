@@ -455,8 +455,16 @@ impl Agents {
     /// Handles the end of a session: ends all turns and the user's shell commands, closes open entries of the
     /// conversations, makes the lead idle, and marks all other agents as gone.
     pub fn end_of_session(&mut self) {
+        self.end_agents(|_| true);
+    }
+
+    /// Shows the agents for which `has_ended` is true as not running, as [`Self::end_of_session`] does with all.
+    pub fn end_agents(&mut self, has_ended: impl Fn(&Name) -> bool) {
         self.version += 1;
         for (name, agent) in &mut self.known {
+            if !has_ended(name) {
+                continue;
+            }
             agent.transcript.close_open_entries();
             agent.turn = TurnStatus::Outside;
             agent.user_command = None;

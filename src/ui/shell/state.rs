@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use jiff::tz::TimeZone;
 
+use crate::domain::ids::Name;
 use crate::domain::notification::NotifyKind;
 use crate::domain::request::Request;
 use crate::domain::timestamp::Timestamp;
@@ -122,6 +123,21 @@ impl UiState {
     /// Tells the event log that older events are missing, because only the end of a long journal was read.
     pub fn begins_late(&mut self) {
         self.app.model.event_log.begins_late();
+    }
+
+    /// Shows that the host of the lead of a crew on a hub runs no agents anymore: the lead, its teammates without a host of
+    /// their own, and their subagents. Agents of other hosts continue.
+    pub fn end_lead(&mut self) {
+        let roster = self.model.team.members.iter();
+        let own: Vec<Name> = roster
+            .filter(|member| member.host.is_empty())
+            .map(|member| member.name.clone())
+            .collect();
+        self.model.agents.end_agents(|name| {
+            let agent = name.parent().unwrap_or_else(|| name.clone());
+            agent.is_lead() || own.iter().any(|own| own.same(&agent))
+        });
+        self.dirty = true;
     }
 
     /// Like [`UiState::end_of_session`], but moves the focus only if it is in the pane "Needs you". Used by a viewer, a

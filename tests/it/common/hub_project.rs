@@ -235,11 +235,9 @@ impl HubProject {
         self.dir(host).join(format!(".worktrees/task-{task}"))
     }
 
-    /// Writes the settings of the user on a host.
+    /// Replaces the settings of the user on a host. The git remote of the crew is added to `text`.
     pub fn write_settings(&self, host: &str, text: &str) {
-        let folder = home(&self.root, host).join(".config/crewdeck");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("config.toml"), text).unwrap();
+        write_settings(&self.root, host, text);
     }
 
     /// Writes the script of the model on a host, and returns the value of `--provider`. A running process reads it again when
@@ -509,13 +507,20 @@ fn home(root: &Path, host: &str) -> PathBuf {
 
 /// Creates the home of a host, and sets the author of commits in its clone.
 fn prepare_clone(root: &Path, host: &str) {
-    std::fs::create_dir(home(root, host)).unwrap();
+    write_settings(root, host, "");
     let dir = root.join(host);
     git(&dir, &["config", "user.name", host]);
     git(
         &dir,
         &["config", "user.email", &format!("{host}@example.org")],
     );
+}
+
+fn write_settings(root: &Path, host: &str, text: &str) {
+    let folder = home(root, host).join(".config/crewdeck");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!("{text}\n[hub]\nremote = \"origin\"\n");
+    std::fs::write(folder.join("config.toml"), text).unwrap();
 }
 
 /// Returns the subject of the last commit in a folder; empty if there is none.

@@ -72,6 +72,10 @@ fn worker_needs_a_remote_that_it_can_push_to() {
     let error = failure(&mut project.worker_command("alpha", HANGS, &[]));
     assert_contains(&error, "there is no git remote of this name");
     assert_contains(&error, "Set hub.remote");
+    let home = tempfile::tempdir().unwrap();
+    let mut without_setting = project.worker_command("alpha", HANGS, &[]);
+    let error = failure(without_setting.env("HOME", home.path()));
+    assert_contains(&error, "set hub.remote in your settings");
 
     assert_ne!(project.presence("alpha"), Some(HostPresence::Present));
     assert_eq!(project.task(1).owner, "");

@@ -92,7 +92,8 @@ fn task_of_a_lost_worker_is_done_by_another_one() {
     });
     lead.wait_for_event("with the notice", |event| {
         let text = event["text"].as_str().unwrap_or_default();
-        event["type"] == "notice" && text.starts_with("Host alpha is lost: task 1 is offered again")
+        event["type"] == "notice"
+            && text.starts_with("Host alpha is lost: task #1 is offered again")
     });
     let published = project.published("wt/task-1");
     assert!(published.is_some());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crewdeck::domain::host::HostName;
 use crewdeck::domain::worktree::{Merge, Origin, WorktreeError};
-use crewdeck::store::BranchExchange;
+use crewdeck::store::{BranchExchange, NeededWork};
 use pretty_assertions::assert_eq;
 
 use crate::common::repository::{NOW, Repository, commit, git, name, refusal};
@@ -58,6 +58,16 @@ fn exchange(repository: &Repository, host: &str) -> BranchExchange {
         .with_host(HostName::parse(host).unwrap())
 }
 
+/// Returns the work of a task that another host has completed.
+fn needed(worktree: &str, host: &str) -> NeededWork {
+    NeededWork {
+        worktree: name(worktree),
+        by: Some(HostName::parse(host).unwrap()),
+        is_local: false,
+        is_required: true,
+    }
+}
+
 /// Commits a file in the worktree of task 1, which is created if it is missing, and returns the commit.
 fn work(repository: &Repository, file: &str, content: &str) -> String {
     let dir = repository.worktree_path("task-1");
@@ -95,14 +105,17 @@ fn branch_travels_to_another_host_and_back() {
     );
 
     assert_eq!(
-        worker.take_over(&task, NOW).unwrap(),
+        worker.take_over(&task, None, NOW).unwrap(),
         None,
         "not fetched yet"
     );
     let fetched = worker.fetch().unwrap();
     assert_eq!(fetched.base, Some(base));
     assert_eq!(fetched.branches[0].commit, first);
-    assert_eq!(worker.take_over(&task, NOW).unwrap(), Some(first.clone()));
+    assert_eq!(
+        worker.take_over(&task, None, NOW).unwrap(),
+        Some(first.clone())
+    );
     assert_eq!(hosts.b.git(&["rev-parse", "wt/task-1"]), first);
     // The worktree continues there.
     let continued = hosts.b.try_create(1, &[]).unwrap();
@@ -113,7 +126,10 @@ fn branch_travels_to_another_host_and_back() {
 
     // The branch is checked out in a clean worktree of the lead.
     lead.fetch().unwrap();
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(second.clone()));
+    assert_eq!(
+        lead.take_over(&task, None, NOW).unwrap(),
+        Some(second.clone())
+    );
     let file = hosts.a.worktree_path("task-1").join("c.txt");
     assert_eq!(fs::read_to_string(file).unwrap(), "two\n");
     let merged = hosts.a.worktrees().merge(&task, NOW).unwrap();
@@ -121,7 +137,7 @@ fn branch_travels_to_another_host_and_back() {
 
     // An older branch does not go back.
     let third = work(&hosts.a, "d.txt", "three\n");
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(third));
+    assert_eq!(lead.take_over(&task, None, NOW).unwrap(), Some(third));
     let published = worker.publish(&task).unwrap();
     assert_eq!(published.commit, second);
 }
@@ -133,7 +149,10 @@ fn branch_without_a_worktree_here_can_be_merged() {
     let tip = work(&hosts.b, "b.txt", "one\n");
     worker.publish(&name("task-1")).unwrap();
     lead.fetch().unwrap();
-    assert_eq!(lead.take_over(&name("task-1"), NOW).unwrap(), Some(tip));
+    assert_eq!(
+        lead.take_over(&name("task-1"), None, NOW).unwrap(),
+        Some(tip)
+    );
     let merged = hosts.a.worktrees().merge(&name("task-1"), NOW).unwrap();
     assert!(matches!(merged, Merge::Merged { .. }), "{merged:?}");
     assert!(hosts.a.root().join("b.txt").exists());
@@ -160,13 +179,22 @@ fn other_work_at_the_remote_is_kept_beside() {
         format!("refs/crewdeck/web/wt/task-1 {theirs}\nrefs/crewdeck/web/wt/{beside} {newer}")
     );
     first.fetch().unwrap();
-    let taken = first.take_over(&name(&beside), NOW).unwrap();
+    let full = format!("refs/crewdeck/fetched/web/wt/{beside}");
+    let found = first.find_needed(&[needed("task-1", "b")], None);
+    assert_eq!(found.unwrap(), [full]);
+    let host = HostName::parse("c").unwrap();
+    let why = refusal(first.take_over(&name("task-2"), Some(&host), NOW)).to_string();
+    assert!(
+        why.starts_with("wt/task-2 is not at the remote yet"),
+        "{why}"
+    );
+    let taken = first.take_over(&name(&beside), None, NOW).unwrap();
     assert_eq!(taken, Some(newer.clone()));
     let tree = hosts.a.worktrees().find(&beside).unwrap();
     assert_eq!(tree.task_id.map(|id| id.0), Some(1));
 
     second.fetch().unwrap();
-    let why = refusal(second.take_over(&task, NOW));
+    let why = refusal(second.take_over(&task, None, NOW));
     assert!(matches!(why, WorktreeError::Diverged { .. }), "{why}");
     let text = why.to_string();
     assert!(
@@ -177,6 +205,50 @@ fn other_work_at_the_remote_is_kept_beside() {
 }
 
 #[test]
+fn dependent_task_builds_on_what_the_other_host_has_published() {
+    let hosts = Hosts::new();
+    let (here, other) = hosts.both();
+    let task = name("task-1");
+    let stale = work(&hosts.a, "b.txt", "stale\n");
+    let done = work(&hosts.b, "b.txt", "done\n");
+    other.publish(&task).unwrap();
+    here.fetch().unwrap();
+    let found = here.find_needed(&[needed("task-1", "b")], None).unwrap();
+    assert_eq!(found, ["refs/crewdeck/fetched/web/wt/task-1"]);
+    let created = hosts.a.try_create(2, &[found[0].as_str()]).unwrap();
+    assert_eq!(created.branch_merges.merged, ["wt/task-1"]);
+    let dir = hosts.a.worktree_path("task-2");
+    assert_eq!(git(&dir, &["rev-parse", "HEAD"]), done);
+
+    // The branch here stays, also if its task continues after its folder was lost.
+    assert!(here.has_diverged(&task).unwrap());
+    fs::remove_dir_all(hosts.a.worktree_path("task-1")).unwrap();
+    let again = hosts.a.try_create(1, &[found[0].as_str()]).unwrap();
+    assert_eq!(again.worktree.name, name("task-1-2"));
+    assert_eq!(hosts.a.git(&["rev-parse", "wt/task-1-2"]), done);
+    assert_eq!(hosts.a.git(&["rev-parse", "wt/task-1"]), stale);
+
+    let why = refusal(here.find_needed(&[needed("task-9", "b")], None)).to_string();
+    assert!(why.contains("wt/task-9 is not at the remote yet"), "{why}");
+}
+
+#[test]
+fn only_new_commits_count_as_unpublished_work() {
+    let hosts = Hosts::new();
+    let (lead, _) = hosts.both();
+    work(&hosts.a, "b.txt", "one\n");
+    hosts.a.create(2, &[]);
+    let all = [name("task-1"), name("task-2"), name("task-3")];
+    assert_eq!(lead.unpublished(&all).unwrap(), all[..2]);
+    assert_eq!(lead.unpublished_work(&all).unwrap(), all[..1]);
+    lead.publish(&all[0]).unwrap();
+    assert_eq!(lead.unpublished(&all).unwrap(), all[1..2]);
+    assert!(lead.unpublished_work(&all).unwrap().is_empty());
+    work(&hosts.a, "c.txt", "two\n");
+    assert_eq!(lead.unpublished_work(&all).unwrap(), all[..1]);
+}
+
+#[test]
 fn files_that_are_not_committed_are_never_overwritten() {
     let hosts = Hosts::new();
     let (lead, worker) = hosts.both();
@@ -184,7 +256,7 @@ fn files_that_are_not_committed_are_never_overwritten() {
     let first = work(&hosts.a, "b.txt", "one\n");
     lead.publish(&task).unwrap();
     worker.fetch().unwrap();
-    worker.take_over(&task, NOW).unwrap();
+    worker.take_over(&task, None, NOW).unwrap();
     hosts.b.create(1, &[]);
     let second = work(&hosts.b, "b.txt", "two\n");
     worker.publish(&task).unwrap();
@@ -192,7 +264,7 @@ fn files_that_are_not_committed_are_never_overwritten() {
     let dir = hosts.a.worktree_path("task-1");
     fs::write(dir.join("b.txt"), "mine\n").unwrap();
     lead.fetch().unwrap();
-    let why = refusal(lead.take_over(&task, NOW));
+    let why = refusal(lead.take_over(&task, None, NOW));
     assert!(matches!(why, WorktreeError::Uncommitted { .. }), "{why}");
     assert_eq!(fs::read_to_string(dir.join("b.txt")).unwrap(), "mine\n");
     assert_eq!(git(&dir, &["rev-parse", "HEAD"]), first);
@@ -200,10 +272,10 @@ fn files_that_are_not_committed_are_never_overwritten() {
     git(&dir, &["checkout", "--quiet", "--detach"]);
     git(&dir, &["checkout", "--quiet", "--", "b.txt"]);
     hosts.a.git(&["checkout", "--quiet", "wt/task-1"]);
-    let why = refusal(lead.take_over(&task, NOW)).to_string();
+    let why = refusal(lead.take_over(&task, None, NOW)).to_string();
     assert!(why.contains("is checked out in"), "{why}");
     hosts.a.git(&["checkout", "--quiet", "main"]);
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(second));
+    assert_eq!(lead.take_over(&task, None, NOW).unwrap(), Some(second));
 }
 
 #[test]
@@ -220,7 +292,7 @@ fn interrupted_operations_are_repeated_without_harm() {
         lead.publish(&task).unwrap();
     }
     worker.fetch().unwrap();
-    worker.take_over(&task, NOW).unwrap();
+    worker.take_over(&task, None, NOW).unwrap();
     hosts.b.create(1, &[]);
     let second = work(&hosts.b, "c.txt", "two\n");
     worker.publish(&task).unwrap();
@@ -233,7 +305,7 @@ fn interrupted_operations_are_repeated_without_harm() {
     let before = fs::read_to_string(&log).unwrap();
     fs::write(&log, format!("{before}{line}\n")).unwrap();
     fs::write(dir.join("c.txt"), "tw").unwrap();
-    assert_eq!(lead.take_over(&task, NOW).unwrap(), Some(second));
+    assert_eq!(lead.take_over(&task, None, NOW).unwrap(), Some(second));
     assert_eq!(fs::read_to_string(dir.join("c.txt")).unwrap(), "two\n");
     assert_eq!(git(&dir, &["status", "--porcelain"]), "");
     let events = hosts.a.events();
@@ -286,7 +358,7 @@ fn hooks_that_agents_can_change_do_not_run() {
         lead.check().unwrap();
         lead.publish(&task).unwrap();
         worker.fetch().unwrap();
-        worker.take_over(&task, NOW).unwrap();
+        worker.take_over(&task, None, NOW).unwrap();
     };
     for repository in [&hosts.a, &hosts.b] {
         repository.git(&["config", "core.hooksPath", ".husky"]);
@@ -334,6 +406,15 @@ fn files_that_stay_on_this_machine_are_not_published() {
     let why = refusal(lead.publish(&name("task-1"))).to_string();
     assert!(why.contains("key.local"), "{why}");
     assert_eq!(hosts.shared_refs(), "");
+
+    lead.publish_head().unwrap();
+    let published = hosts.shared_refs();
+    fs::write(hosts.a.root().join("key.local"), "secret").unwrap();
+    hosts.a.git(&["add", "--force", "key.local"]);
+    hosts.a.git(&["commit", "--quiet", "-m", "oops"]);
+    let why = refusal(lead.publish_head()).to_string();
+    assert!(why.contains("key.local"), "{why}");
+    assert_eq!(hosts.shared_refs(), published);
 }
 
 #[test]

@@ -89,9 +89,9 @@ fn events_of_other_hosts_arrive_in_order() {
     let crew = Crew::new();
     let (lead, gpu) = (hosts_of(&crew.hub()), hosts_of(&crew.hub()));
     publish(&gpu, "GPU", 0..2);
-    let (_now, now) = follow(&lead, "lead", EventStart::Now);
-    let (_all, all) = follow(&lead, "lead", EventStart::FirstKept);
-    publish(&lead, "Lead", 0..1);
+    let (_now, now) = follow(&lead, "laptop", EventStart::Now);
+    let (_all, all) = follow(&lead, "laptop", EventStart::FirstKept);
+    publish(&lead, "Laptop", 0..1);
     let mac = hosts_of(&crew.hub());
     std::thread::scope(|threads| {
         threads.spawn(|| publish(&gpu, "GPU", 2..40));
@@ -108,7 +108,7 @@ fn events_of_other_hosts_arrive_in_order() {
         };
         assert_eq!(of("GPU"), expected("GPU", first..42));
         assert_eq!(of("mac"), expected("mac", 0..40));
-        assert_eq!(of("Lead"), Vec::<String>::new());
+        assert_eq!(of("Laptop"), Vec::<String>::new());
     }
 }
 
@@ -117,7 +117,7 @@ fn events_of_other_hosts_arrive_in_order() {
 fn follow_continues_after_a_restart_of_the_server() {
     let server = NatsServer::start("");
     let (lead, gpu) = (on(&server, |s| s), on(&server, |s| s));
-    let (_running, reports) = follow(&lead, "lead", EventStart::Now);
+    let (_running, reports) = follow(&lead, "laptop", EventStart::Now);
     publish(&gpu, "gpu", 0..5);
     assert_eq!(texts(&reports, 5), expected("gpu", 0..5));
     server.restart();
@@ -137,7 +137,7 @@ fn follow_continues_on_a_stream_that_was_lost() {
         ..settings
     };
     let (lead, gpu) = (on(&server, in_memory), on(&server, in_memory));
-    let (_running, reports) = follow(&lead, "lead", EventStart::FirstKept);
+    let (_running, reports) = follow(&lead, "laptop", EventStart::FirstKept);
     publish(&gpu, "gpu", 0..5);
     assert_eq!(texts(&reports, 5), expected("gpu", 0..5));
     server.restart();
@@ -163,7 +163,7 @@ fn removed_events_are_marked_as_a_gap() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(keep_three);
     publish(&gpu, "gpu", 1..10);
-    let (_running, reports) = follow(&lead, "lead", EventStart::FirstKept);
+    let (_running, reports) = follow(&lead, "laptop", EventStart::FirstKept);
     let batches: Vec<HostEvents> = (0..3)
         .map(|_| reports.recv_timeout(WITHIN).unwrap())
         .collect();
@@ -183,7 +183,7 @@ fn slow_receiver_gets_all_events_that_are_stored() {
         drop(sender.send(events));
     });
     let from = EventStart::FirstKept;
-    let running = lead.follow(&host("lead"), from, report).unwrap();
+    let running = lead.follow(&host("laptop"), from, report).unwrap();
     publish(&gpu, "gpu", 0..100);
     assert_eq!(texts(&reports, 100), expected("gpu", 0..100));
     // After the end of the follow nothing more is reported.
@@ -198,7 +198,7 @@ fn slow_receiver_gets_all_events_that_are_stored() {
 fn events_fit_the_limit_of_the_server() {
     let server = NatsServer::start("max_payload: 8KB");
     let (lead, gpu) = (on(&server, |s| s), on(&server, |s| s));
-    let (_running, reports) = follow(&lead, "lead", EventStart::Now);
+    let (_running, reports) = follow(&lead, "laptop", EventStart::Now);
     let mut events: Vec<EventKind> = (0..100).map(|n| event(&format!("{n}"))).collect();
     events.insert(50, event(&"x".repeat(20_000)));
     gpu.publish(&host("gpu"), &events).unwrap();
@@ -216,7 +216,7 @@ fn events_without_a_signature_are_ignored() {
         ..settings
     };
     let (lead, gpu) = (on(&server, with_secret), on(&server, with_secret));
-    let (_running, reports) = follow(&lead, "lead", EventStart::Now);
+    let (_running, reports) = follow(&lead, "laptop", EventStart::Now);
     publish(&gpu, "gpu", 0..1);
     let url = server.url().to_string();
     let forge = async move {

@@ -71,7 +71,10 @@ fn is_temporary(error: &StoreError) -> bool {
     !error.is_lost_lease()
         && matches!(
             error,
-            StoreError::Hub(_) | StoreError::BeingRead { .. } | StoreError::HostInUse(_)
+            StoreError::Hub(_)
+                | StoreError::BeingRead { .. }
+                | StoreError::HostInUse(_)
+                | StoreError::LeadInUse { .. }
         )
 }
 
@@ -168,8 +171,11 @@ impl HostProcess {
             if session.is_valid() {
                 self.record("left", &[&id]);
             } else {
+                // The thread that watches the session may not have noticed it yet.
+                self.record("invalid", &[&id]);
                 self.probe(&own, &session);
             }
+            session.leave();
             previous = Some(id);
         }
     }

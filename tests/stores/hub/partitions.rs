@@ -11,11 +11,16 @@
 //!
 //! `CREWDECK_ROUNDS` sets the number of rounds, and `CREWDECK_SEED` repeats the plan of one.
 
-use std::time::Duration;
+use std::net::SocketAddrV4;
+use std::time::{Duration, Instant};
 
+use crewdeck::domain::host::{HostInfo, HostKind, HostName, HostPresence};
+
+use super::host_process;
 use super::host_round::{HostRound, SeededRandom, run_rounds, setting};
-use super::network::HOSTS;
+use super::network::{HOSTS, Network};
 use super::proof::RoundReport;
+use crate::suite::NOW;
 
 /// Number of cuts in a round.
 const CUTS: usize = 5;
@@ -163,6 +168,55 @@ fn cuts_in_a_cluster_lose_and_double_nothing() {
     // Longer than the election of a leader.
     let life = Duration::from_secs(setting("CREWDECK_LEASE_SECONDS", 10));
     run_rounds("cluster", 2, |seed| round(seed, 3, life));
+}
+
+/// Returns the server to which this process is connected, from the table of connections.
+fn connected_server(network: &Network) -> usize {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let is_connected = |url: String| {
+        let address: SocketAddrV4 = url.trim_start_matches("nats://").parse().unwrap();
+        let ip = u32::from_ne_bytes(address.ip().octets());
+        let wanted = format!("{ip:08X}:{:04X}", address.port());
+        table.lines().any(|line| {
+            let mut fields = line.split_whitespace().skip(2);
+            fields.next() == Some(wanted.as_str()) && fields.next() == Some("01")
+        })
+    };
+    let found = network.direct_urls().into_iter().position(is_connected);
+    found.unwrap()
+}
+
+#[test]
+#[ignore = "needs CREWDECK_NATS_SERVER, see docs/hub.md"]
+fn host_whose_server_stops_answering_is_not_lost() {
+    // Longer than an election, because the server may lead the stream of the leases.
+    let life = Duration::from_secs(20);
+    let network = Network::start(3);
+    let root = tempfile::tempdir().unwrap();
+    let url = format!("{}/frozen", network.direct_urls().join(","));
+    let stores = host_process::open(&url, root.path(), life, 3);
+    let info = HostInfo {
+        name: HostName::parse("gpu").unwrap(),
+        kind: HostKind::Worker,
+        slots: 1,
+        tags: Vec::new(),
+        version: "test".into(),
+        cores: 1,
+        load: 0.0,
+        is_draining: false,
+        started_at: NOW,
+    };
+    let session = stores.hosts.as_ref().unwrap().join(&info, None).unwrap();
+    network.servers[connected_server(&network)].freeze();
+    let began = Instant::now();
+    while began.elapsed() < life + life / 4 {
+        let after = began.elapsed();
+        assert!(session.is_valid(), "the host is lost after {after:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let other = host_process::open(&url, root.path(), life, 3);
+    let hosts = other.hosts.as_ref().unwrap().hosts().unwrap();
+    assert_eq!(hosts[0].presence, HostPresence::Present);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn rate(count: usize, took: Duration) -> f64 {
 fn measure_events(server: &NatsServer) {
     let crew = "events";
     let lead = open(server, crew);
-    let own = HostName::parse("lead").unwrap();
+    let own = HostName::parse("laptop").unwrap();
     let (seen, cuts) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (counted, cut) = (Arc::clone(&seen), Arc::clone(&cuts));
     let report = Box::new(move |events: HostEvents| {

@@ -180,7 +180,8 @@ fn forged_lease_and_forged_end_of_a_lease_count_as_held() {
     let server = NatsServer::start("");
     let stores = open(&server, Some(SECRET));
     let bob = name("bob");
-    drop(stores.mailbox.reader(&bob, Duration::ZERO).unwrap());
+    let reader = stores.mailbox.reader(&bob, Duration::ZERO).unwrap();
+    reader.close();
     assert!(!stores.mailbox.is_being_read(&bob));
     for payload in ["{}", ""] {
         forge(&server, "crewdeck.main.leases.reader.bob", payload);

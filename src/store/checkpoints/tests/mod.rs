@@ -2,6 +2,7 @@
 
 mod files;
 mod random;
+mod scan;
 mod store;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! Tests of the repository of checkpoints: numbers, errors, crashes and limits.
 
 use std::fs;
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use pretty_assertions::assert_eq;
 
@@ -123,6 +124,13 @@ fn old_checkpoints_are_removed_and_the_newest_stays() {
         .remove_old(limits(7, u64::MAX), now(1.0))
         .unwrap();
     assert_eq!((ids(), done.is_too_large), (vec![4, 3, 2, 1], false));
+    // Combining the packs is enough at first.
+    let size = project.checkpoints.disk_use();
+    project
+        .checkpoints
+        .remove_old(limits(7, size - 1), now(1.0))
+        .unwrap();
+    assert_eq!(ids(), [4, 3, 2, 1]);
     let size = project.checkpoints.disk_use();
     project
         .checkpoints
@@ -235,16 +243,11 @@ fn rewind_that_cannot_be_finished_does_not_block_checkpoints() {
 fn checkpoint_without_its_commit_is_left_out() {
     let project = Project::with_commit(&[("a", "1")]);
     let first = project.record();
-    let second = project.record();
-    let file = project.path(&format!(
-        ".crewdeck/checkpoints/git/refs/checkpoints/{second}"
-    ));
-    let commit = fs::read_to_string(file).unwrap();
-    let (folder, name) = commit.trim().split_at(2);
-    let object = project.path(&format!(
-        ".crewdeck/checkpoints/git/objects/{folder}/{name}"
-    ));
-    fs::remove_file(object).unwrap();
+    let before = packs(&project);
+    project.record();
+    for file in packs(&project).into_iter().filter(|f| !before.contains(f)) {
+        fs::remove_file(file).unwrap();
+    }
     let ids: Vec<_> = project
         .checkpoints
         .list()
@@ -264,4 +267,72 @@ fn checkpoint_without_its_commit_is_left_out() {
         .checkpoints
         .remove_old(limits, Timestamp(project.now.get()))
         .unwrap();
+}
+
+/// Returns the files of the packs of checkpoints.
+fn packs(project: &Project) -> Vec<PathBuf> {
+    let folder = project.path(".crewdeck/checkpoints/git/objects/pack");
+    let entries = fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn many_packs_are_combined_and_all_checkpoints_stay() {
+    let project = Project::with_commit(&[("a", "0"), ("d/b", "0")]);
+    let mut states = Vec::new();
+    for n in 1..=52 {
+        project.write("a", format!("{n}"));
+        states.push((project.record(), project.content()));
+    }
+    assert!(packs(&project).len() >= 2 * 52);
+    let limits = CheckpointLimits {
+        keep: Duration::from_secs(1_000_000),
+        disk: u64::MAX,
+    };
+    let now = Timestamp(project.now.get());
+    project.checkpoints.remove_old(limits, now).unwrap();
+    let count = packs(&project).len();
+    assert!(count <= 4, "{count}");
+    for at in [0, 25, 51] {
+        project.restore(states[at].0);
+        assert_eq!(project.content(), states[at].1);
+    }
+}
+
+#[test]
+fn leftovers_of_a_killed_import_are_removed_when_they_are_old() {
+    let project = Project::with_commit(&[("a", "1")]);
+    let id = project.record();
+    let pack = packs(&project)
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|e| e == "pack"))
+        .unwrap();
+    let folder = pack.parent().unwrap().to_path_buf();
+    let make = |name: &str| {
+        let path = folder.join(name);
+        fs::write(&path, "part").unwrap();
+        path
+    };
+    let old = [
+        make("tmp_pack_old"),
+        make("tmp_idx_old"),
+        pack.with_extension("keep"),
+    ];
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3700);
+    for path in &old {
+        let file = fs::File::create(path).unwrap();
+        file.set_modified(an_hour_ago).unwrap();
+    }
+    let new = make("tmp_pack_new");
+    let limits = CheckpointLimits {
+        keep: Duration::from_secs(1_000_000),
+        disk: u64::MAX,
+    };
+    let now = Timestamp(project.now.get());
+    project.checkpoints.remove_old(limits, now).unwrap();
+    assert_eq!(old.map(|path| path.exists()), [false; 3]);
+    assert!(new.exists() && pack.exists());
+    project.write("a", "2");
+    project.restore(id);
+    assert_eq!(project.read("a"), "1");
 }

@@ -343,3 +343,20 @@ fn record_that_cannot_be_used_is_not_readable() {
         );
     }
 }
+
+#[test]
+fn other_spellings_of_a_key_are_ignored() {
+    let record = TaskRecord {
+        task: Some(task(5)),
+        ..TaskRecord::default()
+    };
+    let payload = serde_json::to_vec(&record).unwrap();
+    let mut mirror = TaskMirror::default();
+    for (sequence, key) in (1..).zip(["+5", "05", "a.b.5", "import-a.b", ""]) {
+        assert!(mirror.apply(key, sequence, &payload).is_empty(), "{key}");
+        assert_eq!(mirror.sequence, sequence);
+    }
+    assert_eq!((mirror.graph.len(), mirror.last), (0, TaskId(0)));
+    mirror.apply("5", 9, &payload);
+    assert_eq!(mirror.graph.len(), 1);
+}

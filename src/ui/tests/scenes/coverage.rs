@@ -181,11 +181,15 @@ fn every_pane_layout_and_role_has_a_scene() {
         SessionRole::Crew,
         SessionRole::Starting,
         SessionRole::Viewer(None),
+        SessionRole::HubViewer {
+            crew: String::new(),
+            host: None,
+        },
         SessionRole::Taking,
         SessionRole::Taken(None),
         SessionRole::NoCrew,
     ] {
-        assert!(names.contains(screens::seat_name(seat)), "{seat:?}");
+        assert!(names.contains(screens::seat_name(&seat)), "{seat:?}");
     }
     let area = |(width, height)| ratatui::layout::Rect::new(0, 0, width, height);
     let seen = scenes().into_iter().flat_map(|scene| scene.sizes);

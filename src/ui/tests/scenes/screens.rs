@@ -88,11 +88,12 @@ fn initial_screen(width: u16, height: u16) -> UiState {
 }
 
 /// Returns the name of the scene that shows a session role.
-pub fn seat_name(seat: SessionRole) -> &'static str {
+pub fn seat_name(seat: &SessionRole) -> &'static str {
     match seat {
         SessionRole::Crew => "whole_wall",
         SessionRole::Starting => "whole_starting",
         SessionRole::Viewer(_) => "whole_viewer",
+        SessionRole::HubViewer { .. } => "whole_hub_viewer",
         SessionRole::Taking => "whole_taking",
         SessionRole::Taken(_) => "whole_taken",
         SessionRole::NoCrew => "whole_left",
@@ -100,9 +101,9 @@ pub fn seat_name(seat: SessionRole) -> &'static str {
 }
 
 fn role_scene(seat: SessionRole) -> Scene {
-    Scene::new(seat_name(seat), Shows::Screen, move |width, height| {
+    Scene::new(seat_name(&seat), Shows::Screen, move |width, height| {
         let mut state = busy(width, height);
-        state.set_role(seat);
+        state.set_role(seat.clone());
         state
     })
 }
@@ -201,7 +202,7 @@ pub fn scenes() -> Vec<Scene> {
         .collect();
     let whole = |name, make: fn(u16, u16) -> UiState| Scene::new(name, Shows::Screen, make);
     all.extend([
-        whole(seat_name(SessionRole::Starting), initial_screen),
+        whole(seat_name(&SessionRole::Starting), initial_screen),
         whole("whole_start", started_screen),
         whole("whole_full", full),
         whole("whole_todo_hidden", |w, h| {
@@ -247,6 +248,10 @@ pub fn scenes() -> Vec<Scene> {
         whole("whole_replay", replay),
         whole("whole_too_small", busy).at(&[(59, 15), (12, 4)]),
         role_scene(SessionRole::Viewer(Some(4711))),
+        role_scene(SessionRole::HubViewer {
+            crew: "web".into(),
+            host: Some("gpu-box".into()),
+        }),
         role_scene(SessionRole::Taking),
         role_scene(SessionRole::Taken(Some(4711))),
         role_scene(SessionRole::NoCrew),

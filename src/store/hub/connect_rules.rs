@@ -1,0 +1,122 @@
+//! When a connection may be made, how long it may take, and what the server's errors mean.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use async_nats::ConnectErrorKind;
+
+use super::error::HubError;
+use super::settings::{HubLogin, HubSettings};
+
+/// Maximum time to connect to one server.
+pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(3);
+/// Pause after which the client asks a server that sends nothing whether it is there. It uses another server when it would
+/// have to ask for the third time without an answer. This must be much shorter than a lease, which a host would lose
+/// otherwise although the other servers of the cluster answer.
+pub(super) const PING: Duration = Duration::from_secs(1);
+
+/// Returns whether an error of the server says that the login lacks a permission for `subject`, for a request about
+/// `stream`, or for answers. The error names the subject in quotes.
+pub(super) fn is_denial_of(error: &str, subject: &str, stream: &str) -> bool {
+    let is_denial = error.to_lowercase().contains("permissions violation");
+    let denied = error.split('"').nth(1).unwrap_or_default();
+    let is_about_stream = denied.starts_with("$JS.") && denied.split('.').any(|p| p == stream);
+    is_denial && (denied == subject || denied.starts_with("_INBOX.") || is_about_stream)
+}
+
+/// Returns whether the connection must use TLS.
+pub(super) fn is_encrypted(settings: &HubSettings) -> bool {
+    let mut servers = settings.address.servers.iter();
+    servers.any(|server| server.starts_with("tls://"))
+        || settings.ca.is_some()
+        || settings.client_certificate.is_some()
+}
+
+/// Fails if a password or token would be sent over a network without TLS.
+pub(super) fn check_is_private(settings: &HubSettings, hub: &str) -> Result<(), HubError> {
+    let is_secret_sent = matches!(settings.login, HubLogin::User { .. } | HubLogin::Token(_));
+    let mut servers = settings.address.servers.iter();
+    if is_secret_sent && !is_encrypted(settings) && !servers.all(|server| is_loopback(server)) {
+        return Err(HubError::PlainLogin { hub: hub.into() });
+    }
+    Ok(())
+}
+
+/// Returns whether a server, such as `nats://127.0.0.1:4222`, is on this machine.
+fn is_loopback(server: &str) -> bool {
+    let host = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let host = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, _)) => host,
+        None => host.split_once(':').map_or(host, |(host, _)| host),
+    };
+    let address = host.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Returns the error for a connection that could not be made.
+pub(super) fn connect_error(hub: &str, error: &async_nats::ConnectError) -> HubError {
+    let hub = hub.to_string();
+    let mut why = error.to_string();
+    // A server that needs a certificate ends the connection without a reply to the client's greeting.
+    // A server without TLS answers with a message that is no part of TLS.
+    let is_tls = ["certificate", "Certificate", "TLS", "corrupt message"];
+    let is_tls = is_tls.iter().any(|word| why.contains(word));
+    match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            HubError::Login { hub }
+        }
+        ConnectErrorKind::Tls => HubError::Tls { hub, why },
+        _ if is_tls => HubError::Tls { hub, why },
+        ConnectErrorKind::TimedOut => HubError::Unreachable {
+            hub,
+            why: format!("no answer within {} s", CONNECT_WITHIN.as_secs()),
+        },
+        ConnectErrorKind::ServerParse
+        | ConnectErrorKind::Dns
+        | ConnectErrorKind::Io
+        | ConnectErrorKind::MaxReconnects => {
+            if let Some(short) = why.strip_prefix("IO error: ") {
+                why = short.to_string();
+            }
+            HubError::Unreachable { hub, why }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::LEASE_LIFE;
+    use super::*;
+
+    #[test]
+    fn server_without_answers_is_left_before_a_lease_is_lost() {
+        // The last renewal may have been sent a fourth of the life earlier, and a fifth at the end is not used.
+        let noticed_after = PING * 3;
+        assert!(LEASE_LIFE / 4 + noticed_after + CONNECT_WITHIN < LEASE_LIFE * 4 / 5);
+    }
+
+    #[test]
+    fn denial_names_the_whole_subject_or_the_stream() {
+        let (subject, stream) = ("crewdeck.main.mail.bob", "crewdeck_main_mail");
+        let denied =
+            |subject: &str| format!("nats: Permissions Violation for Publish to \"{subject}\"");
+        for (named, expected) in [
+            (subject, true),
+            ("crewdeck.main.mail.bobby", false),
+            ("$JS.API.STREAM.CREATE.crewdeck_main_mail", true),
+            (
+                "$JS.API.CONSUMER.CREATE.crewdeck_main_mail.c1.crewdeck.main.mail.>",
+                true,
+            ),
+            ("$JS.API.STREAM.CREATE.crewdeck_main_mail2", false),
+            ("_INBOX.abc.*", true),
+        ] {
+            assert_eq!(
+                is_denial_of(&denied(named), subject, stream),
+                expected,
+                "{named}"
+            );
+        }
+        assert!(!is_denial_of("nats: stale connection", subject, stream));
+    }
+}
